@@ -16,6 +16,7 @@ from recollect.core.dates.find import find_periods
 from recollect.core.dates.periods import find_zone
 from recollect.core.text.keywords import normalise_keyword
 from recollect.core.text.terms import UNSPACED, analyse_cue, script_of
+from recollect.core.text.variants import fold_characters, fold_variants
 from recollect.core.text.words import QUESTION_WORDS, STOP_CHARACTERS, STOP_WORDS
 from recollect.models.recall import Asks, Cue, Facets, Filter, Period, Script, Weighing
 
@@ -61,7 +62,8 @@ _IDLE = STOP_WORDS | QUESTION_WORDS
 
 def find_asked(text: str) -> frozenset[Asks]:
     """Tell what a cue asks for."""
-    return frozenset(asks for asks, pattern in PATTERNS.items() if pattern.search(text))
+    plain = fold_variants(text)
+    return frozenset(asks for asks, pattern in PATTERNS.items() if pattern.search(plain))
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,10 +125,12 @@ def read(
 
 def find_terms(text: str, own: Sequence[str] = ()) -> list[str]:
     """List the terms to search, without the names of whose memory it is, unless there is nothing else."""
-    names = [re.escape(name) for name in own if len(name) > 1]
+    names = [re.escape(fold_variants(name)) for name in own if len(name) > 1]
     if not names:
         return analyse_cue(text)
-    others = re.sub(rf"(?<![^\W{UNSPACED}])(?:{'|'.join(names)})(?![^\W{UNSPACED}])", " ", text)
+    named = re.finditer(rf"(?<![^\W{UNSPACED}])(?:{'|'.join(names)})(?![^\W{UNSPACED}])", fold_variants(text))
+    spans = [(0, 0), *(match.span() for match in named), (len(text), len(text))]
+    others = " ".join(text[one[1] : other[0]] for one, other in pairwise(spans))
     return analyse_cue(others) or analyse_cue(text)
 
 
@@ -154,7 +158,7 @@ def find_paths(text: str) -> list[str]:
 def find_keywords(text: str) -> tuple[str, ...]:
     """List what memories may be filed under: the distinctive words, and phrases of them."""
     found = dict[str, None]()
-    for phrase in _phrases(text):
+    for phrase in _phrases(fold_characters(text)):
         if len(found) == MOST_KEYWORDS:
             break
         if keyword := normalise_keyword(phrase):
