@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator, Sequence
-from contextlib import asynccontextmanager
+from contextlib import AbstractContextManager, asynccontextmanager
 from dataclasses import dataclass
 from typing import Self
 
 from recollect.core.service.rights import check_all_users, check_right
+from recollect.core.text.variants import NEWEST, folding_by
 from recollect.errors import UnavailableError
 from recollect.models.recall import Cue
 from recollect.models.service import Caller, Right, Scope
@@ -41,6 +42,10 @@ class Access:
         if all_users:
             check_all_users(self.caller)
         check_right(self.caller, right)
+
+    def folding(self) -> AbstractContextManager[None]:
+        """Fold texts as the scope stores them, as far as that is known; else it comes out when the scope is read."""
+        return folding_by(NEWEST if self.place is None else self.place.text_version)
 
     async def locate(self) -> Place:
         """Return the place of the scope."""

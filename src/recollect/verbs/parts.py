@@ -12,7 +12,8 @@ from numpy.typing import NDArray
 
 from recollect.channels.channel import Channel
 from recollect.core.service.costs import Price
-from recollect.errors import EmbedderError, InvalidInputError
+from recollect.core.text.variants import folding_by
+from recollect.errors import EmbedderError, InvalidInputError, TextVersionError
 from recollect.llm.chat import ChatModel
 from recollect.llm.embedder import Embedder
 from recollect.llm.tokens.count import Tokenizer
@@ -97,6 +98,15 @@ async def spare_loop(
 ) -> Result:
     """Do heavy work in a thread, so that the event loop stays free, and light work at once."""
     return await asyncio.to_thread(work, *arguments, **named) if heavy else work(*arguments, **named)
+
+
+async def fit_version(call: Callable[[], Awaitable[Result]]) -> Result:
+    """Do something; if its scope folds texts by another version than it did, do it once more by that one."""
+    try:
+        return await call()
+    except TextVersionError as other:
+        with folding_by(other.version):
+            return await call()
 
 
 def require_chat_model(parts: Parts) -> ChatModel:

@@ -11,8 +11,10 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
 from functools import cache
+from typing import Final
 from unicodedata import is_normalized, normalize
 
+from recollect.errors import SchemaError, TextVersionError
 from recollect.loading import read_data
 
 PLAIN, NEWEST = 1, 2
@@ -22,7 +24,7 @@ PACKAGE, EXTRA = "opencc_purepy", "engine"
 TRADITIONAL = ("dicts/TSCharacters.txt", "e1e78e133f5e50072f76fd7c2dc08afee88d75cfe0ea708876e3ab7b763203d5")
 SHINJITAI = ("dicts/JPShinjitaiCharacters.txt", "fbad90894bc99d0ef96a495652da93fd97761296b942736e1e31ffb13ab19bbc")
 """OpenCC's tables, and the digests of their bytes: another table would be another version."""
-FORM = "NFKC"
+FORM: Final = "NFKC"
 WIDTHS = {code: normalize(FORM, chr(code)) for code in (0x2026, 0x3000, *range(0xFF01, 0xFFF0))}
 """What Chinese texts hold of characters that have another width, or are several in one."""
 
@@ -37,11 +39,36 @@ def text_version() -> int:
 @contextmanager
 def folding_by(version: int) -> Iterator[None]:
     """Fold by a version, in this task and in threads that it starts; by the newest if the version is not carried."""
-    token = _chosen.set(version if version in CARRIED else NEWEST)
+    token = _chosen.set(NEWEST)
+    choose_version(version)
     try:
         yield
     finally:
         _chosen.reset(token)
+
+
+def choose_version(version: int) -> None:
+    """Fold by a version from now on in this task, until the call ends that `folding_by` began."""
+    _chosen.set(version if version in CARRIED else NEWEST)
+
+
+def check_version(version: int) -> None:
+    """Refuse to write to a scope that is folded by another version than this call, or by one that is not carried."""
+    if version not in CARRIED:
+        raise SchemaError(not_carried(version))
+    if version != _chosen.get():
+        raise TextVersionError(version)
+
+
+def not_carried(version: int) -> str:
+    """Say what to do about a version of the rules that this program does not carry."""
+    known = " and ".join(map(str, sorted(CARRIED)))
+    if version > NEWEST:
+        return f"Terms are stored by version {version} of the text rules, this program carries {known}: update it."
+    return (
+        f"Terms are stored by version {version} of the text rules, this program carries {known}: run `recollect "
+        "rewrite-terms` of a release that carries both, then update."
+    )
 
 
 def fold_characters(text: str) -> str:

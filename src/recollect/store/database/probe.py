@@ -10,6 +10,7 @@ from dataclasses import dataclass
 import psycopg
 from psycopg import errors
 
+from recollect.core.text.variants import CARRIED, not_carried
 from recollect.errors import SchemaError, SetupError, UnavailableError
 from recollect.store.database.migrate import (
     JOB_ENGINE,
@@ -65,7 +66,11 @@ class Probe:
         async with self._turn:
             with translated_errors():
                 applied = await self._read_applied()
-        check_schema(self._known, applied)
+            check_schema(self._known, applied)
+            with translated_errors():
+                row = await (await self._connection.execute(QUERIES["text_version"])).fetchone()
+        if row is None or row["version"] not in CARRIED:
+            raise SchemaError(not_carried(row["version"] if row else 0))
 
     async def _read_applied(self) -> dict[str, Applied]:
         """Read which migrations the database has, over a new connection if the old one was lost."""
