@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from recollect.channels.channel import Channel
 from recollect.core.service.costs import Price
-from recollect.core.text.variants import folding_by
+from recollect.core.text.variants import folding_by, text_version
 from recollect.errors import EmbedderError, InvalidInputError, TextVersionError
 from recollect.llm.chat import ChatModel
 from recollect.llm.embedder import Embedder
@@ -23,6 +23,8 @@ from recollect.verbs.shared import SharedWrites
 
 Given = ParamSpec("Given")
 Result = TypeVar("Result")
+MOST_VERSIONS = 2
+"""How often a write learns the version of its scope: once because it did not know, once because it has changed."""
 NO_CHAT_MODEL = "No chat model is configured: set RECOLLECT_CHAT_URL and RECOLLECT_CHAT_MODEL."
 
 
@@ -101,12 +103,16 @@ async def spare_loop(
 
 
 async def fit_version(call: Callable[[], Awaitable[Result]]) -> Result:
-    """Do something; if its scope folds texts by another version than it did, do it once more by that one."""
-    try:
+    """Do something; if its scope folds texts by another version than it did, do it again by that one."""
+    version = text_version()
+    for _ in range(MOST_VERSIONS):
+        try:
+            with folding_by(version):
+                return await call()
+        except TextVersionError as other:
+            version = other.version
+    with folding_by(version):
         return await call()
-    except TextVersionError as other:
-        with folding_by(other.version):
-            return await call()
 
 
 def require_chat_model(parts: Parts) -> ChatModel:
