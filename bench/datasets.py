@@ -24,6 +24,7 @@ FILES: Mapping[str, str] = {
     "madial-zh-cues": "madial_zh.jsonl.gz",
     "madial-zh-memories": "madial_zh.jsonl.gz",
 }
+SIMPLIFIED = "madial-zh"
 TRADITIONAL: Mapping[str, frozenset[str]] = {
     "madial-zh-cues": frozenset({"cues"}),
     "madial-zh-memories": frozenset({"memories"}),

@@ -23,7 +23,7 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 from rich.table import Table
 
-from datasets import FILES, in_training, load
+from datasets import FILES, SIMPLIFIED, TRADITIONAL, in_training, load
 from ground import OUT
 from recollect.errors import SetupError
 from recollect.llm.embedder import Embedder
@@ -90,6 +90,15 @@ def interval(rows: Sequence[Asked]) -> tuple[float, float]:
     drawn = np.random.default_rng(7).choice(values, (RESAMPLES, len(values))).mean(axis=1)
     low, high = np.quantile(drawn, (0.025, 0.975))
     return float(low), float(high)
+
+
+def difference(rows: Sequence[Asked], base: Sequence[Asked]) -> str:
+    """Say how much more of the evidence is found than in another run of the same questions, with 95 % of it."""
+    pairs = zip(rows, base, strict=True)
+    gains = np.array([row.quality.recall_10 - other.quality.recall_10 for row, other in pairs])
+    drawn = np.random.default_rng(7).choice(gains, (RESAMPLES, len(gains))).mean(axis=1)
+    low, high = np.quantile(drawn, (0.025, 0.975))
+    return f"{gains.mean():+.3f} [{low:+.3f}, {high:+.3f}]"
 
 
 async def measure(name: str, questions: int, embedder: Embedder | None, bar: Progress) -> list[Asked]:
@@ -174,11 +183,13 @@ def main() -> None:
     console = Console(width=120)
     embedder = None if arguments.text_only else open_embedder(console)
     columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
-    figures = {}
+    figures, asked = {}, dict[str, list[Asked]]()
     with Progress(*columns, console=console, transient=True) as bar:
         for name in arguments.sets or FILES:
-            rows = uvloop.run(measure(name, arguments.questions, embedder, bar))
+            rows = asked[name] = uvloop.run(measure(name, arguments.questions, embedder, bar))
             console.print(render(name, rows))
+            if name in TRADITIONAL and SIMPLIFIED in asked:
+                console.print(f"against {SIMPLIFIED} in one script: {difference(rows, asked[SIMPLIFIED])}\n")
             figures[name] = summarise(rows)
     OUT.mkdir(exist_ok=True)
     (OUT / "quality.json").write_text(json.dumps(figures, indent=2))

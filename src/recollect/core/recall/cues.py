@@ -57,6 +57,7 @@ _PIECE = r"[^\s>，。,.?？!！-]"
 # Possessive, and begun only where a piece begins: else a long text without blanks is tried from every letter.
 _PATH = re.compile(rf"(?<!{_PIECE}){_PIECE}++(?:\s*+->\s*+{_PIECE}++)+")
 _BROKEN_WORD = re.compile(rf"^[^\W{UNSPACED}]+")
+_TOGETHER = re.compile(r"\b(?:both|and)\b|[和跟与同]|都", re.IGNORECASE)
 _IDLE = STOP_WORDS | QUESTION_WORDS
 
 
@@ -148,6 +149,11 @@ def find_question(text: str) -> str:
         return line
     # Not within a word: the end of a number is another number.
     return _BROKEN_WORD.sub("", line[-LONGEST_QUESTION:], count=1)
+
+
+def find_actor(text: str, names: Sequence[str]) -> str:
+    """Return the first of several who are named, in the order of the cue; nobody where it names them together."""
+    return names[0] if len(names) > 1 and not _TOGETHER.search(fold_variants(text)) else ""
 
 
 def find_paths(text: str) -> list[str]:
