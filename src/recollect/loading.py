@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+import importlib.util
 from hashlib import sha256
 from importlib import import_module
-from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -21,17 +21,22 @@ def load(name: str, extra: str = "") -> Any:  # noqa: ANN401 - modules have no c
         raise SetupError(_ask_for(missing.name or name, extra)) from None
 
 
+def find_data(package: str, name: str | Path) -> Path | None:
+    """Find a file or folder of an installed package without importing it; None if it is not there."""
+    spec = importlib.util.find_spec(package)
+    places = (Path(folder) / name for folder in spec.submodule_search_locations or ()) if spec else ()
+    return next((path for path in places if path.exists()), None)
+
+
 def read_data(package: str, file: str, digest: str, extra: str) -> str:
-    """Read a file of an installed package without running its code; refuse one that is not the file that is meant."""
-    spec = find_spec(package)
-    for folder in spec.submodule_search_locations or () if spec else ():
-        path = Path(folder) / file
-        if path.is_file():
-            content = path.read_bytes()
-            if sha256(content).hexdigest() != digest:
-                raise SetupError(f"{file} of {package} is not the one that Recollect pins: install that version again.")
-            return content.decode()
-    raise SetupError(_ask_for(package, extra))
+    """Read a text of an installed package without importing it; refuse one that is not the file that is meant."""
+    path = find_data(package, file)
+    if path is None:
+        raise SetupError(_ask_for(package, extra))
+    content = path.read_bytes()
+    if sha256(content).hexdigest() != digest:
+        raise SetupError(f"{file} of {package} is not the one that Recollect pins: install that version again.")
+    return content.decode()
 
 
 def _ask_for(missing: str, extra: str) -> str:
