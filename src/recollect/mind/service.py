@@ -183,7 +183,7 @@ def bind(recollect: Recollect, caller: Caller, scope: Scope, place: scopes.Place
     parts = recollect.parts
     if caller.key_id is not None:
         parts = replace(parts, database=parts.database.used_by(caller.key_id))
-    return Mind(Access(parts, caller, scope, seconds, known))
+    return Mind(Access(parts, caller, scope, seconds, known, recollect.probe))
 
 
 def build_other(settings: Settings, model: str) -> ChatModel | None:
@@ -265,7 +265,9 @@ class Operator:
 
     async def rewrite_terms(self, report: Callable[[int], None] = lambda _: None) -> int:
         """Fold terms, keywords, names and topics by the newest rules; return how many scopes were behind."""
-        return await rewrite_terms(self.recollect.parts, self.recollect.owner_address(), report)
+        count = await rewrite_terms(self.recollect.parts, self.recollect.owner_address(), report)
+        await self.recollect.probe.check()
+        return count
 
     async def embed_waiting(self, mind: Mind, report: Callable[[int], None]) -> int:
         """Embed a mind's memories that wait for vectors, now and not by a worker; return how many."""

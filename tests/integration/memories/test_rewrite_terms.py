@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import io
 
 import pytest
 
@@ -12,8 +13,9 @@ from recollect.core.text import variants
 from recollect.core.text.variants import NEWEST, PLAIN
 from recollect.errors import SchemaError
 from recollect.models.conversations import NewMessage
+from recollect.models.imports import ExportOrder, ImportOrder
 from recollect.models.knowledge import NewFact
-from recollect.models.memories import NewMemory, Revision, Role
+from recollect.models.memories import Kind, NewMemory, Revision, Role
 from recollect.models.recall import Cue, Filter
 from recollect.settings import Settings
 from recollect.wiring import connected
@@ -51,6 +53,49 @@ async def test_an_older_database_is_written_and_read_as_before(older, owner, rec
     assert versions(owner) == [PLAIN]
     assert await find(mind) == set()
     assert await find(mind, "圖書館") == {"後天去圖書館", "在圖書館見", "圖書館很大"}
+
+
+async def test_an_older_database_knows_names_as_before(addresses, older, owner):
+    async with connected(Settings(embedder="none", **PATIENT), addresses, None) as recollect:
+        mind = await recollect.mind("ada", "li")
+        await mind.remember(NewMemory("quiet", speaker="馬麗"))
+        await mind.knowledge.add(NewFact("馬麗", "住在", "臺北"))
+        assert [memory.content for memory in (await mind.browse(only=Filter(speakers=("馬麗",)))).memories] == ["quiet"]
+        assert len((await mind.knowledge.entities("馬麗")).entities) == 1
+        assert (await mind.knowledge.entities("马丽")).entities == ()
+        assert len((await mind.knowledge.facts(predicate="住在")).facts) == 1
+
+
+async def test_scopes_of_two_versions_are_read_beside_each_other(older, owner, recollect, mind):
+    await mind.remember(TRADITIONAL)
+    owner.execute("update text_rules set version = %s", [NEWEST])
+    await (await recollect.mind("ada", "bo")).remember(NewMemory("圖書館很大"))
+    assert sorted(versions(owner)) == [PLAIN, NEWEST]
+    assert await find(mind, "圖書館", also=("ada/bo",)) == {TRADITIONAL, "圖書館很大"}
+    assert await find(mind, "图书馆", also=("ada/bo",)) == {"圖書館很大"}
+
+
+async def test_a_job_stores_what_it_learns_as_its_scope_does(older, owner, recollect, mind):
+    await mind.conversation("c").append(NewMessage(Role.USER, "明天去圖書館借書。圖書館很大。"))
+    await mind.conversation("c").close_segment()
+    await recollect.work(until_empty=True)
+    [segment] = await mind.conversation("c").segments()
+    summary = await mind.get(segment.summary_id)
+    assert "圖書館" in summary.content
+    assert summary.content in await find(mind, "圖書館", kinds=(Kind.SUMMARY,))
+    assert await find(mind, "图书馆", kinds=(Kind.SUMMARY,)) == set()
+    assert versions(owner) == [PLAIN]
+
+
+async def test_an_export_takes_its_version_along(older, owner, recollect, mind):
+    await mind.remember(TRADITIONAL)
+    file = io.BytesIO()
+    await recollect.operator.exports.write(await recollect.operator.act_for("default"), ExportOrder("ada", "li"), file)
+    owner.execute("update text_rules set version = %s", [NEWEST])
+    other = await recollect.operator.act_for("other")
+    await recollect.operator.exports.read(other, ImportOrder("back"), file)
+    assert versions(owner) == [PLAIN, PLAIN]
+    assert await find(await recollect.mind("ada", "li", tenant="other"), "圖書館") == {TRADITIONAL}
 
 
 async def test_a_server_writes_to_an_older_database_as_before(older, owner, recollect):
