@@ -11,6 +11,8 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
+from opencc_purepy import OpenCC
+
 DATA = Path(__file__).resolve().parents[2] / "shared" / "bench" / "data"
 FILES: Mapping[str, str] = {
     "locomo": "locomo10.json",
@@ -19,7 +21,15 @@ FILES: Mapping[str, str] = {
     "madial-zh": "madial_zh.jsonl.gz",
     "lifebench": "lifebench_zh.jsonl.gz",
     "memdaily": "memdaily_zh.jsonl.gz",
+    "madial-zh-cues": "madial_zh.jsonl.gz",
+    "madial-zh-memories": "madial_zh.jsonl.gz",
 }
+SIMPLIFIED = "madial-zh"
+TRADITIONAL: Mapping[str, frozenset[str]] = {
+    "madial-zh-cues": frozenset({"cues"}),
+    "madial-zh-memories": frozenset({"memories"}),
+}
+"""Which part of a set OpenCC writes in traditional characters, by its phrases too; the other stays simplified."""
 DIALOGUES = frozenset({"locomo", "beam"})
 """Sets that are conversations; the others are records of what happened."""
 OWNERS: Mapping[str, str] = {
@@ -107,12 +117,25 @@ def load(name: str, questions: int = 0, *, adversarial: bool = False) -> list[Co
     conversations = list(_read_locomo(path) if path.suffix == ".json" else _read_lines(path))
     if not adversarial:
         conversations = [replace(each, questions=tuple(_leave_adversarial(each.questions))) for each in conversations]
+    if name in TRADITIONAL:
+        conversations = list(_write_traditional(conversations, TRADITIONAL[name]))
     total = sum(len(conversation.questions) for conversation in conversations)
     return conversations if not 0 < questions < total else list(_thin(conversations, total / questions))
 
 
 def _leave_adversarial(questions: Iterable[Question]) -> Iterator[Question]:
     return (question for question in questions if question.category != ADVERSARIAL)
+
+
+def _write_traditional(conversations: Iterable[Conversation], parts: frozenset[str]) -> Iterator[Conversation]:
+    convert = OpenCC("s2t").convert
+    for each in conversations:
+        turns, questions = each.turns, each.questions
+        if "memories" in parts:
+            turns = tuple(replace(turn, content=convert(turn.content), speaker=convert(turn.speaker)) for turn in turns)
+        if "cues" in parts:
+            questions = tuple(replace(question, text=convert(question.text)) for question in questions)
+        yield replace(each, turns=turns, questions=questions)
 
 
 def _thin(conversations: Iterable[Conversation], step: float) -> Iterator[Conversation]:

@@ -30,7 +30,7 @@ from rich.table import Table
 from datasets import Conversation, in_training, load
 from ground import OUT
 from recollect import Settings
-from recollect.core.knowledge.segments import USUAL, Measure, SegmentRules, segment, to_turn
+from recollect.core.knowledge.segments import USUAL, DepthRule, SegmentRules, segment, to_turn
 from recollect.core.text.terms import script_of
 from recollect.llm.build import build_embedder
 from recollect.llm.embedder import Embedder
@@ -161,7 +161,7 @@ def deepen(rules: SegmentRules, depth: float) -> SegmentRules:
 def tried() -> dict[str, SegmentRules]:
     """List the rules that were tried, the usual ones first."""
     return {
-        f"{window} turns, {reach} places": replace(USUAL, vectors=Measure(window, reach, 0.5))
+        f"{window} turns, {reach} places": replace(USUAL, vectors=DepthRule(window, reach, 0.5))
         for window, reach in ((2, 3), (1, 3), (2, 2), (3, 3), (4, 4))
     }
 

@@ -99,6 +99,18 @@ class BudgetError(RecollectError):
         """When it may go on; there is no use in trying before."""
 
 
+class TextVersionError(RecollectError):
+    """A scope's texts are folded by another version of the rules than those of this write; written again, it fits."""
+
+    code = "text_version"
+    unavailable = True
+
+    def __init__(self, version: int) -> None:
+        super().__init__("The terms of this scope were rewritten meanwhile; try again.")
+        self.version = version
+        """The version of the scope."""
+
+
 class SetupError(RecollectError):
     """Something on this machine or in the configuration is missing or wrong."""
 

@@ -1,8 +1,11 @@
-"""The one way to import something late: an extra that may be absent, or what most processes never need."""
+"""The one way to fetch something late: an extra that may be absent, its data, or what most processes never need."""
 
 from __future__ import annotations
 
+import importlib.util
+from hashlib import sha256
 from importlib import import_module
+from pathlib import Path
 from typing import Any
 
 from recollect.errors import SetupError
@@ -15,6 +18,26 @@ def load(name: str, extra: str = "") -> Any:  # noqa: ANN401 - modules have no c
     except ModuleNotFoundError as missing:
         if not extra or (missing.name or "").startswith("recollect"):
             raise
-        raise SetupError(
-            f"{missing.name} is not installed: run pip install '.[{extra}]' in a checkout of Recollect."
-        ) from None
+        raise SetupError(_ask_for(missing.name or name, extra)) from None
+
+
+def find_data(package: str, name: str | Path) -> Path | None:
+    """Find a file or folder of an installed package without importing it; None if it is not there."""
+    spec = importlib.util.find_spec(package)
+    places = (Path(folder) / name for folder in spec.submodule_search_locations or ()) if spec else ()
+    return next((path for path in places if path.exists()), None)
+
+
+def read_data(package: str, file: str, digest: str, extra: str) -> str:
+    """Read a text of an installed package without importing it; refuse one that is not the file that is meant."""
+    path = find_data(package, file)
+    if path is None:
+        raise SetupError(_ask_for(package, extra))
+    content = path.read_bytes()
+    if sha256(content).hexdigest() != digest:
+        raise SetupError(f"{file} of {package} is not the one that Recollect pins: install that version again.")
+    return content.decode()
+
+
+def _ask_for(missing: str, extra: str) -> str:
+    return f"{missing} is not installed: run pip install '.[{extra}]' in a checkout of Recollect."

@@ -63,6 +63,7 @@ CHINESE: Mapping[str, str] = {
     "{count} memories imported; `recollect up` or `recollect worker` makes vectors that they lack.": (
         "已导入 {count} 条记忆；缺少的向量由 `recollect up` 或 `recollect worker` 补上。"
     ),
+    "{count} scopes are rewritten.": "已改写 {count} 个范围。",
     "Erase {conversation} for good?": "确定要彻底清除 {conversation} 吗？",
     "The database is up to date.": "数据库已是最新。",
     "/history shows the thread, /leaves where its branches end, /quit ends; everything else is said.": (

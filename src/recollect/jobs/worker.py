@@ -20,6 +20,7 @@ from procrastinate.worker import Worker
 
 from recollect.core.conversations.retention import RetentionRules
 from recollect.core.knowledge.segments import USUAL
+from recollect.core.text.variants import NEWEST, folding_by
 from recollect.errors import BudgetError, EmbedderError, LeaseLostError, RecollectError
 from recollect.jobs.derive import (
     Enriching,
@@ -41,6 +42,7 @@ from recollect.store.database.pool import CONNECTION_TIMEOUTS, UNAVAILABLE, Data
 from recollect.store.knowledge import segments
 from recollect.store.memories import accesses, embeddings
 from recollect.store.service import jobs, upkeep
+from recollect.store.service.scopes import read_text_version
 
 LONGEST_WAIT_SECONDS = 30
 SPREAD_SECONDS = 300
@@ -50,6 +52,8 @@ RESTART_SECONDS = 1.0
 STOP_SECONDS, DAY_SECONDS = 10.0, 86_400.0
 SHORT_STOP_SECONDS, LEAVE_SECONDS = 1.0, 2.0
 """How long jobs of a worker in a program may go on when it ends, and when the program ends in any case."""
+FOLDING = frozenset({"enrich", "reflect", "rederive"})
+"""Jobs that store texts: they begin by asking how their scope folds them."""
 LOG = logging.getLogger("recollect.worker")
 
 
@@ -196,7 +200,8 @@ class Tasks:
 async def keep_reason(database: Database, call_next: AsyncCallNext, context: JobContext, _worker: Worker) -> None:
     """Run a job, and store why it failed; only messages of our own errors certainly quote no content."""
     try:
-        await call_next()
+        with folding_by(await find_version(database, context.job)):
+            await call_next()
     except LeaseLostError:
         raise  # The job belongs to another run now, and so does its outcome.
     except Exception as problem:
@@ -204,6 +209,14 @@ async def keep_reason(database: Database, call_next: AsyncCallNext, context: Job
         with suppress(RecollectError):
             await jobs.note_failure(database, context.job.id or 0, reason)
         raise
+
+
+async def find_version(database: Database, job: Job) -> int:
+    """Find out how the scope of a job folds texts, if the job stores any."""
+    scope_id = job.task_kwargs.get("scope_id")
+    if job.task_name not in FOLDING or not isinstance(scope_id, int):
+        return NEWEST
+    return await read_text_version(database, scope_id)
 
 
 def build_app(dsn: str, database: Database, embedder: Embedder | None, batch: int, duties: Duties = IDLE) -> App:

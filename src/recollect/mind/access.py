@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator, Sequence
-from contextlib import asynccontextmanager
+from contextlib import AbstractContextManager, asynccontextmanager
 from dataclasses import dataclass
 from typing import Self
 
 from recollect.core.service.rights import check_all_users, check_right
+from recollect.core.text.variants import NEWEST, folding_by
 from recollect.errors import UnavailableError
 from recollect.models.recall import Cue
 from recollect.models.service import Caller, Right, Scope
+from recollect.store.database.probe import Probe
 from recollect.store.service.scopes import Place, locate
 from recollect.verbs.parts import Parts
 
@@ -28,6 +30,7 @@ class Access:
     deadline_seconds: float
     place: Place | None = None
     """The place of the scope when the caller was authorized, valid for that request; None looks it up each time."""
+    probe: Probe | None = None
 
     @asynccontextmanager
     async def asking(self, right: Right, *, all_users: bool = False) -> AsyncIterator[Self]:
@@ -41,6 +44,11 @@ class Access:
         if all_users:
             check_all_users(self.caller)
         check_right(self.caller, right)
+
+    def folding(self) -> AbstractContextManager[None]:
+        """Fold texts as the scope stores them; where its place is not known, as the database is known to."""
+        known = self.place or self.probe
+        return folding_by(known.text_version if known else NEWEST)
 
     async def locate(self) -> Place:
         """Return the place of the scope."""

@@ -8,11 +8,12 @@ from __future__ import annotations
 import inspect
 from collections.abc import AsyncIterator, Callable, Coroutine
 from dataclasses import dataclass, replace
-from functools import wraps
+from functools import partial, wraps
 from typing import Any, Concatenate, ParamSpec, Protocol, TypeAlias, TypeVar, get_type_hints
 
 from recollect.mind.access import Access
 from recollect.models.service import Right
+from recollect.verbs.parts import fit_version
 
 Given = ParamSpec("Given")
 Answer = TypeVar("Answer")
@@ -74,13 +75,15 @@ def operation(
     def declare(carry_out: Method[Given, Answer]) -> Method[Given, Answer]:
         @wraps(carry_out)
         async def call(self: HasAccess, /, *arguments: Given.args, **named: Given.kwargs) -> Answer:
-            if not isinstance(right, Right):
-                return await carry_out(self, *arguments, **named)
-            if not timed:
-                self.access.require(right, all_users=agent_only)
-                return await carry_out(self, *arguments, **named)
-            async with self.access.asking(right, all_users=agent_only):
-                return await carry_out(self, *arguments, **named)
+            fitting = partial(fit_version, partial(carry_out, self, *arguments, **named))
+            with self.access.folding():
+                if not isinstance(right, Right):
+                    return await fitting()
+                if not timed:
+                    self.access.require(right, all_users=agent_only)
+                    return await fitting()
+                async with self.access.asking(right, all_users=agent_only):
+                    return await fitting()
 
         note(call, carry_out, http, right, agent_only=agent_only, **more)
         return call

@@ -40,7 +40,8 @@ from recollect.verbs.knowledge.enrich import enrich
 from recollect.verbs.knowledge.rerun import Reruns
 from recollect.verbs.memories import load
 from recollect.verbs.memories.rederive import rederive
-from recollect.verbs.parts import Parts
+from recollect.verbs.memories.rewrite import rewrite_terms
+from recollect.verbs.parts import Parts, fit_version
 from recollect.verbs.service.costs import Costs
 from recollect.verbs.service.jobs import JobControl, wait_for_jobs
 from recollect.verbs.service.readers import Readers
@@ -182,7 +183,7 @@ def bind(recollect: Recollect, caller: Caller, scope: Scope, place: scopes.Place
     parts = recollect.parts
     if caller.key_id is not None:
         parts = replace(parts, database=parts.database.used_by(caller.key_id))
-    return Mind(Access(parts, caller, scope, seconds, known))
+    return Mind(Access(parts, caller, scope, seconds, known, recollect.probe))
 
 
 def build_other(settings: Settings, model: str) -> ChatModel | None:
@@ -218,7 +219,7 @@ class Operator:
 
     async def restore(self, mind: Mind, saved: SavedMind) -> list[UUID]:
         """Load a whole mind into an empty scope in one transaction; return the ids of its memories."""
-        return await load.restore(mind.access.parts, mind.access.caller, mind.access.scope, saved)
+        return await fit_version(partial(load.restore, mind.access.parts, mind.access.caller, mind.access.scope, saved))
 
     async def take_stock(self, mind: Mind) -> tuple[Overview, dict[str, int]]:
         """Read a mind's overview, with every keyword, and count what it holds in addition to its memories."""
@@ -261,6 +262,12 @@ class Operator:
     async def rewrite_tables(self, report: rewrite.Report, *, dry_run: bool = False) -> rewrite.Rewritten:
         """Rewrite every table that can hold content, so that no erased byte stays in the data files."""
         return await rewrite.rewrite_tables(self.recollect.owner_address(), report, dry_run=dry_run)
+
+    async def rewrite_terms(self, report: Callable[[int], None] = lambda _: None) -> int:
+        """Fold terms, keywords, names and topics by the newest rules; return how many scopes were behind."""
+        count = await rewrite_terms(self.recollect.parts, self.recollect.owner_address(), report)
+        await self.recollect.probe.check()
+        return count
 
     async def embed_waiting(self, mind: Mind, report: Callable[[int], None]) -> int:
         """Embed a mind's memories that wait for vectors, now and not by a worker; return how many."""

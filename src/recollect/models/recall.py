@@ -225,6 +225,8 @@ class Facets:
     asks: frozenset[Asks] = frozenset()
     topics_first: bool = False
     """Whether the caller named the topics, so that what is filed there comes first."""
+    actor: str = ""
+    """Of several who are named, the one who is named first: they did it. Empty where they are named together."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,7 +12,8 @@ from numpy.typing import NDArray
 
 from recollect.channels.channel import Channel
 from recollect.core.service.costs import Price
-from recollect.errors import EmbedderError, InvalidInputError
+from recollect.core.text.variants import folding_by, text_version
+from recollect.errors import EmbedderError, InvalidInputError, TextVersionError
 from recollect.llm.chat import ChatModel
 from recollect.llm.embedder import Embedder, RecentVectors
 from recollect.llm.tokens.count import Tokenizer
@@ -22,6 +23,8 @@ from recollect.verbs.shared import SharedWrites
 
 Given = ParamSpec("Given")
 Result = TypeVar("Result")
+MOST_VERSIONS = 2
+"""How often a write learns the version of its scope: once because it did not know, once because it has changed."""
 NO_CHAT_MODEL = "No chat model is configured: set RECOLLECT_CHAT_URL and RECOLLECT_CHAT_MODEL."
 
 
@@ -99,6 +102,19 @@ async def spare_loop(
 ) -> Result:
     """Do heavy work in a thread, so that the event loop stays free, and light work at once."""
     return await asyncio.to_thread(work, *arguments, **named) if heavy else work(*arguments, **named)
+
+
+async def fit_version(call: Callable[[], Awaitable[Result]]) -> Result:
+    """Do something; if its scope folds texts by another version than it did, do it again by that one."""
+    version = text_version()
+    for _ in range(MOST_VERSIONS):
+        try:
+            with folding_by(version):
+                return await call()
+        except TextVersionError as other:
+            version = other.version
+    with folding_by(version):
+        return await call()
 
 
 def require_chat_model(parts: Parts) -> ChatModel:

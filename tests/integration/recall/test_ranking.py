@@ -119,6 +119,17 @@ async def test_weights_of_a_call_change_the_order(mind):
     assert "speaker" not in without.preferences
 
 
+async def test_of_two_who_are_named_the_first_is_taken_for_who_did_it(mind):
+    await mind.conversation("talk").append([said("Ann", "Tea in the garden."), said("Bob", "Tea in the garden, too.")])
+    for text, actor in (("What tea did Bob give Ann?", "bob"), ("What tea did Ann give Bob?", "ann")):
+        answer = await mind.recall(Cue(text, touch=False))
+        shares = {hit.memory.speaker.lower(): hit.preferences["speaker"] for hit in answer.hits}
+        assert answer.facets.actor == actor and answer.facets.names == ("ann", "bob")
+        assert max(shares, key=shares.get) == actor and len({*shares.values()}) == 2
+    together = await mind.recall(Cue("What tea do Ann and Bob like?", touch=False))
+    assert together.facets.actor == "" and len({hit.preferences["speaker"] for hit in together.hits}) == 1
+
+
 async def test_a_stalled_look_at_the_candidates_is_not_waited_for(recollect, owner, addresses):
     quick = replace(recollect.parts, channel_seconds=0.3)
     mind = await recollect.mind("ada", "li")

@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from recollect.core.knowledge.segments import Measure, SegmentRules, segment, to_turn
+from recollect.core.knowledge.segments import DepthRule, SegmentRules, segment, to_turn
 from recollect.errors import InvalidInputError
 from recollect.models.knowledge import Ending, Turn
 
@@ -90,7 +90,7 @@ def test_a_segment_has_at_least_so_many_turns():
 def test_how_deep_likeness_must_dip_is_a_rule():
     said = turns(*[TEA] * 4, *[facing(50)] * 4)
     assert cut(said) == [[0, 1, 2, 3], [4, 5, 6, 7]]
-    assert cut(said, replace(USUAL, vectors=Measure(2, 3, 0.8))) == [[*range(8)]]
+    assert cut(said, replace(USUAL, vectors=DepthRule(2, 3, 0.8))) == [[*range(8)]]
 
 
 def test_the_length_of_vectors_does_not_matter():
@@ -169,8 +169,8 @@ SAID = st.lists(
 )
 RULES = st.builds(
     SegmentRules,
-    vectors=st.builds(Measure, st.integers(1, 3), st.integers(1, 4), st.sampled_from([0.1, 0.5])),
-    terms=st.builds(Measure, st.integers(1, 4), st.integers(1, 4), st.sampled_from([0.05, 0.3])),
+    vectors=st.builds(DepthRule, st.integers(1, 3), st.integers(1, 4), st.sampled_from([0.1, 0.5])),
+    terms=st.builds(DepthRule, st.integers(1, 4), st.integers(1, 4), st.sampled_from([0.05, 0.3])),
     min_turns=st.integers(2, 4),
     max_turns=st.integers(4, 9),
     max_characters=st.sampled_from([30, 16_000]),

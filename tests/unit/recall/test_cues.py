@@ -9,7 +9,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from recollect.core.recall.cues import LONGEST_QUESTION, find_asked, find_keywords, find_paths, find_terms, read
+from recollect.core.recall.cues import (
+    LONGEST_QUESTION,
+    find_actor,
+    find_asked,
+    find_keywords,
+    find_paths,
+    find_terms,
+    read,
+)
 from recollect.models.recall import Asks, Cue, Script
 
 NOW = datetime(2026, 11, 18, 10, tzinfo=UTC)
@@ -120,3 +128,19 @@ def test_a_long_text_with_an_arrow_takes_no_time():
     started = time.thread_time()
     assert find_paths(text) == ["a->b"]
     assert time.thread_time() - started < 0.5
+
+
+@pytest.mark.parametrize(
+    ("text", "actor"),
+    [
+        ("What advice does Gina give to Jon?", "gina"),
+        ("What do Gina and Jon have in common?", ""),
+        ("Which city have both Gina, Jon visited?", ""),
+        ("小王和小李去了哪里", ""),
+        ("小王與小李去了哪裡", ""),
+        ("小王送了小李什么", "gina"),
+    ],
+)
+def test_who_is_named_first_did_it_unless_they_are_named_together(text, actor):
+    assert find_actor(text, ["gina", "jon"]) == actor
+    assert find_actor(text, ["gina"]) == ""

@@ -92,6 +92,12 @@ def test_who_is_named_is_preferred():
     ]
 
 
+def test_of_two_who_are_named_the_first_did_it():
+    told = [feature(speaker="gina", named=True), feature(speaker="jon", named=True), feature(named=True), feature()]
+    assert preferred("speaker", *told, facets=Facets(names=("gina", "jon"), actor="gina")) == [1.0, 0.5, 1.0, 0.0]
+    assert preferred("speaker", *told, facets=Facets(names=("gina", "jon"))) == [1.0, 1.0, 1.0, 0.0]
+
+
 def test_an_answer_is_worth_what_its_question_shares():
     conversation = [feature(1, asks=True), feature(2), feature(3)]
     assert preferred("answer", *conversation, text=[4.0, 1.0, 1.0]) == [0.0, 1.0, 0.0]

@@ -76,6 +76,7 @@ def ranking_inputs(draw):
         st.lists(periods(zone), max_size=2).map(tuple),
         st.frozensets(st.sampled_from(Asks)),
         st.booleans(),
+        words,
     )
     return RankingInput(
         draw(st.dictionaries(st.sampled_from(NAMES), st.lists(candidates, max_size=8).map(to_candidates))),

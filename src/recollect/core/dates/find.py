@@ -24,6 +24,7 @@ from recollect.core.dates.parts import (
     resolve,
     resolve_after,
 )
+from recollect.core.text.variants import fold_variants
 from recollect.models.recall import Period
 
 T = TypeVar("T")
@@ -35,13 +36,6 @@ PLAIN = str.maketrans(
     {chr(code): chr(code - 0xFEE0).lower() for code in range(0xFF01, 0xFF5F)}
     | {chr(code): chr(code + 32) for code in range(ord("A"), ord("Z") + 1)}
     | dict(zip("’‘`\u3000\u00a0\t\n\u2014\u2013\u2212～", "'''    ---~", strict=True))
-    | dict(
-        zip(
-            "週號個點後時兩禮節國慶聖誕這從當開間內裡來過勞動",
-            "周号个点后时两礼节国庆圣诞这从当开间内里来过劳动",
-            strict=True,
-        )
-    )
 )
 """Replaces character by character, so that positions in the text stay the same."""
 HAN = re.compile("[\u4e00-\u9fff]")
@@ -50,7 +44,7 @@ LATIN = re.compile("[a-z]{3}")
 
 def find_periods(text: str, now: datetime, zone: tzinfo) -> list[Period]:
     """Find the periods that a text names, in its order; what lacks a year is the latest that has begun."""
-    plain = text.lower() if text.isascii() else text.translate(PLAIN)
+    plain = text.lower() if text.isascii() else fold_variants(text).translate(PLAIN)
     here = _try(partial(now.astimezone, zone))
     if here is None:
         return []

@@ -13,6 +13,7 @@ from uuid import UUID
 
 from recollect.core.text.names import normalise_name
 from recollect.core.text.terms import UNSPACED
+from recollect.core.text.variants import text_version
 from recollect.core.text.words import QUESTION_WORDS, STOP_WORDS
 
 DECAY = 0.5
@@ -112,12 +113,14 @@ def find_paths(
     return found
 
 
-@lru_cache(maxsize=64)
 def spot_names(text: str) -> tuple[NameSpan, ...]:
-    """List what may be a name in a cue: runs of words, and of single characters where words are not spaced.
+    """List what may be a name in a cue: runs of words, and of single characters where words are not spaced."""
+    return _spot_names(text, text_version())
 
-    One recall asks twice: for the entities that are named, and for the speakers.
-    """
+
+@lru_cache(maxsize=64)
+def _spot_names(text: str, _version: int) -> tuple[NameSpan, ...]:
+    """Spot names as they are folded by a version: one recall asks for entities that are named, and for speakers."""
     pieces = list(PIECE.finditer(text))
     first = max(0, len(pieces) - MOST_PIECES)
     found: dict[NameSpan, None] = {}

@@ -28,7 +28,7 @@ Unit = NDArray[np.float64]
 
 
 @dataclass(frozen=True, slots=True)
-class Measure:
+class DepthRule:
     """How places are compared: so many turns on each side, with so many places before and after."""
 
     window: int
@@ -46,9 +46,9 @@ class Measure:
 class SegmentRules:
     """When a segment ends."""
 
-    vectors: Measure = field(default=Measure(2, 3, 0.5))
+    vectors: DepthRule = field(default=DepthRule(2, 3, 0.5))
     """For turns that all have a vector: by the cosine of the sums of their vectors."""
-    terms: Measure = field(default=Measure(3, 3, 0.3))
+    terms: DepthRule = field(default=DepthRule(3, 3, 0.3))
     """For others: by the terms they share."""
     min_turns: int = 2
     """A segment that another topic ends, or begins, has at least so many turns."""
@@ -137,7 +137,7 @@ def _interrupt(running: Sequence[Turn], turn: Turn, rules: SegmentRules) -> Endi
     return None
 
 
-def _judge(spoken: Sequence[SpokenTurn], gap: int, rules: SegmentRules, measure: Measure) -> float | None:
+def _judge(spoken: Sequence[SpokenTurn], gap: int, rules: SegmentRules, measure: DepthRule) -> float | None:
     """Say how alike the turns before and after a place are if the topic changes there; None if it does not."""
     if not rules.min_turns <= gap <= len(spoken) - rules.min_turns or not spoken[gap].turn.opens:
         return None
@@ -153,7 +153,7 @@ def _judge(spoken: Sequence[SpokenTurn], gap: int, rules: SegmentRules, measure:
     return here if sum(rises) >= measure.depth else None
 
 
-def _choose_measure(spoken: Sequence[SpokenTurn], gap: int, rules: SegmentRules) -> Measure:
+def _choose_measure(spoken: Sequence[SpokenTurn], gap: int, rules: SegmentRules) -> DepthRule:
     """Choose how a place is judged: by vectors if all turns that are compared have one of the same model."""
     far = rules.vectors.window + rules.vectors.reach
     shapes = {each.unit.shape if each.unit is not None else None for each in spoken[max(0, gap - far) : gap + far]}

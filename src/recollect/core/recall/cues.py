@@ -16,6 +16,7 @@ from recollect.core.dates.find import find_periods
 from recollect.core.dates.periods import find_zone
 from recollect.core.text.keywords import normalise_keyword
 from recollect.core.text.terms import UNSPACED, analyse_cue, script_of
+from recollect.core.text.variants import fold_characters, fold_variants
 from recollect.core.text.words import QUESTION_WORDS, STOP_CHARACTERS, STOP_WORDS
 from recollect.models.recall import Asks, Cue, Facets, Filter, Period, Script, Weighing
 
@@ -56,12 +57,14 @@ _PIECE = r"[^\s>，。,.?？!！-]"
 # Possessive, and begun only where a piece begins: else a long text without blanks is tried from every letter.
 _PATH = re.compile(rf"(?<!{_PIECE}){_PIECE}++(?:\s*+->\s*+{_PIECE}++)+")
 _BROKEN_WORD = re.compile(rf"^[^\W{UNSPACED}]+")
+_TOGETHER = re.compile(r"\b(?:both|and)\b|[和跟与同]|都", re.IGNORECASE)
 _IDLE = STOP_WORDS | QUESTION_WORDS
 
 
 def find_asked(text: str) -> frozenset[Asks]:
     """Tell what a cue asks for."""
-    return frozenset(asks for asks, pattern in PATTERNS.items() if pattern.search(text))
+    plain = fold_variants(text)
+    return frozenset(asks for asks, pattern in PATTERNS.items() if pattern.search(plain))
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,10 +126,12 @@ def read(
 
 def find_terms(text: str, own: Sequence[str] = ()) -> list[str]:
     """List the terms to search, without the names of whose memory it is, unless there is nothing else."""
-    names = [re.escape(name) for name in own if len(name) > 1]
+    names = [re.escape(fold_variants(name)) for name in own if len(name) > 1]
     if not names:
         return analyse_cue(text)
-    others = re.sub(rf"(?<![^\W{UNSPACED}])(?:{'|'.join(names)})(?![^\W{UNSPACED}])", " ", text)
+    named = re.finditer(rf"(?<![^\W{UNSPACED}])(?:{'|'.join(names)})(?![^\W{UNSPACED}])", fold_variants(text))
+    spans = [(0, 0), *(match.span() for match in named), (len(text), len(text))]
+    others = " ".join(text[one[1] : other[0]] for one, other in pairwise(spans))
     return analyse_cue(others) or analyse_cue(text)
 
 
@@ -146,6 +151,11 @@ def find_question(text: str) -> str:
     return _BROKEN_WORD.sub("", line[-LONGEST_QUESTION:], count=1)
 
 
+def find_actor(text: str, names: Sequence[str]) -> str:
+    """Return the first of several who are named, in the order of the cue; nobody where it names them together."""
+    return names[0] if len(names) > 1 and not _TOGETHER.search(fold_variants(text)) else ""
+
+
 def find_paths(text: str) -> list[str]:
     """Find paths of topics that are written out, as `a->b`."""
     return _PATH.findall(text) if "->" in text else []
@@ -154,7 +164,7 @@ def find_paths(text: str) -> list[str]:
 def find_keywords(text: str) -> tuple[str, ...]:
     """List what memories may be filed under: the distinctive words, and phrases of them."""
     found = dict[str, None]()
-    for phrase in _phrases(text):
+    for phrase in _phrases(fold_characters(text)):
         if len(found) == MOST_KEYWORDS:
             break
         if keyword := normalise_keyword(phrase):

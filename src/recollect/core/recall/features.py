@@ -5,6 +5,8 @@ from __future__ import annotations
 import re
 from enum import IntFlag
 
+from recollect.core.text.variants import fold_variants
+
 MOST_READ = 400
 """So many characters of a memory are looked at: its form shows at its beginning."""
 QUESTION_MARKS = frozenset("?？")
@@ -48,7 +50,7 @@ class Tells(IntFlag):
 
 def tell(content: str) -> Tells:
     """Tell what a memory is like: found once, when it is written."""
-    beginning = content[:MOST_READ]
+    beginning = fold_variants(content[:MOST_READ])
     return Tells(
         Tells.QUESTION * is_question(content)
         + Tells.TIME * tells_time(beginning)

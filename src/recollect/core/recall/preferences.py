@@ -35,6 +35,8 @@ LONGEST_TELLING, LONGEST_QUESTION = 40, 25
 """In terms: words beyond the first ones occur by chance; a longer question also says something."""
 LONGEST = 1000
 LEAST_IMPORTANT, MOST_IMPORTANT = 1.0, 10.0
+OTHERS = 0.5
+"""What it counts that somebody is named who did not do it: "What did Ann give to Bo?" is more likely told by Ann."""
 DENSER = 3.0
 """A word of Chinese gives about three terms, its characters and their pairs; one of English gives one."""
 
@@ -67,7 +69,7 @@ def prefer(table: CandidateTable, facets: Facets) -> dict[str, Scores]:
     return {
         COVERAGE: rate_coverage(table),
         **rate_company(table),
-        SPEAKER: table.features.named.astype(np.float64),
+        SPEAKER: rate_speakers(table.features, facets.actor),
         ANSWER: rate_answers(table),
         **rate_wording(table.features, facets),
         NEAR_DATE: rate_nearness(facets.periods, table.features.occurred_at),
@@ -107,6 +109,15 @@ def rate_company(table: CandidateTable) -> dict[str, Scores]:
         np.maximum.at(best, own, values)
         company[name] = _from_worst(best[own])
     return company
+
+
+def rate_speakers(known: FeatureTable, actor: str) -> Scores:
+    """Rate what was said by those whom the cue names; of several, what others say than who did it counts less."""
+    rated = known.named.astype(np.float64)
+    if actor:
+        others = np.array([name not in {"", actor} for name in known.speaker_names], dtype=np.bool_)[known.speakers]
+        rated[others] *= OTHERS
+    return rated
 
 
 def rate_answers(table: CandidateTable) -> Scores:

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import unicodedata
-
+from recollect.core.text.variants import fold_characters
 from recollect.models.memories import Kind, Triple
 
 LONGEST_KEYWORD = 500
@@ -14,7 +13,7 @@ IDLE = frozenset({("is", "idle"), ("在", "空闲")})
 
 def normalise_keyword(text: str) -> str:
     """Normalise a keyword, without the places named before it."""
-    segments = unicodedata.normalize("NFKC", text).casefold().split(":")
+    segments = fold_characters(text).casefold().split(":")
     words = [segment.split() for segment in segments]
     return " ".join(next((segment for segment in reversed(words) if segment), []))[:LONGEST_KEYWORD]
 

@@ -5,6 +5,8 @@ from __future__ import annotations
 import re
 import unicodedata
 
+from recollect.core.text.variants import fold_characters
+
 LONGEST_KEY = 500
 """More would not fit an index page in every script."""
 SPOKEN_AROUND = " \"'`´‘’“”«»‹›„‚,;:!?…·、。，；：！？～~-–—_|()[]{}<>（）【】《》〈〉「」『』〔〕"
@@ -58,7 +60,7 @@ def _fold(text: str) -> str:
     if text.isascii() and text.isprintable():
         return " ".join(text.lower().split())
     shown = text if text.isprintable() else "".join(map(_show, text))
-    composed = unicodedata.normalize("NFKC", shown).casefold()
+    composed = fold_characters(shown).casefold()
     return " ".join(unicodedata.normalize("NFKC", composed).split())
 
 

@@ -11,6 +11,7 @@ from itertools import chain, groupby
 
 from recollect.core.text.keywords import file_under
 from recollect.core.text.terms import analyse, script_of
+from recollect.core.text.variants import fold_variants
 from recollect.core.text.words import CHINESE_FILLERS, ENGLISH_FILLERS, LOOSE_END, LOOSE_FRONT, NAME_JOINTS, TITLES
 from recollect.models.recall import Script
 
@@ -56,7 +57,7 @@ class Word:
 
 def distinctive_terms(text: str) -> tuple[str, ...]:
     """List the terms of a text that can tell its topic: no stop words, no single characters."""
-    terms = analyse(_FILLER.sub(" ", text[:LONGEST_READ]))
+    terms = analyse(_FILLER.sub(" ", fold_variants(text[:LONGEST_READ])))
     return tuple(term for term in terms if term not in _FILLER_TERMS and (len(term) > 1 or term.isascii()))
 
 

@@ -14,6 +14,7 @@ from typing import Protocol, TypeVar
 
 import Stemmer
 
+from recollect.core.text.variants import fold_characters
 from recollect.core.text.words import QUESTION_PHRASES, QUESTION_WORDS, STOP_CHARACTERS, STOP_WORDS
 from recollect.models.recall import Script
 
@@ -72,7 +73,7 @@ def analyse_cue(text: str) -> list[str]:
 def _fold(text: str) -> str:
     if text.isascii():
         return text.lower()
-    return unicodedata.normalize("NFKC", text).casefold().replace("\u2019", "'")
+    return fold_characters(text).casefold().replace("\u2019", "'")
 
 
 def _split(folded: str) -> list[str]:

@@ -79,6 +79,7 @@ ROOMS: Mapping[str, Mapping[str, str]] = {
         "jobs": "See what waits, runs or has failed, and let it be tried again.",
         "space": "Look after embedding spaces: the vectors of one model each.",
         "index": "Give the few largest scopes an approximate vector index each.",
+        "rewrite-terms": "Fold terms, keywords, names and topics by the newest rules, where older ones folded them.",
         "reader": "Make, list and drop roles that read a tenant's memories by SQL.",
     },
 }

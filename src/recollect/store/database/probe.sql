@@ -5,5 +5,8 @@ select current_user as name, rolsuper or rolbypassrls as passes,
   from pg_roles
  where rolname = current_user
 
+-- name: text_version
+select version from text_rules
+
 -- name: applied
 select name, checksum, oldest_program from schema_migrations

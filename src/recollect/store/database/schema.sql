@@ -10,7 +10,8 @@ CREATE TYPE public.place AS (
 	profile jsonb,
 	has_keywords boolean,
 	has_names boolean,
-	has_topics boolean
+	has_topics boolean,
+	text_version smallint
 );
 
 CREATE TYPE public.ranked_memory AS (
@@ -438,6 +439,8 @@ begin
         where expires_at <= now() and withheld is null and scope_id > after order by scope_id limit most;
     when 'fill' then return query
         select id from scopes where id > after and memory_count > 0 order by id limit most;
+    when 'rewrite' then return query
+        select id from scopes where id > after and text_version < usual order by id limit most;
     when 'fade' then return query
         -- Either all scopes but those of the agents that say otherwise, or those of the agents that say so alone.
         select scopes.id from scopes
@@ -1721,7 +1724,8 @@ declare
     found place;
 begin
     select scopes.id, scopes.memory_count, scopes.approximate_space, space.id, space.model, space.dimensions,
-           space.precision, agents.profile, scopes.has_keywords, scopes.has_names, scopes.has_topics
+           space.precision, agents.profile, scopes.has_keywords, scopes.has_names, scopes.has_topics,
+           coalesce(scopes.text_version, text_version_of_new())
     into found
     from (select current_tenant() as tenant_id) caller
     left join scopes
@@ -2501,6 +2505,16 @@ CREATE FUNCTION public.tenants_to_add_up() RETURNS SETOF bigint
       and (at at time zone 'UTC')::time <> '00:00'
 $$;
 
+CREATE TABLE public.text_rules (
+    single boolean DEFAULT true NOT NULL,
+    version smallint NOT NULL,
+    CONSTRAINT text_rules_single_check CHECK (single)
+);
+
+CREATE FUNCTION public.text_version_of_new() RETURNS smallint
+    LANGUAGE sql STABLE PARALLEL SAFE
+    RETURN (SELECT text_rules.version FROM public.text_rules);
+
 CREATE FUNCTION public.tidy_entities(asked_scope bigint, asked_ids uuid[]) RETURNS void
     LANGUAGE plpgsql
     AS $$
@@ -3165,6 +3179,7 @@ CREATE TABLE public.scopes (
     has_names boolean DEFAULT false NOT NULL,
     has_topics boolean DEFAULT false NOT NULL,
     change_number bigint DEFAULT 0 NOT NULL,
+    text_version smallint DEFAULT public.text_version_of_new() NOT NULL,
     CONSTRAINT scopes_check CHECK (((id >> 40) = tenant_id))
 )
 WITH (fillfactor='70');
@@ -3723,6 +3738,9 @@ ALTER TABLE ONLY public.tenants
 
 ALTER TABLE ONLY public.tenants
     ADD CONSTRAINT tenants_pkey PRIMARY KEY (id);
+
+ALTER TABLE ONLY public.text_rules
+    ADD CONSTRAINT text_rules_pkey PRIMARY KEY (single);
 
 ALTER TABLE ONLY public.topic_links
     ADD CONSTRAINT topic_links_pkey PRIMARY KEY (scope_id, topic_id, memory_id);
@@ -4341,6 +4359,8 @@ REVOKE ALL ON FUNCTION public.switch_embedding_space(new_space integer) FROM PUB
 REVOKE ALL ON FUNCTION public.tenants_to_add_up() FROM PUBLIC;
 GRANT ALL ON FUNCTION public.tenants_to_add_up() TO recollect_service;
 
+GRANT SELECT ON TABLE public.text_rules TO recollect_service;
+
 REVOKE ALL ON FUNCTION public.topics_at(asked_scope bigint, asked_paths text[]) FROM PUBLIC;
 GRANT ALL ON FUNCTION public.topics_at(asked_scope bigint, asked_paths text[]) TO recollect_service;
 
@@ -4496,6 +4516,9 @@ GRANT UPDATE(has_names) ON TABLE public.scopes TO recollect_service;
 GRANT UPDATE(has_topics) ON TABLE public.scopes TO recollect_service;
 
 GRANT UPDATE(change_number) ON TABLE public.scopes TO recollect_service;
+
+GRANT UPDATE(text_version) ON TABLE public.scopes TO recollect_service;
+GRANT SELECT(text_version) ON TABLE public.scopes TO recollect_upkeep;
 
 GRANT SELECT ON TABLE public.kw_strength TO recollect_readers;
 

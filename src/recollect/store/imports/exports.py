@@ -12,7 +12,8 @@ from psycopg.sql import SQL, Composable, Composed, Identifier
 
 from recollect.core.imports.sections import COUNTERS, PROFILE, SECTIONS, VECTORS, Section
 from recollect.core.text.terms import TERM_BITS, scope_bits
-from recollect.errors import InvalidInputError
+from recollect.core.text.variants import CARRIED, not_carried
+from recollect.errors import InvalidInputError, SchemaError
 from recollect.models.service import EmbeddingSpace, Scope
 from recollect.store.database.pool import Connection, load_queries
 from recollect.store.memories.embeddings import vector_type, vectors_table
@@ -79,6 +80,8 @@ def order_by(section: Section) -> Composable:
 
 async def open_empty(connection: Connection, scope: Scope) -> int:
     """Lock a scope for an import, making it if it is new; refuse one that holds anything."""
+    # Rows come as they are: a scope that is here already may be folded by any version.
+    await scopes.read_place(await scopes.ask_place(connection, scope.agent, scope.user))
     opening = await scopes.read_opening(await scopes.ask_opening(connection, scope))
     for section in SECTIONS:
         if section.table in KEPT_BEFORE:
@@ -138,7 +141,9 @@ async def store_counters(connection: Connection, scope_id: int, lines: Sequence[
     """Set the counters of a scope as they were."""
     with refused(COUNTERS):
         await send(connection, lines)
-        await connection.execute(QUERIES["store_counters"], {"scope_id": scope_id})
+        row = await (await connection.execute(QUERIES["store_counters"], {"scope_id": scope_id})).fetchone()
+    if row is not None and row["text_version"] not in CARRIED:
+        raise SchemaError(not_carried(row["text_version"]))
 
 
 async def store_profile(connection: Connection, agent: str) -> bool:

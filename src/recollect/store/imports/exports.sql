@@ -103,9 +103,11 @@ set memory_count = held.memory_count, event_count = held.event_count, thought_co
     chat_count = held.chat_count, term_count = held.term_count,
     unreflected_importance = held.unreflected_importance, unreflected_memories = held.unreflected_memories,
     last_written_at = held.last_written_at,
-    has_keywords = held.has_keywords, has_names = held.has_names, has_topics = held.has_topics
+    has_keywords = held.has_keywords, has_names = held.has_names, has_topics = held.has_topics,
+    text_version = coalesce(held.text_version, scopes.text_version)
 from staged_lines, jsonb_populate_record(null::scopes, line) as held
 where scopes.id = %(scope_id)s
+returning scopes.text_version
 
 -- name: read_staged
 select line from staged_lines

@@ -9,6 +9,7 @@ from uuid import UUID
 
 from recollect.core.service.numbers import tenant_of
 from recollect.core.text.similar import SourceText
+from recollect.core.text.variants import check_version
 from recollect.models.memories import Kind
 from recollect.store.database.pool import Connection, Database, load_queries
 from recollect.store.memories import memories
@@ -51,7 +52,10 @@ async def find_next(database: Database, scope_id: int, after: UUID) -> ToRederiv
 async def open_scope(connection: Connection, scope_id: int) -> tuple[int, int]:
     """Lock a scope; return how many memories and terms it holds."""
     row = await (await connection.execute(QUERIES["open"], {"scope_id": scope_id})).fetchone()
-    return (row["memory_count"], row["term_count"]) if row else (0, 0)
+    if row is None:
+        return 0, 0
+    check_version(row["text_version"])
+    return row["memory_count"], row["term_count"]
 
 
 async def hold(connection: Connection, scope_id: int, memory: ToRederive) -> bool:

@@ -46,7 +46,7 @@ order by id
 limit 1
 
 -- name: open
-select memory_count, term_count from scopes where id = %(scope_id)s for no key update
+select memory_count, term_count, text_version from scopes where id = %(scope_id)s for no key update
 
 -- name: hold
 -- Still waiting, and still with the same evidence.

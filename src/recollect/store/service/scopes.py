@@ -11,9 +11,10 @@ from psycopg import AsyncCursor
 from psycopg.rows import DictRow
 
 from recollect.core.agents.profiles import to_profile
-from recollect.core.service.numbers import bucket_of
+from recollect.core.service.numbers import bucket_of, tenant_of
 from recollect.core.service.rights import OUT_OF_BOUNDS
 from recollect.core.service.secrets import tenant_of_secret
+from recollect.core.text.variants import NEWEST, check_version, choose_version
 from recollect.errors import ForbiddenError, UnauthenticatedError
 from recollect.models.agents import Profile
 from recollect.models.service import Bounds, Caller, EmbeddingSpace, Right, Scope
@@ -37,6 +38,8 @@ class Place:
     """Whether anything was ever filed under keywords; so for the names of entities, and for topics."""
     has_names: bool = True
     has_topics: bool = True
+    text_version: int = NEWEST
+    """By which version its texts are folded; of a scope that is not there yet, by which they will be."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,9 +113,19 @@ async def ask_place(connection: Connection, agent: str, user: str) -> AsyncCurso
 
 
 async def read_place(asked: AsyncCursor[DictRow]) -> Place:
-    """Read the answer to `ask_place`."""
+    """Read the answer to `ask_place`; what the caller folds from now on is folded as the scope stores it."""
     row = await asked.fetchone()
-    return to_place(row) if row else Place(None, 0, None, None, Profile())
+    place = to_place(row) if row else Place(None, 0, None, None, Profile())
+    choose_version(place.text_version)
+    return place
+
+
+async def read_text_version(database: Database, scope_id: int) -> int:
+    """Read by which version a scope's texts are folded."""
+    async with database.reading(tenant_of(scope_id)) as connection:
+        found = await connection.execute(QUERIES["text_version"], {"scope_id": scope_id})
+    row = await found.fetchone()
+    return row["text_version"] if row else NEWEST
 
 
 async def list_users(database: Database, scope: Scope, limit: int) -> list[str]:
@@ -129,7 +142,8 @@ def to_place(row: DictRow) -> Place:
         space = EmbeddingSpace(row["space_id"], row["model"], row["dimensions"], "active", row["precision"])
     profile = to_profile(row["profile"])
     held = {name: bool(row[name]) for name in ("has_keywords", "has_names", "has_topics")}
-    return Place(row["scope_id"], row["memory_count"] or 0, row["approximate_space"], space, profile, **held)
+    size, version = row["memory_count"] or 0, row["text_version"] or NEWEST
+    return Place(row["scope_id"], size, row["approximate_space"], space, profile, text_version=version, **held)
 
 
 async def ask_opening(connection: Connection, scope: Scope) -> AsyncCursor[DictRow]:
@@ -139,10 +153,11 @@ async def ask_opening(connection: Connection, scope: Scope) -> AsyncCursor[DictR
 
 
 async def read_opening(opened: AsyncCursor[DictRow]) -> Opening:
-    """Read the answer to `ask_opening`."""
+    """Read the answer to `ask_opening`; refuse a write that folded its texts otherwise than the scope."""
     row = await opened.fetchone()
     if row is None:
         raise UnauthenticatedError("No such tenant.")
+    check_version(row["text_version"])
     return Opening(
         row["id"],
         row["memory_count"],

@@ -15,7 +15,7 @@ with continued as (
     update scopes
     set last_written_at = greatest(date_trunc('milliseconds', clock_timestamp()), last_written_at + interval '1 ms')
     where tenant_id = current_tenant() and agent = %(agent)s and "user" = %(user)s
-    returning id, memory_count, term_count, last_written_at, unreflected_importance, unreflected_memories
+    returning id, memory_count, term_count, last_written_at, unreflected_importance, unreflected_memories, text_version
 ), counted as (
     insert into scope_counters (tenant_id, bucket, last_number)
     select current_tenant(), %(bucket)s, 1
@@ -30,13 +30,16 @@ with continued as (
     on conflict (tenant_id, agent, "user") do update
     set last_written_at =
         greatest(date_trunc('milliseconds', clock_timestamp()), scopes.last_written_at + interval '1 ms')
-    returning id, memory_count, term_count, last_written_at, unreflected_importance, unreflected_memories
+    returning id, memory_count, term_count, last_written_at, unreflected_importance, unreflected_memories, text_version
 )
 select * from continued union all select * from begun
 
+-- name: text_version
+select text_version from scopes where id = %(scope_id)s
+
 -- name: lock
 -- Whoever writes holds the scope: nothing slips in between.
-select id from scopes
+select id, text_version from scopes
 where tenant_id = current_tenant() and agent = %(agent)s and "user" = %(user)s
 for no key update
 

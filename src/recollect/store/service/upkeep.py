@@ -14,10 +14,12 @@ CHUNK = 1000
 """How many rows one statement deletes."""
 
 
-async def walk_due(database: Database, wanted: str, after: int = 0, page: int = PAGE) -> AsyncIterator[list[int]]:
+async def walk_due(
+    database: Database, wanted: str, after: int = 0, page: int = PAGE, *, usual: float = 0.0
+) -> AsyncIterator[list[int]]:
     """Find the scopes in which something is due, a page at a time, in the order of their numbers."""
     while True:
-        asked = {"wanted": wanted, "usual": 0.0, "after": after, "limit": page}
+        asked = {"wanted": wanted, "usual": usual, "after": after, "limit": page}
         async with database.reading(None) as connection:
             found = await connection.execute(QUERIES["due"], asked)
         scopes = [row["scope_id"] for row in await found.fetchall()]

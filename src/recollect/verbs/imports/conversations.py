@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from uuid import UUID
 
 from recollect.core.conversations.appends import CLOSED, check_conversation, check_messages, count_characters
@@ -14,6 +15,7 @@ from recollect.models.service import Scope
 from recollect.store.imports.progress import KnownConversation, Label, keep, read_standing
 from recollect.verbs.conversations.append import append_each
 from recollect.verbs.imports.progress import MOST_AT_ONCE, MOST_CHARACTERS, ImportRun
+from recollect.verbs.parts import fit_version
 
 CLOSED_HERE = "conversations deleted here: skipped"
 MOST_TOGETHER, LEAST_CHARACTERS = 500_000, 500
@@ -115,6 +117,6 @@ async def write(run: ImportRun, scope: Scope, portion: Sequence[tuple[Arriving, 
         # Their ids are never needed: nothing is written that could follow them.
         written = [[LEGACY] * len(new) for _, new in asked]
     else:
-        written = await append_each(run.parts, run.caller, scope, asked)
+        written = await fit_version(partial(append_each, run.parts, run.caller, scope, asked))
     for (each, batch), ids in zip(portion, written, strict=True):
         each.ends.update(zip((message.key for message in batch), ids, strict=True))

@@ -18,6 +18,7 @@ from recollect.core.knowledge.transcripts import fit_facts
 from recollect.core.service.costs import price_of
 from recollect.core.text.checks import check_line, check_moment
 from recollect.core.text.tokens import estimate, find_tokenizer
+from recollect.core.text.variants import choose_version
 from recollect.errors import BudgetError, InvalidInputError, NotFoundError, SetupError
 from recollect.llm.chat import ChatModel
 from recollect.llm.prompts import version_of
@@ -27,6 +28,7 @@ from recollect.store.database import ownership
 from recollect.store.knowledge import reruns, segments
 from recollect.store.knowledge.reruns import Listed, Terms
 from recollect.store.knowledge.segments import Closed, Unsegmented
+from recollect.store.service.scopes import read_text_version
 from recollect.verbs.knowledge.enrich import (
     MOST_ATTEMPTS,
     Work,
@@ -203,6 +205,7 @@ async def cut_early(work: Work, conversation: Unsegmented, since: datetime | Non
 
 async def rerun_scope(work: Work, wanted: Rerun, report: Progress) -> Reread | None:
     """Read one scope's history again and switch to it; None where there is none."""
+    choose_version(await read_text_version(work.parts.database, work.scope_id))
     database, scope_id, begun = work.parts.database, work.scope_id, await reruns.read_clock(work.parts.database)
     for conversation in await reruns.list_unsegmented(database, scope_id, wanted.since):
         await cut_early(work, conversation, wanted.since, keep=True)

@@ -7,12 +7,13 @@ from collections.abc import Sequence
 from recollect.core.memories.ids import fingerprint
 from recollect.core.memories.known import check_if_new
 from recollect.core.text.checks import check_idempotency_key
+from recollect.core.text.variants import text_version
 from recollect.errors import RecollectError
 from recollect.models.memories import IfNew, NewMemory, Receipt
 from recollect.models.service import Caller, Scope
 from recollect.verbs.memories.perform import Outcome, perform, perform_each
 from recollect.verbs.memories.rows import Write, check_and_prepare, embed_missing, is_heavy
-from recollect.verbs.parts import Parts, spare_loop
+from recollect.verbs.parts import Parts, fit_version, spare_loop
 
 
 def as_new(memories: str | NewMemory | Sequence[str | NewMemory]) -> list[NewMemory]:
@@ -35,9 +36,13 @@ async def remember(
 
 async def remember_in_bulk(parts: Parts, caller: Caller, scope: Scope, new: Sequence[NewMemory]) -> list[Receipt]:
     """Store memories of an import; vectors follow by a job."""
-    prepared = await spare_loop(is_heavy(new), check_and_prepare, new)
-    [receipts] = await write_in_bulk(parts, [Write(caller, scope, prepared, None, "", b"")])
-    return receipts
+
+    async def write() -> list[Receipt]:
+        prepared = await spare_loop(is_heavy(new), check_and_prepare, new)
+        [receipts] = await write_in_bulk(parts, [Write(caller, scope, prepared, None, "", b"")])
+        return receipts
+
+    return await fit_version(write)
 
 
 async def share(parts: Parts, write: Write) -> list[Receipt]:
@@ -55,7 +60,8 @@ async def share(parts: Parts, write: Write) -> list[Receipt]:
         # The database refused one of them, and with it all: each is tried alone.
         return [await attempt(parts, each) for each in writes]
 
-    return await parts.writes.run((write.scope, write.caller.origin, write.caller.key_id), write, write_together)
+    alike = (write.scope, write.caller.origin, write.caller.key_id, text_version())
+    return await parts.writes.run(alike, write, write_together)
 
 
 async def write_in_bulk(parts: Parts, writes: Sequence[Write]) -> list[list[Receipt]]:

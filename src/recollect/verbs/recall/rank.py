@@ -10,6 +10,7 @@ import numpy as np
 from recollect.channels.channel import Proposal
 from recollect.core.knowledge.graph import spot_names
 from recollect.core.recall.columns import NO_IDS, Candidates, FeatureTable, Flags, Ids, RankingInput
+from recollect.core.recall.cues import find_actor
 from recollect.core.recall.fusion import fuse, join
 from recollect.core.recall.preferences import ACCESSED
 from recollect.core.recall.relevance import drop_below, tell_irrelevant
@@ -120,12 +121,13 @@ def line_up(
 ) -> RankingInput:
     """Put together what is ranked; what was forgotten since it was proposed is not."""
     spoken = {*found.speaker_names} - {""}
-    named = {each.name for each in spot_names(asked.reading.text)} & spoken if spoken else set[str]()
+    spotted = (each.name for each in spot_names(asked.reading.text)) if spoken else ()
+    named = [name for name in dict.fromkeys(spotted) if name in spoken]
     marked = find_named(found, named, asked.reading.terms) if named else found.named
     return RankingInput(
         candidates={channel: some.take(found.knows(some.ids)) for channel, some in candidates.items()},
         features=replace(found, named=marked, terms=found.terms[:, : len(rarities)]),
-        facets=replace(asked.reading.facets, names=tuple(sorted(named))),
+        facets=replace(asked.reading.facets, names=tuple(sorted(named)), actor=find_actor(asked.reading.text, named)),
         weights=weights,
         limit=asked.limit + SPARE,
         rarities=rarities,

@@ -27,6 +27,7 @@ from recollect.core.recall.relevance import choose_relevant, is_irrelevant, tell
 from recollect.core.recall.weights import USUAL_CHANNELS
 from recollect.core.text.similar import collapse
 from recollect.core.text.terms import script_of
+from recollect.core.text.variants import choose_version
 from recollect.errors import InvalidInputError
 from recollect.llm.embedder import serves
 from recollect.models.memories import Embedding, Memory
@@ -85,6 +86,8 @@ async def recall_each(
     """Recall by several cues: each after the access of the one before is noted, or all on one snapshot."""
     if not 1 <= len(cues) <= MOST_CUES:
         raise InvalidInputError(f"cues must hold 1 to {MOST_CUES} items")
+    # One of several scopes that are read may fold texts otherwise than the others.
+    choose_version(place.text_version)
     characters = sum(len(cue.text) for cue in cues)
     if characters > MOST_CHARACTERS:
         raise InvalidInputError(f"cues must hold at most {MOST_CHARACTERS} characters together")

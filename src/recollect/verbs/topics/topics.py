@@ -9,6 +9,7 @@ from uuid import UUID
 from recollect.core.memories.checks import MOST_MEMORIES
 from recollect.core.recall.checks import check_filter
 from recollect.core.text.checks import check_limit, check_moment
+from recollect.core.text.variants import check_version
 from recollect.core.topics.paths import (
     LONGEST_LABELS,
     MOST_LEVELS,
@@ -164,6 +165,7 @@ async def changing(parts: Parts, scope: Scope) -> AsyncIterator[tuple[Connection
         locked = await (await lock_scope(connection, scope)).fetchone()
         if locked is None:
             raise NotFoundError(UNKNOWN)
+        check_version(locked["text_version"])
         yield connection, locked["id"]
 
 

@@ -147,6 +147,19 @@ create policy of_tenant on scope_counters
 grant select, insert on scope_counters to recollect_service;
 grant update (last_number) on scope_counters to recollect_service;
 
+-- By which version of the rules texts are folded for comparison (see core/text/variants.py), in scopes that begin now.
+-- A new database begins with the newest; later it changes by `recollect rewrite-terms` alone, scope by scope.
+create table text_rules (
+    single boolean primary key default true check (single),
+    version smallint not null
+);
+insert into text_rules (version) values (2);
+grant select on text_rules to recollect_service;
+
+create function text_version_of_new() returns smallint
+    language sql stable parallel safe
+    return (select version from text_rules);
+
 create table scopes (
     id bigint primary key,
     tenant_id integer not null references tenants,
@@ -169,6 +182,8 @@ create table scopes (
     has_topics boolean not null default false,
     -- The number of the newest row of its change log.
     change_number bigint not null default 0,
+    -- By which version its terms, keywords, names and topics were folded: who does not carry it does not write.
+    text_version smallint not null default text_version_of_new(),
     unique (tenant_id, agent, "user"),
     check (id >> 40 = tenant_id)
 ) with (fillfactor = 70);
@@ -181,7 +196,8 @@ create policy of_tenant on scopes
 grant select, insert on scopes to recollect_service;
 grant update (
     memory_count, event_count, thought_count, chat_count, term_count,
-    unreflected_importance, unreflected_memories, last_written_at, has_keywords, has_names, has_topics, change_number
+    unreflected_importance, unreflected_memories, last_written_at, has_keywords, has_names, has_topics, change_number,
+    text_version
 ) on scopes to recollect_service;
 
 -- Note that a scope has what is asked for by one channel only.

@@ -35,7 +35,7 @@ grant select (scope_id, expires_at, withheld) on memories to recollect_upkeep;
 grant select (scope_id, id, state, synced, last_number, running, idle_since, idle_hour, changed_at) on conversations
     to recollect_upkeep;
 grant select (scope_id, conversation_id, state) on segments to recollect_upkeep;
-grant select (id, tenant_id, agent, "user", memory_count) on scopes to recollect_upkeep;
+grant select (id, tenant_id, agent, "user", memory_count, text_version) on scopes to recollect_upkeep;
 grant select on agents, procrastinate_jobs, job_failures to recollect_upkeep;
 grant select (scope_id, id, superseded_at, invalid_at, withheld_for) on beliefs to recollect_upkeep;
 grant select (scope_id, key, created_at), delete on idempotency_keys to recollect_upkeep;
@@ -67,6 +67,8 @@ begin
         where expires_at <= now() and withheld is null and scope_id > after order by scope_id limit most;
     when 'fill' then return query
         select id from scopes where id > after and memory_count > 0 order by id limit most;
+    when 'rewrite' then return query
+        select id from scopes where id > after and text_version < usual order by id limit most;
     when 'fade' then return query
         -- Either all scopes but those of the agents that say otherwise, or those of the agents that say so alone.
         select scopes.id from scopes
