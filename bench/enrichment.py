@@ -40,7 +40,6 @@ from ground import OUT, open_folder
 from recollect import Recollect, Settings
 from recollect.core.knowledge.segments import USUAL, SegmentRules, segment, to_turn
 from recollect.core.text.phrases import find_keywords
-from recollect.core.text.terms import script_of
 from recollect.llm.build import build_embedder, has_minilm
 from recollect.llm.embedder import Embedder
 from recollect.llm.fake import FakeChatModel
@@ -228,7 +227,7 @@ async def cut_elsewhere(recollect: Recollect, user: str) -> dict[str, dict[str, 
 def is_read(recollect: Recollect, text: str) -> bool:
     """Tell whether the embedder reads a text, as the step asks before it takes a vector."""
     embedder = recollect.parts.embedder
-    return embedder is None or script_of(text) in embedder.scripts
+    return embedder is None or embedder.reads(text)
 
 
 def cut(turns: list[Turn], threshold: float) -> dict[str, float]:

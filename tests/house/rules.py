@@ -33,6 +33,7 @@ LOADED = {
     "recollect.client.special": "the values, which an import of the SDK does not need",
     "onnx": "an extra",
     "onnxruntime": "an extra",
+    "rjieba": "an extra",
     "tiktoken": "only who counts tokens needs it",
     "uvloop": "not made for every platform",
     "recollect.doors.mcp.stdio": "a sub-command",

@@ -26,7 +26,6 @@ from recollect.core.recall.features import MOST_READ
 from recollect.core.recall.relevance import choose_relevant, is_irrelevant, tell_irrelevant
 from recollect.core.recall.weights import USUAL_CHANNELS
 from recollect.core.text.similar import collapse
-from recollect.core.text.terms import script_of
 from recollect.errors import InvalidInputError
 from recollect.llm.embedder import serves
 from recollect.models.memories import Embedding, Memory
@@ -171,7 +170,7 @@ def explain_absence(parts: Parts, cue: Cue, place: Place) -> str:
         return "no embedder is configured"
     if not serves(parts.embedder, place.space):
         return "the configured model is not the active space's"
-    if script_of(cue.text) not in parts.embedder.scripts:
+    if not parts.embedder.reads(cue.text):
         return UNREAD
     return ""
 

@@ -12,7 +12,7 @@ from uuid import UUID
 from recollect.core.conversations.messages import said
 from recollect.core.knowledge import segments
 from recollect.core.knowledge.segments import USUAL, SegmentRules, to_turn
-from recollect.core.text.terms import indexed_text, script_of
+from recollect.core.text.terms import indexed_text
 from recollect.errors import EmbedderError
 from recollect.llm.embedder import serves
 from recollect.models.agents import Profile
@@ -55,7 +55,7 @@ async def find_vectors(context: StepContext, draft: Draft, spoken: Sequence[Mess
     One that has seen the utterance before is no use here: it hides that the topic changes. So it is made once more.
     """
     embedder = context.parts.embedder
-    readable = [each for each in spoken if embedder is None or script_of(said(each)) in embedder.scripts]
+    readable = [each for each in spoken if embedder is None or embedder.reads(said(each))]
     found = {each.id: draft.vectors[each.id] for each in readable if each.id in draft.vectors}
     lacking = [each for each in readable if each.id not in found and said(each).strip()]
     if embedder is None or not serves(embedder, context.place.space):
