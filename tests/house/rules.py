@@ -38,6 +38,7 @@ LOADED = {
     "uvloop": "not made for every platform",
     "recollect.doors.mcp.stdio": "a sub-command",
     "recollect.settings": "the warning of a command, which the help does not need",
+    "recollect.llm.local.gloss.embedder": "an extra",
     "recollect.llm.local.minilm": "an extra",
     "recollect.store.embedded.cluster": "an extra",
     "recollect.wiring": "`sync.open`, without which the SDK needs no engine",

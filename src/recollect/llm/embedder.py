@@ -54,6 +54,14 @@ def serves(embedder: Embedder | None, space: EmbeddingSpace | None) -> bool:
     return (embedder.model, embedder.dimensions) == (space.model, space.dimensions)
 
 
+def explain_unserved(embedder: Embedder | None, space: EmbeddingSpace | None) -> str:
+    """Say why the active space gets no vectors from an embedder; empty if it does, or if there is no space."""
+    if space is None or serves(embedder, space):
+        return ""
+    had = f"the embedder here is {embedder.model}" if embedder else "no embedder is configured here"
+    return f"{had}, the active space is {space.model}"
+
+
 def shares_vector(model: str, other: str, text: str) -> bool:
     """Tell whether two models have the same vector of a text: the local ones do unless it is glossed."""
     return model == other or ({model, other} == set(LOCAL) and not has_ideographs(text))

@@ -5,5 +5,8 @@ select current_user as name, rolsuper or rolbypassrls as passes,
   from pg_roles
  where rolname = current_user
 
+-- name: active_space
+select id, model, dimensions, state, precision from embedding_spaces where state = 'active'
+
 -- name: applied
 select name, checksum, oldest_program from schema_migrations

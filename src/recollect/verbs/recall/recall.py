@@ -27,7 +27,7 @@ from recollect.core.recall.relevance import choose_relevant, is_irrelevant, tell
 from recollect.core.recall.weights import USUAL_CHANNELS
 from recollect.core.text.similar import collapse
 from recollect.errors import InvalidInputError
-from recollect.llm.embedder import serves
+from recollect.llm.embedder import explain_unserved, serves
 from recollect.models.memories import Embedding, Memory
 from recollect.models.recall import Asks, Cue, Filter, Hit, Ranked, Recollection, Status
 from recollect.models.service import Scope
@@ -169,7 +169,7 @@ def explain_absence(parts: Parts, cue: Cue, place: Place) -> str:
     if place.scope_id is None or parts.embedder is None:
         return "no embedder is configured"
     if not serves(parts.embedder, place.space):
-        return "the configured model is not the active space's"
+        return explain_unserved(parts.embedder, place.space) or "no embedding space is active"
     if not parts.embedder.reads(cue.text):
         return UNREAD
     return ""
