@@ -41,8 +41,9 @@ class Dictionary:
         count = int.from_bytes(body[:width], "little")
         ends = body[width : width * (2 * count + 3)].cast(ENDS)
         self._key_ends, self._gloss_ends = ends[: count + 1], ends[count + 1 :]
-        self._keys = bytes(body[ends.nbytes + width :][: ends[count]])
-        self._glosses = bytes(body[ends.nbytes + width + ends[count] :])
+        self._data = data
+        self._keys_at = DIGEST + width + ends.nbytes
+        self._glosses_at = self._keys_at + ends[count]
 
     def __len__(self) -> int:
         return len(self._key_ends) - 1
@@ -53,10 +54,11 @@ class Dictionary:
         place = bisect_left(range(len(self)), wanted, key=self._key)
         if place == len(self) or self._key(place) != wanted:
             return None
-        return self._glosses[self._gloss_ends[place] : self._gloss_ends[place + 1]].decode()
+        start, end = self._gloss_ends[place], self._gloss_ends[place + 1]
+        return self._data[self._glosses_at + start : self._glosses_at + end].decode()
 
     def _key(self, place: int) -> bytes:
-        return self._keys[self._key_ends[place] : self._key_ends[place + 1]]
+        return self._data[self._keys_at + self._key_ends[place] : self._keys_at + self._key_ends[place + 1]]
 
 
 def pack(glosses: Mapping[str, str]) -> bytes:
