@@ -15,6 +15,8 @@ from recollect.models.service import EmbeddingSpace
 MINILM = "all-MiniLM-L6-v2@1"
 GLOSS = "all-MiniLM-L6-v2@1+cc-cedict@1"
 """MiniLM that reads Chinese through a gloss. The number after CC-CEDICT rises whenever glosses change."""
+CREDITS = {GLOSS: "CC-CEDICT, published by MDBG, CC BY-SA 4.0: https://creativecommons.org/licenses/by-sa/4.0/"}
+"""Whose work a space is made with, where a licence wants it named."""
 LOCAL = (GLOSS, MINILM)
 """The models that run in this process, the one that reads more first."""
 SHORTEST, LONGEST = 1e-6, 1e18

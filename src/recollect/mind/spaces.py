@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from recollect.errors import SetupError
 from recollect.jobs.embed import active_space, fill_space
 from recollect.llm.build import build_local, choose_local
-from recollect.llm.embedder import LOCAL, Embedder
+from recollect.llm.embedder import CREDITS, LOCAL, Embedder
 from recollect.models.service import EmbeddingSpace
 from recollect.settings import Settings
 from recollect.store.database.ownership import require_owner
@@ -28,6 +28,10 @@ class EmbeddingSpaces:
     async def list(self) -> Sequence[tuple[EmbeddingSpace, int]]:
         """List the spaces with the number of vectors that fills wrote."""
         return await embeddings.list_spaces(self.parts.database)
+
+    def credit(self, space: EmbeddingSpace) -> str:
+        """Name the work of others that a space is made with, where its licence wants that."""
+        return CREDITS.get(space.model, "")
 
     async def change(self, report: Callable[[int], None]) -> tuple[EmbeddingSpace, int]:
         """Fill a space for the configured embedder, switch recall to it, and fill what was written meanwhile.

@@ -7,6 +7,7 @@ import importlib.util
 import psycopg
 import pytest
 
+import command_line
 from clones import NUMBERS
 from conftest import addresses_of, execute, http_client
 from recollect.llm import build
@@ -183,3 +184,10 @@ async def test_a_setting_leads_back_to_the_space_without_chinese(database):
 def test_what_is_installed_decides_for_a_new_database_alone(monkeypatch, setting, installed, active, chosen):
     monkeypatch.setattr(build, "has_gloss", lambda: installed)
     assert build.choose_local(Settings(embedder=setting), active) == chosen
+
+
+async def test_a_list_of_spaces_names_whose_work_they_are_made_with(database):
+    await make(database, "auto")
+    listed = command_line.run("space", "list", settings=command_line.settings_of(database, embedder="none"))
+    assert GLOSS in listed
+    assert "CC-CEDICT, published by MDBG, CC BY-SA 4.0" in listed
