@@ -30,6 +30,11 @@ TRADITIONAL: Mapping[str, frozenset[str]] = {
     "madial-zh-memories": frozenset({"memories"}),
 }
 """Which part of a set OpenCC writes in traditional characters, by its phrases too; the other stays simplified."""
+CROSSED: Mapping[str, tuple[str, str]] = {
+    "madial-zh-en": ("madial-zh", "madial-en"),
+    "madial-en-zh": ("madial-en", "madial-zh"),
+}
+"""The questions of one set, asked of the memories of its translation: Chinese cues on English memories, and back."""
 DIALOGUES = frozenset({"locomo", "beam"})
 """Sets that are conversations; the others are records of what happened."""
 OWNERS: Mapping[str, str] = {
@@ -113,14 +118,27 @@ def in_training(name: str, number: int) -> bool:
 
 def load(name: str, questions: int = 0, *, adversarial: bool = False) -> list[Conversation]:
     """Load a set; with a number of questions, keep about so many, spread evenly over the set."""
-    path = DATA / FILES[name]
-    conversations = list(_read_locomo(path) if path.suffix == ".json" else _read_lines(path))
+    conversations = list(_cross(*CROSSED[name]) if name in CROSSED else _read(name))
     if not adversarial:
         conversations = [replace(each, questions=tuple(_leave_adversarial(each.questions))) for each in conversations]
     if name in TRADITIONAL:
         conversations = list(_write_traditional(conversations, TRADITIONAL[name]))
     total = sum(len(conversation.questions) for conversation in conversations)
     return conversations if not 0 < questions < total else list(_thin(conversations, total / questions))
+
+
+def _read(name: str) -> Iterator[Conversation]:
+    path = DATA / FILES[name]
+    return _read_locomo(path) if path.suffix == ".json" else _read_lines(path)
+
+
+def _cross(asked: str, remembered: str) -> Iterator[Conversation]:
+    """Pair the sets by their numbers; what answers a question, the set of the memories says."""
+    for asking, remembering in zip(_read(asked), _read(remembered), strict=True):
+        texts = {question.id.partition("/")[2]: question.text for question in asking.questions}
+        known = [question for question in remembering.questions if question.id.partition("/")[2] in texts]
+        crossed = tuple(replace(question, text=texts[question.id.partition("/")[2]]) for question in known)
+        yield Conversation(remembering.id, remembering.turns, crossed)
 
 
 def _leave_adversarial(questions: Iterable[Question]) -> Iterator[Question]:

@@ -35,7 +35,11 @@ WARMING = 3
 class NoEmbedder:
     """A space without a model: every vector is given, so that no model is measured."""
 
-    model, dimensions, scripts = "bench@1", DIMENSIONS, frozenset[str]()
+    model, dimensions = "bench@1", DIMENSIONS
+
+    def reads(self, text: str) -> bool:
+        """Read nothing."""
+        return not text
 
     async def embed(self, texts: list[str]) -> np.ndarray:
         """Refuse: nothing here may embed."""

@@ -42,9 +42,7 @@ LANGUAGES: Mapping[Script, tuple[str, ...]] = {
 }
 FIXED: Mapping[Script, frozenset[str]] = {
     Script.WORDS: frozenset({"session_best"}),
-    Script.CJK: frozenset(
-        {"tells_number", "question", "instruction", "answer", "session", "vector", "session_meaning"}
-    ),
+    Script.CJK: frozenset({"tells_number", "question", "instruction", "answer", "session", "session_meaning"}),
 }
 """Left at nothing: they came out against sense or within chance, or there was nothing to learn them from."""
 EPOCHS, BATCH, RATE, DECAY, PULL = 25, 32, 0.08, 0.92, 1e-4

@@ -31,7 +31,6 @@ from datasets import Conversation, in_training, load
 from ground import OUT
 from recollect import Settings
 from recollect.core.knowledge.segments import USUAL, DepthRule, SegmentRules, segment, to_turn
-from recollect.core.text.terms import script_of
 from recollect.llm.build import build_embedder
 from recollect.llm.embedder import Embedder
 from recollect.models.knowledge import Ending, Turn
@@ -105,7 +104,7 @@ def list_talks(number: int) -> dict[tuple[str, str], list[list[Stretch]]]:
 
 async def embed_all(embedder: Embedder, texts: Sequence[str]) -> dict[str, object]:
     """Embed the texts that the model reads, each once."""
-    read = sorted({text for text in texts if script_of(text) in embedder.scripts})
+    read = sorted({text for text in texts if embedder.reads(text)})
     batches = [read[first : first + 64] for first in range(0, len(read), 64)]
     rows = [row for batch in track(batches, "embedding", console=console) for row in await embedder.embed(batch)]
     return dict(zip(read, rows, strict=True))

@@ -21,7 +21,7 @@ from datasets import DIALOGUES, OWNERS, Conversation, Question, Turn, read_momen
 from ground import OUT, open_folder
 from recollect import Mind, Recollect, Settings
 from recollect.core.service.portions import divide
-from recollect.core.text.terms import embedded_text, script_of, utterance_before
+from recollect.core.text.terms import embedded_text, utterance_before
 from recollect.llm.embedder import Embedder
 from recollect.mind.service import Addresses
 from recollect.models.agents import Profile
@@ -143,7 +143,7 @@ async def embed_set(
 ) -> tuple[Vectors | None, Vectors | None]:
     """Embed turns and questions, if the embedder reads them; a dialogue's turn is embedded as the service does it."""
     questions = [question.text for conversation in conversations for question in conversation.questions]
-    if embedder is None or not any(script_of(text) in embedder.scripts for text in questions):
+    if embedder is None or not any(map(embedder.reads, questions)):
         return None, None
     texts = [text for conversation in conversations for text in to_embed(conversation, together=name in DIALOGUES)]
     return await _embed_cached(texts, embedder, bar), await _embed_cached(questions, embedder, bar)

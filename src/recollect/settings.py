@@ -62,10 +62,11 @@ class Settings(BaseSettings):
         le=300,
         description="How long a recall waits for one of its channels before it goes on without it.",
     )
-    embedder: Literal["auto", "none", "local", "openai", "fake"] = Field(
+    embedder: Literal["auto", "none", "local", "minilm", "openai", "fake"] = Field(
         default="auto",
-        description="`local` = MiniLM in this process, `openai` = any OpenAI-compatible endpoint, `none`; "
-        "`auto` = `local` where it is installed, else `none`; `fake` is for tests.",
+        description="`local` = MiniLM in this process, with Chinese where the database's space has it; `minilm` = "
+        "without Chinese; `openai` = any OpenAI-compatible endpoint, `none`; `auto` = `local` where it is installed, "
+        "else `none`; `fake` is for tests.",
     )
     embedder_url: str = Field(default="", description="Base URL of the endpoint, ending in /v1.")
     embedder_key: SecretStr = Field(default=SecretStr(""), description="Bearer key of the endpoint.")

@@ -21,7 +21,7 @@ from recollect.core.service.costs import read_prices
 from recollect.core.text.tokens import ESTIMATE
 from recollect.errors import SetupError
 from recollect.jobs.worker import SHORT_STOP_SECONDS, working_beside
-from recollect.llm.build import build_chat_model, build_embedder
+from recollect.llm.build import build_chat_model, build_embedder, choose_local
 from recollect.llm.chat import ChatModel
 from recollect.llm.embedder import Embedder
 from recollect.llm.tokens.count import load_tokenizers
@@ -31,7 +31,7 @@ from recollect.settings import Settings, read_settings
 from recollect.store.database import ownership
 from recollect.store.database.migrate import migrate
 from recollect.store.database.pool import Database
-from recollect.store.database.probe import Probe
+from recollect.store.database.probe import Probe, find_active_space
 from recollect.store.memories import spaces
 from recollect.verbs.knowledge.steps import choose_steps
 from recollect.verbs.parts import Parts
@@ -56,10 +56,13 @@ async def open_recollect(
     """
     chosen = settings or read_settings()
     with reach_database(chosen) as addresses:
-        chat, embedder = build_chat_model(chosen), build_embedder(chosen)
+        embedded, chat, embedder = chosen.database_url == EMBEDDED, build_chat_model(chosen), None
         try:
-            if chosen.database_url == EMBEDDED:
-                await prepare(addresses, embedder)
+            if embedded:
+                await update_schema(addresses)
+            embedder = await find_embedder(chosen, addresses.service, wait_seconds)
+            if embedded:
+                await give_space(addresses, embedder)
             async with connected(chosen, addresses, embedder, chat, wait_seconds=wait_seconds) as recollect:
                 working = working_beside(partial(recollect.work, stop_seconds=SHORT_STOP_SECONDS))
                 async with working if work else nullcontext():
@@ -112,12 +115,30 @@ async def connected(
 async def prepare(
     addresses: Addresses, embedder: Embedder | None, report: Callable[[str], None] = lambda _: None
 ) -> None:
-    """Migrate, and see that the configured embedder has a space; the first one becomes active."""
+    """Migrate, and see that an embedder has a space; the first one becomes active."""
+    await update_schema(addresses, report)
+    await give_space(addresses, embedder)
+
+
+async def update_schema(addresses: Addresses, report: Callable[[str], None] = lambda _: None) -> None:
+    """Make the database if it must be made, and migrate it."""
     if not addresses.owner:
         raise SetupError("Set RECOLLECT_OWNER_DATABASE_URL: migrating needs the owner of the tables.")
     if addresses.maintenance:
         await ownership.ensure_database(addresses.maintenance, DATABASE)
     await migrate(addresses.owner, report)
+
+
+async def find_embedder(settings: Settings, dsn: str, wait_seconds: float = 0) -> Embedder | None:
+    """Build the embedder of the settings; the database says which of the local ones."""
+    if choose_local(settings) is None:
+        return build_embedder(settings)
+    active = await find_active_space(dsn, wait_seconds)
+    return build_embedder(settings, active.model if active else None)
+
+
+async def give_space(addresses: Addresses, embedder: Embedder | None) -> None:
+    """See that an embedder has a space; the first one of all becomes active."""
     if embedder is not None:
         await spaces.ensure_space(addresses.owner, embedder.model, embedder.dimensions)
 
@@ -125,9 +146,10 @@ async def prepare(
 async def set_up(settings: Settings, report: Callable[[str], None], first_block: int | None = None) -> None:
     """Bring the configured database to the newest schema, and number its tenants from a block on if one is named."""
     with reach_database(settings) as addresses:
-        embedder = build_embedder(settings)
+        await update_schema(addresses, report)
+        embedder = await find_embedder(settings, addresses.owner)
         try:
-            await prepare(addresses, embedder, report)
+            await give_space(addresses, embedder)
             if first_block is not None:
                 await ownership.number_tenants_from(addresses.owner, first_block)
         finally:

@@ -205,7 +205,14 @@ def texts_of(picture):
 def test_quality(shared):
     figures = measure("quality", "--set", "madial-zh")["madial-zh"]
     assert (figures["all"]["questions"], figures["held out"]["questions"] > 0) == (160, True)
-    assert 0.5 < figures["all"]["low"] < figures["all"]["recall_10"] < figures["all"]["high"] < 0.75
+    assert 0.6 < figures["all"]["low"] < figures["all"]["recall_10"] < figures["all"]["high"] < 0.85
+
+
+def test_gloss():
+    figures = measure("gloss", "--texts", "40", "--rounds", "1")
+    assert set(figures) == {"dictionary", "compile", "tagger", "embedding"}
+    assert figures["dictionary"]["megabytes"] < 25
+    assert figures["embedding"]["cue_ms"] > 0
 
 
 def test_relevance(shared):

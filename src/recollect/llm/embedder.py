@@ -10,11 +10,18 @@ from typing import Protocol
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from recollect.core.text.terms import has_ideographs
 from recollect.errors import EmbedderError
 from recollect.models.memories import Embedding
-from recollect.models.recall import Script
 from recollect.models.service import EmbeddingSpace
 
+MINILM = "all-MiniLM-L6-v2@1"
+GLOSS = "all-MiniLM-L6-v2@1+cc-cedict@1"
+"""MiniLM that reads Chinese through a gloss. The number after CC-CEDICT rises whenever glosses change."""
+CREDITS = {GLOSS: "CC-CEDICT, published by MDBG, CC BY-SA 4.0: https://creativecommons.org/licenses/by-sa/4.0/"}
+"""Whose work a space is made with, where a licence wants it named."""
+LOCAL = (GLOSS, MINILM)
+"""The models that run in this process, the one that reads more first."""
 SHORTEST, LONGEST = 1e-6, 1e18
 """A norm outside of these bounds means no direction, or one that float32 cannot hold."""
 
@@ -36,9 +43,8 @@ class Embedder(Protocol):
         """Say how long each vector is."""
         ...
 
-    @property
-    def scripts(self) -> frozenset[Script]:
-        """Say which script the model can read."""
+    def reads(self, text: str) -> bool:
+        """Tell whether the model can read a text; the vector of one that it cannot read says nothing."""
         ...
 
     async def embed(self, texts: Sequence[str]) -> NDArray[np.float32]:
@@ -55,6 +61,19 @@ def serves(embedder: Embedder | None, space: EmbeddingSpace | None) -> bool:
     if embedder is None or space is None:
         return False
     return (embedder.model, embedder.dimensions) == (space.model, space.dimensions)
+
+
+def explain_unserved(embedder: Embedder | None, space: EmbeddingSpace | None) -> str:
+    """Say why the active space gets no vectors from an embedder; empty if it does, or if there is no space."""
+    if space is None or serves(embedder, space):
+        return ""
+    had = f"the embedder here is {embedder.model}" if embedder else "no embedder is configured here"
+    return f"{had}, the active space is {space.model}"
+
+
+def shares_vector(model: str, other: str, text: str) -> bool:
+    """Tell whether two models have the same vector of a text: the local ones do unless it is glossed."""
+    return model == other or ({model, other} == set(LOCAL) and not has_ideographs(text))
 
 
 def check_vectors(rows: ArrayLike, count: int, dimensions: int) -> NDArray[np.float32]:

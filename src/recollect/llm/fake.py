@@ -17,7 +17,6 @@ from recollect.errors import ChatModelError, EmbedderError
 from recollect.llm.chat import Answer, ModelAnswer, Spent, Usage, spend_unseen
 from recollect.llm.embedder import check_vectors
 from recollect.llm.openai.chat import UnusableError, count_missing, read_value
-from recollect.models.recall import Script
 
 WORD_WEIGHT, PAIR_WEIGHT = 1.0, 0.5
 LONG = 2_000
@@ -30,14 +29,16 @@ Lines: TypeAlias = Mapping[type[BaseModel], Line] | Callable[[str, type[BaseMode
 class FakeEmbedder:
     """Hash words and pairs of letters into buckets; an outage and a delay can be switched on."""
 
-    scripts = frozenset(Script)
-
     def __init__(self, dimensions: int = 64) -> None:
         self.model = f"fake-{dimensions}@1"
         self.dimensions = dimensions
         self.delay_seconds = 0.0
         self.calls = 0
         self._outage: EmbedderError | None = None
+
+    def reads(self, text: str) -> bool:  # noqa: ARG002 - as the protocol asks
+        """Tell that any text is read."""
+        return True
 
     async def embed(self, texts: Sequence[str]) -> NDArray[np.float32]:
         """Return one unit vector per text, always the same for the same text."""

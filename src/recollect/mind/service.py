@@ -21,6 +21,7 @@ from recollect.jobs.upkeep import retain_now, sync_scope
 from recollect.jobs.worker import STOP_SECONDS, Duties, build_app, run_worker
 from recollect.llm.build import build_chat_model
 from recollect.llm.chat import ChatModel
+from recollect.llm.embedder import explain_unserved
 from recollect.mind.access import Access, within
 from recollect.mind.imports import Erasures, Exports
 from recollect.mind.mind import Mind
@@ -127,10 +128,11 @@ class Recollect:
         check_unbound(caller)
         return await keys.revoke_key(self.parts.database, caller.tenant_id, key_id)
 
-    async def ready(self) -> None:
-        """Raise UnavailableError or SchemaError unless requests can be served."""
+    async def ready(self) -> str:
+        """Raise UnavailableError or SchemaError unless requests can be served; say why recall goes by words if so."""
         async with within(READY_SECONDS):
             await self.probe.check()
+            return explain_unserved(self.parts.embedder, await self.probe.active_space())
 
     def pool_counters(self) -> dict[str, int]:
         """Return the connection pool's counters."""
@@ -214,8 +216,7 @@ class Operator:
     @property
     def spaces(self) -> EmbeddingSpaces:
         """Return the embedding spaces."""
-        owner, batch = self.recollect.addresses.owner, self.recollect.settings.embedder_batch
-        return EmbeddingSpaces(self.recollect.parts, owner, batch)
+        return EmbeddingSpaces(self.recollect.parts, self.recollect.addresses.owner, self.recollect.settings)
 
     async def restore(self, mind: Mind, saved: SavedMind) -> list[UUID]:
         """Load a whole mind into an empty scope in one transaction; return the ids of its memories."""

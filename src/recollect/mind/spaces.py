@@ -7,7 +7,10 @@ from dataclasses import dataclass, replace
 
 from recollect.errors import SetupError
 from recollect.jobs.embed import active_space, fill_space
+from recollect.llm.build import build_local, choose_local
+from recollect.llm.embedder import CREDITS, LOCAL, Embedder
 from recollect.models.service import EmbeddingSpace
+from recollect.settings import Settings
 from recollect.store.database.ownership import require_owner
 from recollect.store.memories import embeddings, spaces
 from recollect.verbs.parts import Parts
@@ -20,29 +23,43 @@ class EmbeddingSpaces:
     parts: Parts
     owner: str
     """The DSN of the owner of the tables, which all but a list need."""
-    batch: int
-    """How many texts the embedder takes at once."""
+    settings: Settings
 
     async def list(self) -> Sequence[tuple[EmbeddingSpace, int]]:
         """List the spaces with the number of vectors that fills wrote."""
         return await embeddings.list_spaces(self.parts.database)
 
+    def credit(self, space: EmbeddingSpace) -> str:
+        """Name the work of others that a space is made with, where its licence wants that."""
+        return CREDITS.get(space.model, "")
+
     async def change(self, report: Callable[[int], None]) -> tuple[EmbeddingSpace, int]:
         """Fill a space for the configured embedder, switch recall to it, and fill what was written meanwhile.
 
-        Return the space, and how many memories it lacks because the model cannot take their text.
+        A local embedder is the one that a new database would have: it reads more, if more is installed. Return the
+        space, and how many memories it lacks because the model cannot take their text. Open Recollect anew afterwards.
         """
-        embedder, database = self.parts.embedder, self.parts.database
+        embedder = self.parts.embedder
         if embedder is None:
             raise SetupError("No embedder is configured: set RECOLLECT_EMBEDDER.")
-        owner = require_owner(self.owner)
+        wanted = choose_local(self.settings) if embedder.model in LOCAL else None
+        if wanted is None or wanted == embedder.model:
+            return await self._change_to(embedder, report)
+        other = build_local(wanted)
+        try:
+            return await self._change_to(other, report)
+        finally:
+            await other.close()
+
+    async def _change_to(self, embedder: Embedder, report: Callable[[int], None]) -> tuple[EmbeddingSpace, int]:
+        owner, database, batch = require_owner(self.owner), self.parts.database, self.settings.embedder_batch
         space = await spaces.ensure_space(owner, embedder.model, embedder.dimensions)
-        filled = await fill_space(database, embedder, self.batch, space, report)
+        filled = await fill_space(database, embedder, batch, space, report)
         if space.state == "active":
             return space, filled.refused
         await spaces.switch_space(owner, space.id)
         active = replace(space, state="active")
-        return active, (await fill_space(database, embedder, self.batch, active, report)).refused
+        return active, (await fill_space(database, embedder, batch, active, report)).refused
 
     async def ensure(self, model: str, dimensions: int) -> EmbeddingSpace:
         """Return a space that holds foreign vectors exactly; recall does not switch to it by itself."""

@@ -473,7 +473,7 @@ async def test_http_says_what_is_missing(http, recollect):
 
 async def test_other_scripts_than_the_embedders_are_reflected_upon_by_words(addresses, chat):
     embedder = FakeEmbedder()
-    embedder.scripts = frozenset()
+    embedder.reads = lambda text: False
     async with connected(Settings(embedder="fake"), addresses, embedder, chat) as recollect:
         mind = await recollect.mind("ada")
         await mind.remember(["安在浇花", "安种了豆子"])

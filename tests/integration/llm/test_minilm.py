@@ -14,7 +14,6 @@ from recollect.llm.embedder import Embedder
 from recollect.llm.local import minilm
 from recollect.llm.local.minilm import MiniLM, find_weights, load_minilm
 from recollect.llm.local.wordpiece import WordPiece
-from recollect.models.recall import Script
 from waiting import heartbeat, until
 
 pytestmark = [
@@ -88,7 +87,8 @@ async def test_it_keeps_the_protocol(local):
     assert np.allclose(np.linalg.norm(vectors, axis=1), 1, atol=1e-5)
     assert embedder.model == "all-MiniLM-L6-v2@1"
     assert embedder.dimensions == 384
-    assert embedder.scripts == {Script.WORDS}
+    assert embedder.reads("tea")
+    assert not embedder.reads("安喜欢喝茶")
     assert (await embedder.embed([])).shape == (0, 384)
 
 

@@ -20,7 +20,6 @@ from recollect.llm.embedder import Embedder
 from recollect.llm.endpoint import Breaker, State, read_retry_after
 from recollect.llm.local.minilm import WHEEL, load_minilm
 from recollect.llm.openai.embedder import EmbedderEndpoint, OpenAIEmbedder
-from recollect.models.recall import Script
 from waiting import until
 
 pytest_plugins = ("embedding_server",)
@@ -223,7 +222,7 @@ async def test_the_question_is_what_the_protocol_asks(faults):
     async with asking(faults, characters=5) as embedder:
         await embedder.embed(["好 cut here \ud800", "\ud800"])
         assert embedder.model == "tiny"
-        assert embedder.scripts == frozenset(Script)
+        assert embedder.reads("安喜欢喝茶")
     assert faults.questions == [{"model": "tiny", "input": ["好 cut", "?"], "encoding_format": "float"}]
     assert faults.heads[0].startswith("POST /v1/embeddings ")
     assert f"Bearer {SECRET}" in faults.heads[0]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from recollect.core.text.terms import script_of
 from recollect.llm.fake import FakeEmbedder
 from recollect.models.agents import Profile
 from recollect.models.memories import Kind, NewMemory
@@ -13,7 +14,8 @@ from recollect.models.recall import Cue, Script, Status
 class LatinEmbedder(FakeEmbedder):
     """An embedder that reads no Chinese, as the small local model."""
 
-    scripts = frozenset({Script.WORDS})
+    def reads(self, text):
+        return script_of(text) is Script.WORDS
 
 
 @pytest.fixture

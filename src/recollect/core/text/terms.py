@@ -51,6 +51,8 @@ _LETTERS = rf"(?:[^\W_{UNSPACED}]|[{_MARKS}])+"
 _ASCII_WORDS = re.compile(r"[a-z0-9]+(?:'[a-z]+)*")
 _RUNS = re.compile(rf"([{UNSPACED}]+)|({_LETTERS}(?:'{_LETTERS})*)")
 _CJK_LETTER = re.compile(f"[{_CJK}]")
+IDEOGRAPHS = "\u3007\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\U00020000-\U0003ffff"
+_IDEOGRAPH = re.compile(f"[{IDEOGRAPHS}]")
 _QUESTION_PHRASE = re.compile("|".join(QUESTION_PHRASES))
 _ACCENT = re.compile("[\u0300-\u036f]")
 _CLITICS = frozenset(("s", "t", "m", "d", "re", "ve", "ll"))
@@ -210,3 +212,13 @@ def script_of(text: str) -> Script:
     folded = unicodedata.normalize("NFKC", text)
     letters = sum(map(str.isalpha, folded))
     return Script.CJK if letters and len(_CJK_LETTER.findall(folded)) >= CJK_SHARE * letters else Script.WORDS
+
+
+def has_ideographs(text: str) -> bool:
+    """Tell whether a text has Chinese characters."""
+    return not text.isascii() and _IDEOGRAPH.search(text) is not None
+
+
+def is_chinese(text: str) -> bool:
+    """Tell Chinese from Japanese and Korean: most letters of its script are Chinese characters."""
+    return script_of(text) is Script.CJK and 2 * len(_IDEOGRAPH.findall(text)) > len(_CJK_LETTER.findall(text))

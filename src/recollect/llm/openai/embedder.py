@@ -16,7 +16,6 @@ from numpy.typing import NDArray
 from recollect.errors import EmbedderError, SetupError
 from recollect.llm.embedder import check_vectors
 from recollect.llm.endpoint import Breaker, EndpointAddress, EndpointClient, EndpointUnavailableError, RefusedError
-from recollect.models.recall import Script
 
 BYTES_PER_NUMBER, BYTES_PER_ANSWER = 40, 65_536
 """More than any server needs for a float in JSON with its blanks, and for the rest of the answer."""
@@ -91,8 +90,6 @@ class EmbedderEndpoint:
 class OpenAIEmbedder:
     """Ask an endpoint for vectors: in batches, each with retries."""
 
-    scripts = frozenset(Script)
-
     def __init__(
         self,
         endpoint: EmbedderEndpoint,
@@ -105,6 +102,10 @@ class OpenAIEmbedder:
         self.dimensions = endpoint.dimensions
         self._endpoint = endpoint
         self._line = EndpointClient(_reach(endpoint), breaker, clock)
+
+    def reads(self, text: str) -> bool:  # noqa: ARG002 - as the protocol asks
+        """Take every text for readable: what an endpoint's model reads, only its operator knows."""
+        return True
 
     async def embed(self, texts: Sequence[str]) -> NDArray[np.float32]:
         """Return one unit vector per text, in order, or raise EmbedderError before the deadline."""

@@ -12,6 +12,7 @@ from psycopg import errors
 
 from recollect.core.text.variants import CARRIED, NEWEST, not_carried
 from recollect.errors import SchemaError, SetupError, UnavailableError
+from recollect.models.service import EmbeddingSpace
 from recollect.store.database.migrate import (
     JOB_ENGINE,
     Migration,
@@ -84,6 +85,12 @@ class Probe:
         self._connection = await connect(self._dsn)
         return await read_applied(self._connection)
 
+    async def active_space(self) -> EmbeddingSpace | None:
+        """Read which space recall reads."""
+        async with self._turn:
+            with translated_errors():
+                return await read_active(self._connection)
+
     async def check_role(self) -> None:
         """Raise SetupError if row-level security does not bind our role."""
         with translated_errors():
@@ -93,6 +100,23 @@ class Probe:
                 f"Row-level security does not bind the role {row['name']}, which is a superuser, has BYPASSRLS or owns "
                 "the tables: name the role recollect_service of deploy/roles.sql in RECOLLECT_DATABASE_URL."
             )
+
+
+async def find_active_space(dsn: str, wait_seconds: float = 0) -> EmbeddingSpace | None:
+    """Read which space recall reads, before anything is opened; a database that has no schema yet has none."""
+    connection = await reach(dsn, wait_seconds=wait_seconds)
+    try:
+        with translated_errors(), suppress(*NOT_MIGRATED):
+            return await read_active(connection)
+    finally:
+        await connection.close()
+    return None
+
+
+async def read_active(connection: Connection) -> EmbeddingSpace | None:
+    """Read which space is active."""
+    row = await (await connection.execute(QUERIES["active_space"])).fetchone()
+    return None if row is None else EmbeddingSpace(**row)
 
 
 async def read_applied(connection: Connection) -> dict[str, Applied]:

@@ -8,5 +8,8 @@ select current_user as name, rolsuper or rolbypassrls as passes,
 -- name: text_version
 select version from text_rules
 
+-- name: active_space
+select id, model, dimensions, state, precision from embedding_spaces where state = 'active'
+
 -- name: applied
 select name, checksum, oldest_program from schema_migrations

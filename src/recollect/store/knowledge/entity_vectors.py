@@ -48,6 +48,17 @@ async def list_older(
     return [(row["older"], row["younger"], row["alike"]) for row in await found.fetchall()]
 
 
+async def read_held(
+    database: Database, space: EmbeddingSpace, batch: Sequence[Unembedded]
+) -> dict[UUID, NDArray[np.float32]]:
+    """Read the vectors that a space has of one tenant's entities; what waits for another one is absent."""
+    scope_ids, ids = [each.scope_id for each in batch], [each.id for each in batch]
+    async with database.reading(tenant_of(batch[0].scope_id)) as connection:
+        asked = {"scope_ids": scope_ids, "ids": ids, "space_id": space.id}
+        rows = await (await connection.execute(QUERIES["vectors"], asked)).fetchall()
+    return {row["id"]: np.array(row["numbers"], dtype=np.float32) for row in rows}
+
+
 async def store(
     database: Database, space: EmbeddingSpace, batch: Sequence[Unembedded], rows: NDArray[np.float32]
 ) -> None:

@@ -56,6 +56,15 @@ where asked.scope_id = %(scope_id)s and asked.space_id = %(space_id)s
   and asked.id = any (array(select unnest(%(ids)s::uuid[])))
   and asked.embedding <#> other.embedding <= -%(least)s::real
 
+-- name: vectors
+select held.id, held.embedding::real[] as numbers
+from unnest(%(scope_ids)s::bigint[], %(ids)s::uuid[]) as given (scope_id, id)
+join entity_vectors held
+    on held.scope_id = given.scope_id and held.space_id = %(space_id)s and held.id = given.id
+where not exists (
+    select from pending_embeddings pending where pending.scope_id = held.scope_id and pending.id = held.id
+)
+
 -- name: lock
 select id from scopes where id = %(scope_id)s for no key update
 

@@ -170,6 +170,17 @@ async def list_unfilled(
         return [to_unembedded(row) for row in rows]
 
 
+async def read_held(
+    database: Database, space: EmbeddingSpace, batch: Sequence[Unembedded]
+) -> dict[UUID, NDArray[np.float32]]:
+    """Read the vectors that a space has of one tenant's memories; what waits for another one is absent."""
+    query = sql.SQL(QUERIES["held"]).format(vectors=vectors_table(space.id))
+    asked = {"scope_ids": [each.scope_id for each in batch], "ids": [each.id for each in batch]}
+    async with database.reading(tenant_of(batch[0].scope_id)) as connection:
+        rows = await (await connection.execute(query, asked)).fetchall()
+    return {row["id"]: np.array(row["numbers"], dtype=np.float32) for row in rows}
+
+
 async def fill(
     database: Database, space: EmbeddingSpace, batch: Sequence[Unembedded], rows: NDArray[np.float32]
 ) -> None:

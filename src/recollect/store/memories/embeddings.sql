@@ -108,6 +108,18 @@ from (
 left join lateral said_before(lacking.scope_id, lacking.id, %(most)s) as before on lacking.kind = 'message'
 order by lacking.scope_id, lacking.id
 
+-- name: held
+select given.id, held.embedding::real[] as numbers
+from unnest(%(scope_ids)s::bigint[], %(ids)s::uuid[]) as given (scope_id, id)
+cross join lateral (
+    select embedding from {vectors} vectors
+    where vectors.scope_id = given.scope_id and vectors.id between given.id and given.id
+    order by vectors.id limit 1
+) held
+where not exists (
+    select from pending_embeddings pending where pending.scope_id = given.scope_id and pending.id = given.id
+)
+
 -- name: filled
 update embedding_spaces
 set filled_scope = %(scope_id)s, filled_id = %(id)s, filled_count = filled_count + %(count)s

@@ -26,10 +26,9 @@ from recollect.core.recall.features import MOST_READ
 from recollect.core.recall.relevance import choose_relevant, is_irrelevant, tell_irrelevant
 from recollect.core.recall.weights import USUAL_CHANNELS
 from recollect.core.text.similar import collapse
-from recollect.core.text.terms import script_of
 from recollect.core.text.variants import choose_version
 from recollect.errors import InvalidInputError
-from recollect.llm.embedder import serves
+from recollect.llm.embedder import explain_unserved, serves
 from recollect.models.memories import Embedding, Memory
 from recollect.models.recall import Asks, Cue, Filter, Hit, Ranked, Recollection, Status
 from recollect.models.service import Scope
@@ -173,8 +172,8 @@ def explain_absence(parts: Parts, cue: Cue, place: Place) -> str:
     if place.scope_id is None or parts.embedder is None:
         return "no embedder is configured"
     if not serves(parts.embedder, place.space):
-        return "the configured model is not the active space's"
-    if script_of(cue.text) not in parts.embedder.scripts:
+        return explain_unserved(parts.embedder, place.space) or "no embedding space is active"
+    if not parts.embedder.reads(cue.text):
         return UNREAD
     return ""
 

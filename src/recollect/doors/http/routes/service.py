@@ -135,23 +135,24 @@ class Health(BaseModel):
     """The answer of a healthy service."""
 
     status: Literal["ok"] = "ok"
+    by_words: str | None = Field(default=None, description="Why recall goes by words alone here, if it does.")
 
 
-@health.get("/health/live")
+@health.get("/health/live", response_model_exclude_none=True)
 async def live() -> Health:
     """Tell that the process answers."""
     return Health()
 
 
-@health.get("/health/ready", response_model=Health, responses=SICK)
+@health.get("/health/ready", response_model=Health, response_model_exclude_none=True, responses=SICK)
 async def ready(recollect: Running) -> Health | Response:
-    """Tell that the database answers too, and that its schema fits this program."""
+    """Tell that the database answers too, that its schema fits this program, and if recall lacks its vectors."""
     try:
-        await recollect.ready()
+        by_words = await recollect.ready()
     except SetupError as problem:
         # Requests are answered 500 then, so that clients do not retry; here 503 is the usual way to say "not ready".
         return respond(503, problem.code, str(problem))
-    return Health()
+    return Health(by_words=by_words or None)
 
 
 @health.get("/metrics", response_class=Response, responses=MEASURED)

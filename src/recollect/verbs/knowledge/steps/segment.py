@@ -11,7 +11,6 @@ from itertools import groupby
 from recollect.core.conversations.messages import said
 from recollect.core.knowledge import segments
 from recollect.core.knowledge.segments import USUAL, SegmentRules, to_turn
-from recollect.core.text.terms import script_of
 from recollect.errors import EmbedderError
 from recollect.llm.embedder import serves
 from recollect.models.agents import Profile
@@ -59,7 +58,7 @@ async def find_vectors(context: StepContext, texts: Sequence[str]) -> dict[str, 
     embedder, recent = context.parts.embedder, context.parts.recent_vectors
     if embedder is None or not serves(embedder, context.place.space):
         return {}
-    read = {text for text in texts if script_of(text) in embedder.scripts}
+    read = {text for text in texts if embedder.reads(text)}
     # Without them, turns are compared by the terms they share.
     with suppress(EmbedderError):
         return await recent.embed(embedder, sorted(read), context.parts.embed_batch)

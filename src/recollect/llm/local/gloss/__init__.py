@@ -1,0 +1,1 @@
+"""Chinese glossed word by word into English, so that MiniLM reads it."""
