@@ -48,6 +48,15 @@ COSINE, WORDS = MEASURES.index("vector"), MEASURES.index("words")
 
 
 @dataclass(frozen=True, slots=True)
+class Sizes:
+    """How much is asked of a set: about so many questions, of so many scopes, with so many contexts; 0 is all."""
+
+    questions: int
+    scopes: int
+    contexts: int
+
+
+@dataclass(frozen=True, slots=True)
 class Answered:
     """One question as it was answered: what was measured of every hit, what was said of it, and what is true."""
 
@@ -61,9 +70,12 @@ class Answered:
     """Tokens of a context with and without a least relevance, and the part of the evidence that each shows."""
 
 
-async def ask_all(name: str, questions: int, embedder: Embedder | None, contexts: int, bar: Progress) -> list[Answered]:
+async def ask_all(
+    name: str, sizes: Sizes, embedder: Embedder | None, bar: Progress, *, with_contexts: bool
+) -> list[Answered]:
     """Store a set, and put to every scope its own questions and those of the next."""
-    conversations = load(name, questions, adversarial=True)
+    conversations = load(name, sizes.questions, adversarial=True)[: sizes.scopes or None]
+    contexts = sizes.contexts if with_contexts else 0
     answered: list[Answered] = []
     async with serving(embedder) as recollect:
         scopes = [each async for each in store(recollect, name, conversations, embedder, bar)]
@@ -196,23 +208,23 @@ def tabulate(figures: Mapping[str, Mapping[str, float]]) -> Table:
 
 
 async def run(
-    names: Sequence[str], questions: int, contexts: int, embedder: Embedder | None, bar: Progress
+    names: Sequence[str], sizes: Sizes, embedder: Embedder | None, bar: Progress
 ) -> AsyncIterator[tuple[str, Script, bool, list[Answered]]]:
     """Ask each set with vectors, where there are any, and without."""
     for name in names:
         script = SETS[name]
-        for used in (embedder, None) if script is Script.WORDS and embedder is not None else (None,):
-            asked = contexts if name in DIALOGUES and (used is not None or embedder is None) else 0
-            yield name, script, used is not None, await ask_all(name, questions, used, asked, bar)
+        for used in (None,) if embedder is None else (embedder, None):
+            asked = name in DIALOGUES and (used is not None or embedder is None)
+            yield name, script, used is not None, await ask_all(name, sizes, used, bar, with_contexts=asked)
 
 
-async def compare(names: Sequence[str], questions: int, contexts: int, console: Console) -> None:
+async def compare(names: Sequence[str], sizes: Sizes, console: Console) -> None:
     """Ask, learn, print and write."""
     embedder = open_embedder(console)
     figures: dict[str, dict[str, float]] = {}
     lessons: dict[tuple[Script, bool], list[Answered]] = {}
     with Progress(console=console, transient=True) as bar:
-        async for name, script, with_vector, rows in run(names, questions, contexts, embedder, bar):
+        async for name, script, with_vector, rows in run(names, sizes, embedder, bar):
             half = [each for each in rows if not each.training]
             if half:
                 figures[name if with_vector else f"{name}, words alone"] = report(half)
@@ -220,7 +232,7 @@ async def compare(names: Sequence[str], questions: int, contexts: int, console: 
             lessons.setdefault((script, with_vector), []).extend(taught)
     console.print(tabulate(figures))
     for (script, with_vector), rows in lessons.items():
-        used = (WITH_VECTOR if with_vector else WITHOUT_VECTOR)[script]
+        used = WITH_VECTOR[embedder.model][script] if with_vector and embedder else WITHOUT_VECTOR[script]
         title = f"{script}, {'with a vector' if with_vector else 'words alone'}"
         table = Table("", "learned", "in use", title=title, title_justify="left")
         for name, found, present in zip(MEASURES, learn(rows, with_vector=with_vector), used, strict=True):
@@ -236,12 +248,10 @@ def main() -> None:
     parser.add_argument("--set", action="append", choices=[*SETS], dest="sets", help="default: all")
     parser.add_argument("--questions", type=int, default=0, help="about so many per set; 0 = all")
     parser.add_argument("--contexts", type=int, default=400, help="make so many contexts of a set of conversations")
+    parser.add_argument("--scopes", type=int, default=0, help="only the first so many scopes of each set; 0 = all")
     asked = parser.parse_args()
-    uvloop.run(
-        compare(
-            [name for name in SETS if name in (asked.sets or SETS)], asked.questions, asked.contexts, Console(width=140)
-        )
-    )
+    sizes = Sizes(asked.questions, asked.scopes, asked.contexts)
+    uvloop.run(compare([name for name in SETS if name in (asked.sets or SETS)], sizes, Console(width=140)))
 
 
 if __name__ == "__main__":

@@ -15,11 +15,13 @@ from fastapi import FastAPI
 from clones import Clones
 from folders import MEMORY, find_memory, open_folder
 from recollect import wiring
+from recollect.core.recall import relevance
 from recollect.doors.cli import terminal
 from recollect.doors.http.app import create_app
 from recollect.doors.http.auth import KnownKeys
 from recollect.llm.fake import FakeChatModel, FakeEmbedder
 from recollect.mind.service import Addresses
+from recollect.models.recall import Script as RecallScript
 from recollect.models.service import Right
 from recollect.settings import Settings
 from recollect.store.database.migrate import own_migrations
@@ -35,6 +37,8 @@ load_profile()
 terminal.out._width = terminal.err._width = None
 # A busy machine may take its time to say that it is ready, too.
 wiring.READY_SECONDS = 30.0
+# The fake's vectors are near where words are shared; what they say of relevance is taken from the local model.
+relevance.WITH_VECTOR = {**relevance.WITH_VECTOR, FakeEmbedder().model: {RecallScript.WORDS: relevance.ENGLISH}}
 TEMPLATE = "template_of_tests"
 QUICK = {
     "fsync": "off", "synchronous_commit": "on", "full_page_writes": "off", "shared_buffers": "128MB",

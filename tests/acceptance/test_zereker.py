@@ -141,8 +141,9 @@ class EnglishOnly(FakeEmbedder):
 
 
 async def test_messages_that_the_embedder_cannot_read_are_cut_by_their_words(addresses):
-    boats = ["我们周末去西湖划船吧", "西湖划船需要租一条小船", "租船在西湖划船一小时多少钱"]
+    boats = ["我们周末去西湖划船吧", "西湖划船需要租一条小船", "西湖划船租一条小船多少钱"]
     taxes = ["今年的个人所得税怎么申报", "个人所得税申报需要发票吗", "发票和个人所得税申报表放在一起"]
+    taxes += ["个人所得税申报还缺一张发票", "发票要和个人所得税申报一起交", "个人所得税的发票已经申报了"]
     async with connected(Settings(embedder="fake"), addresses, EnglishOnly()) as recollect:
         conversation = (await recollect.mind("jarvis", "axin")).conversation("c")
         await conversation.append([NewMessage(Role.USER, text) for text in (*boats, *taxes)])

@@ -166,12 +166,12 @@ def test_an_input_that_cannot_be_right_is_not_sent(inputs, advice, recorder, san
 
 def test_a_cue_that_the_embedder_cannot_read_is_answered_by_words(server, ask):
     name = uuid4().hex
-    memories = [{"content": text, "embedding": along({0: 1.0})} for text in ("x", "派对七点开始")]
+    memories = [{"content": text, "embedding": along({0: 1.0})} for text in ("x", "파티는 일곱 시에 시작한다")]
     server.post("/v1/memories", {"agent": name, "memories": memories})
-    ran = ask(persona_name=name, focal_text="派对几点开始？")
+    ran = ask(persona_name=name, focal_text="파티는 언제 시작한다")
     assert ran.outputs["status"] == "ok"
     [node] = ran.outputs["retrieved_nodes"]
-    assert (node["description"], node["recency"], node["relevance"]) == ("派对七点开始", 0.0, 0.0)
+    assert (node["description"], node["recency"], node["relevance"]) == ("파티는 일곱 시에 시작한다", 0.0, 0.0)
     assert node["score"] > 0
 
 

@@ -18,10 +18,12 @@ from recollect.core.recall.relevance import (
     choose_relevant,
     drop_below,
     estimate,
+    has_table,
     is_irrelevant,
     tell_irrelevant,
 )
 from recollect.errors import InvalidInputError
+from recollect.llm.embedder import GLOSS, MINILM
 from recollect.models.recall import Cue, Script
 
 RAISING = ("coverage", "text", "words", "speaker", "vector")
@@ -36,21 +38,36 @@ def measured(**values):
     return np.array([[{"base": 1.0, **values}.get(name, 0.0) for name in MEASURES]])
 
 
-@given(st.sampled_from(RAISING), st.floats(0, 1), st.floats(0, 1), st.booleans())
-def test_what_speaks_for_a_hit_never_makes_it_less_likely(name, one, other, with_vector):
+@given(st.sampled_from(RAISING), st.floats(0, 1), st.floats(0, 1), st.sampled_from(["", MINILM, GLOSS, "other"]))
+def test_what_speaks_for_a_hit_never_makes_it_less_likely(name, one, other, model):
+    script = Script.WORDS
     less, more = sorted((one, other))
-    low, high = (estimate(measured(**{name: each}), Script.WORDS, with_vector=with_vector)[0] for each in (less, more))
+    low, high = (estimate(measured(**{name: each}), script, model)[0] for each in (less, more))
     assert 0 < low <= high < 1
 
 
 def test_what_stands_further_down_is_less_likely():
-    below = [estimate(measured(place=place, vector=0.5), Script.CJK, with_vector=False)[0] for place in (0, 1, 3)]
+    below = [estimate(measured(place=place, vector=0.5), Script.CJK)[0] for place in (0, 1, 3)]
     assert below == sorted(below, reverse=True)
 
 
 def test_without_a_vector_words_tell_more():
     words = measured(words=2.0)
-    assert estimate(words, Script.WORDS, with_vector=False) > estimate(words, Script.WORDS, with_vector=True)
+    assert estimate(words, Script.WORDS) > estimate(words, Script.WORDS, MINILM)
+
+
+def test_a_model_without_a_table_is_rated_by_words_alone():
+    near = measured(words=1.0, vector=0.9)
+    for script in (Script.WORDS, Script.CJK):
+        assert estimate(near, script, "other") == estimate(near, script)
+    assert estimate(near, Script.CJK, MINILM) == estimate(near, Script.CJK)
+    assert not has_table("other", Script.WORDS) and not has_table(MINILM, Script.CJK)
+
+
+@pytest.mark.parametrize("script", [Script.WORDS, Script.CJK])
+def test_what_is_near_by_the_local_model_is_likelier(script):
+    assert has_table(GLOSS, script)
+    assert estimate(measured(vector=0.8), script, GLOSS) > estimate(measured(vector=0.2), script, GLOSS)
 
 
 def test_measures_are_of_the_chosen_places_and_of_the_best_of_all():

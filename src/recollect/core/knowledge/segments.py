@@ -51,7 +51,7 @@ class SegmentRules:
     terms: DepthRule = field(default=DepthRule(3, 3, 0.3))
     """For others: by the terms they share."""
     min_turns: int = 2
-    """A segment that another topic ends, or begins, has at least so many turns."""
+    """A segment that another topic ends, or begins, has at least so many turns, and as many as are compared."""
     max_turns: int = 80
     max_characters: int = 24_000
     idle_minutes: float = 60.0
@@ -139,7 +139,8 @@ def _interrupt(running: Sequence[Turn], turn: Turn, rules: SegmentRules) -> Endi
 
 def _judge(spoken: Sequence[SpokenTurn], gap: int, rules: SegmentRules, measure: DepthRule) -> float | None:
     """Say how alike the turns before and after a place are if the topic changes there; None if it does not."""
-    if not rules.min_turns <= gap <= len(spoken) - rules.min_turns or not spoken[gap].turn.opens:
+    least = max(rules.min_turns, measure.window)
+    if not least <= gap <= len(spoken) - least or not spoken[gap].turn.opens:
         return None
     if _choose_measure(spoken, gap, rules) is not measure:
         return None

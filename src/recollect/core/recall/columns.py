@@ -225,3 +225,5 @@ class RankingInput:
     limit: int
     rarities: tuple[float, ...] = ()
     """How telling each term of the cue is."""
+    model: str = ""
+    """The embedding model by whose vectors candidates were compared with the cue; empty if by none."""

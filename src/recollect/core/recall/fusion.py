@@ -234,7 +234,7 @@ def rate_relevance(inputs: RankingInput, rated: Rated, places: NDArray[np.intp])
     """Say how likely each of the best helps with the cue; None where too little is known of them."""
     if inputs.features is None or not len(places):
         return [None] * len(places)
-    found = estimate(measure(rated, places), inputs.facets.script, with_vector=VECTOR in rated.columns)
+    found = estimate(measure(rated, places), inputs.facets.script, inputs.model if VECTOR in rated.columns else "")
     enough = rated.preferences[COVERAGE][places] >= WHOLE
     for name in TELLING & rated.columns.keys():
         if name == TOPIC and not inputs.facets.topics:

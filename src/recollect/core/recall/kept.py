@@ -57,6 +57,7 @@ class KeptHeading:
     """How many candidates something is known of."""
     speakers: tuple[str, ...] = ()
     sessions: tuple[str, ...] = ()
+    model: str = ""
 
 
 KEPT_HEADING = TypeAdapter(KeptHeading)
@@ -98,6 +99,7 @@ def encode(inputs: RankingInput) -> bytes:
         features=None if table is None else len(table),
         speakers=() if table is None else table.speaker_names,
         sessions=() if table is None else table.session_names,
+        model=inputs.model,
     )
     arrays: list[NDArray[Any]] = []
     for some in finite.values():
@@ -135,7 +137,7 @@ def decode(written: bytes) -> RankingInput:
         for (start, end), period in zip(heading.clocks, heading.facets.periods, strict=True)
     )
     facets = replace(heading.facets, periods=periods)
-    return RankingInput(candidates, table, facets, heading.weights, heading.limit, heading.rarities)
+    return RankingInput(candidates, table, facets, heading.weights, heading.limit, heading.rarities, heading.model)
 
 
 class Arrays:

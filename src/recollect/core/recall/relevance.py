@@ -29,16 +29,20 @@ LEAST_TELLING: Mapping[str, float] = MappingProxyType({"graph": 0.375})
 MEASURES = ("base", "coverage", "best_coverage", "text", "words", "speaker", "place", "vector")
 """What is measured of a hit: the part of the cue that it has, and that the best one has; its score in `text` beside the
 best one's, and by itself; whether the cue names who spoke; its place in the ranking; its cosine with the cue."""
-WITH_VECTOR: Mapping[Script, tuple[float, ...]] = MappingProxyType(
+WITHOUT_VECTOR: Mapping[Script, tuple[float, ...]] = MappingProxyType(
     {
-        Script.WORDS: (-4.5, 0.72, -1.73, 0.5, 0.46, 0.48, -0.79, 5.66),
+        Script.WORDS: (-4.51, 1.04, -1.89, 0.63, 1.39, 0.81, -0.6, 0.0),
         Script.CJK: (-3.55, -0.37, 0.62, 0.06, 0.84, 0.6, -0.85, 0.0),
     }
 )
-"""For Chinese no embedder was there to learn from: a vector tells nothing yet."""
-WITHOUT_VECTOR: Mapping[Script, tuple[float, ...]] = MappingProxyType(
-    {Script.WORDS: (-4.51, 1.04, -1.89, 0.63, 1.39, 0.81, -0.6, 0.0), Script.CJK: WITH_VECTOR[Script.CJK]}
+ENGLISH = (-4.5, 0.72, -1.73, 0.5, 0.46, 0.48, -0.79, 5.66)
+WITH_VECTOR: Mapping[str, Mapping[Script, tuple[float, ...]]] = MappingProxyType(
+    {
+        "all-MiniLM-L6-v2@1": {Script.WORDS: ENGLISH},
+        "all-MiniLM-L6-v2@1+cc-cedict@1": {Script.WORDS: ENGLISH, Script.CJK: WITHOUT_VECTOR[Script.CJK]},
+    }
 )
+"""By embedding model: a cosine of one says something else than that of another."""
 
 
 class Rateable(Protocol):
@@ -53,9 +57,14 @@ class Rateable(Protocol):
 Rated = TypeVar("Rated", bound=Rateable)
 
 
-def estimate(measures: Scores, script: Script, *, with_vector: bool) -> Scores:
-    """Estimate the relevance of hits, a row of measures for each."""
-    table = (WITH_VECTOR if with_vector else WITHOUT_VECTOR)[script]
+def has_table(model: str, script: Script) -> bool:
+    """Tell whether it is known what the vectors of a model say of relevance."""
+    return script in WITH_VECTOR.get(model, {})
+
+
+def estimate(measures: Scores, script: Script, model: str = "") -> Scores:
+    """Estimate the relevance of hits, a row of measures for each; by words alone if no model's vectors tell of it."""
+    table = WITH_VECTOR[model][script] if has_table(model, script) else WITHOUT_VECTOR[script]
     likely: Scores = 1.0 / (1.0 + np.exp(-(measures @ np.array(table))))
     return likely
 

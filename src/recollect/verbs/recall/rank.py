@@ -66,6 +66,8 @@ async def rank(parts: Parts, place: Place, asked: AskedCue, proposals: Mapping[s
 
     def choose() -> Ranking:
         inputs = line_up(asked, candidates, found, weights, rarities)
+        if VECTOR in candidates and place.space is not None:
+            inputs = replace(inputs, model=place.space.model)
         return choose_best(Ranking(inputs, fuse(inputs), asked.limit), asked.cue.min_relevance)
 
     return await spare_loop(asked.limit > HEAVY_LIMIT, choose)

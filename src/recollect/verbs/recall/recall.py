@@ -23,7 +23,7 @@ from recollect.core.memories.vectors import unit_vector
 from recollect.core.recall.checks import check_channels, check_cue
 from recollect.core.recall.cues import Reading, find_asked, find_question, read
 from recollect.core.recall.features import MOST_READ
-from recollect.core.recall.relevance import choose_relevant, is_irrelevant, tell_irrelevant
+from recollect.core.recall.relevance import choose_relevant, has_table, is_irrelevant, tell_irrelevant
 from recollect.core.recall.weights import USUAL_CHANNELS
 from recollect.core.text.similar import collapse
 from recollect.core.text.variants import choose_version
@@ -55,7 +55,8 @@ TOPIC = "topic"
 """Asked for in any case where a cue names topics: what is filed there comes first."""
 RECENT = "recent"
 """Asked in addition to the usual channels if a cue asks for what is newest; alone if it has no text."""
-JUDGE, READ = "judge", "read"
+JUDGE, READ, RELEVANCE = "judge", "read", "relevance"
+UNTAUGHT = "by words alone: what a vector of {} says of relevance was never learned"
 TEXT, STREAM_ALONE = "text", ("stream",)
 UNREAD = "the embedder does not read this script"
 LOG = logging.getLogger("recollect.recall")
@@ -309,9 +310,13 @@ def conclude(
     silent = len(reasons) == len(proposals)
     nothing = Status.NOTHING_RELEVANT if ranking.irrelevant else Status.NO_CANDIDATES
     doubt = tell_irrelevant(hits) if is_irrelevant(hits) else ""
+    methods = {name: proposal.method for name, proposal in proposals.items()}
+    inputs = ranking.inputs
+    if inputs.model and not has_table(inputs.model, inputs.facets.script):
+        methods[RELEVANCE] = UNTAUGHT.format(inputs.model)
     return Recollection(
         hits=hits,
-        methods={name: proposal.method for name, proposal in proposals.items()},
+        methods=methods,
         status=Status.ERROR if silent else Status.OK if hits else nothing,
         message="; ".join(reasons) if silent else ranking.irrelevant or doubt,
         accessed=tuple(hit.memory.id for hit in hits if hit.memory.id in accessed),

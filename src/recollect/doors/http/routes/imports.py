@@ -94,7 +94,7 @@ class ErasureBody(Body):
     model_config = show({"user": "zhang-wei", "dry_run": True})
 
     user: FullName = Field(description="About whom nothing is to be left.")
-    dry_run: bool = Field(default=False, description="Only count what would go.")
+    dry_run: bool = Field(default=False, strict=True, description="Only count what would go.")
 
 
 class ErasureReceipts(BaseModel):
