@@ -47,6 +47,16 @@ if TYPE_CHECKING:
         Spending,
         Window,
     )
+    from recollect.models.evaluations import (
+        Evaluation,
+        EvaluationDifference,
+        EvaluationQuestion,
+        HitAbove,
+        Interval,
+        Quality,
+        QualityMean,
+        QuestionResult,
+    )
     from recollect.models.imports import ExportImport, UserErasure
     from recollect.models.items import (
         DropItem,
@@ -147,7 +157,7 @@ if TYPE_CHECKING:
 
 ROOMS = (
     *("memories", "recall", "conversations", "knowledge", "topics", "agents", "items", "kept", "blocks"),
-    *("imports", "service"),
+    *("evaluations", "imports", "service"),
 )
 
 __all__ = [
@@ -178,6 +188,9 @@ __all__ = [
     "Entities",
     "Entity",
     "EntityType",
+    "Evaluation",
+    "EvaluationDifference",
+    "EvaluationQuestion",
     "Explanation",
     "ExportImport",
     "Facets",
@@ -202,6 +215,8 @@ __all__ = [
     "Grounds",
     "History",
     "Hit",
+    "HitAbove",
+    "Interval",
     "Item",
     "ItemOperation",
     "ItemRead",
@@ -247,6 +262,9 @@ __all__ = [
     "PromptMessage",
     "PurgeReceipt",
     "PutItem",
+    "Quality",
+    "QualityMean",
+    "QuestionResult",
     "Ranked",
     "Reach",
     "Receipt",
