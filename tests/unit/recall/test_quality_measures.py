@@ -88,7 +88,8 @@ def test_a_hit_stands_for_what_is_expected_by_id_content_and_duplicate():
 
 
 def test_a_piece_has_day_speaker_and_content():
-    assert write_piece(hit(1, "one").memory) == "2026-05-04 Ann: one\n"
+    assert write_piece(MOMENT, "Ann", "one") == "2026-05-04 Ann: one\n"
+    assert write_piece(MOMENT, "", "one") == "2026-05-04: one\n"
 
 
 def test_the_worst_question_comes_first_and_categories_are_apart():

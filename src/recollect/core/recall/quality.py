@@ -8,6 +8,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence, Set
 from dataclasses import fields
+from datetime import datetime
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,7 +22,6 @@ from recollect.models.evaluations import (
     QualityMean,
     QuestionResult,
 )
-from recollect.models.memories import Memory
 from recollect.models.recall import Hit
 
 BUDGETS = (250, 500, 1_000, 2_000, 4_000)
@@ -72,10 +72,9 @@ def name_hits(hits: Sequence[Hit], expected: Set[str]) -> list[Set[str]]:
     return found
 
 
-def write_piece(memory: Memory) -> str:
+def write_piece(occurred_at: datetime, speaker: str, content: str) -> str:
     """Write a memory as a prompt would show it, to be counted: the day, who said it, and what."""
-    speaker = f" {memory.speaker}" if memory.speaker else ""
-    return f"{memory.occurred_at:%F}{speaker}: {memory.content}\n"
+    return f"{occurred_at:%F}{f' {speaker}' if speaker else ''}: {content}\n"
 
 
 def find_places(named: Sequence[Set[str]], expected: Sequence[str]) -> dict[str, int | None]:

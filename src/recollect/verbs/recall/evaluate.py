@@ -89,7 +89,7 @@ async def _judge(
     hits, deep = (answer.hits for answer in answers)
     named, named_deep = name_hits(hits, expected), name_hits(deep, expected)
     places = find_places(named, sorted(expected))
-    costs = [(names, count(write_piece(hit.memory))) for names, hit in zip(named_deep, deep, strict=True)]
+    costs = [(names, count(write_piece(hit.memory.occurred_at, hit.memory.speaker, hit.memory.content))) for names, hit in zip(named_deep, deep, strict=True)]
     missing = expected - {name for names in named_deep for name in names} - {n for names in named for n in names}
     return QuestionResult(
         question,
