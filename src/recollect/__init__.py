@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from recollect.mind.conversations import ConversationView
     from recollect.mind.knowledge import KnowledgeView
     from recollect.mind.memories import FadingView
-    from recollect.mind.recall import BlockView, RecallsView, compare_evaluations, evaluate
+    from recollect.mind.recall import BlockView, RecallsView, compare_evaluations, evaluate, fit_relevance
     from recollect.mind.service import Recollect
     from recollect.models.agents import Profile
     from recollect.models.conversations import Context, Conversation, History, Message, NewMessage, Shares, Window
@@ -33,7 +33,7 @@ HOMES = {
     "recollect.mind.knowledge": ("KnowledgeView",),
     "recollect.mind.memories": ("FadingView",),
     "recollect.mind.mind": ("Mind",),
-    "recollect.mind.recall": ("BlockView", "RecallsView", "compare_evaluations", "evaluate"),
+    "recollect.mind.recall": ("BlockView", "RecallsView", "compare_evaluations", "evaluate", "fit_relevance"),
     "recollect.mind.service": ("Recollect",),
     "recollect.models.agents": ("Profile",),
     "recollect.models.conversations": (
@@ -105,6 +105,7 @@ __all__ = [
     "Window",
     "compare_evaluations",
     "evaluate",
+    "fit_relevance",
     "open",
 ]
 

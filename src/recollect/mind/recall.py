@@ -12,7 +12,7 @@ from recollect.core.text.tokens import ESTIMATE, estimate
 from recollect.mind.access import RIGHT_TO_RECALL, Access, right_for
 from recollect.mind.operations import operation
 from recollect.models.blocks import Block, Resolved
-from recollect.models.evaluations import Evaluation, EvaluationDifference, EvaluationQuestion
+from recollect.models.evaluations import Evaluation, EvaluationDifference, EvaluationQuestion, RelevanceFit
 from recollect.models.kept import Explanation, KeptRecalls, Replay
 from recollect.models.recall import Cue, Recollection
 from recollect.models.service import Right
@@ -123,6 +123,20 @@ async def evaluate(
         tokenizer = mind.access.parts.tokenizers[0]
         counter = tokenizer.name, tokenizer.count
     return await evaluation.evaluate(mind, questions, like or Cue(), counter, report)
+
+
+async def fit_relevance(
+    mind: RecallVerbs, questions: Sequence[EvaluationQuestion], *, like: Cue | None = None
+) -> list[RelevanceFit]:
+    """Fit tables of relevance to every other question, and measure them on the rest; nothing is stored.
+
+    Questions that expect nothing teach what no answer looks like. Only a mind in the process can do it.
+    """
+    access = mind.access
+    access.require(Right.READ)
+    with access.folding():
+        place = await access.locate()
+        return await evaluation.fit_relevance(access.parts, access.scope, place, questions, like or Cue())
 
 
 def compare_evaluations(now: Evaluation, before: Evaluation) -> EvaluationDifference | None:

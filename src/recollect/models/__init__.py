@@ -56,6 +56,7 @@ if TYPE_CHECKING:
         Quality,
         QualityMean,
         QuestionResult,
+        RelevanceFit,
     )
     from recollect.models.imports import ExportImport, UserErasure
     from recollect.models.items import (
@@ -273,6 +274,7 @@ __all__ = [
     "ReflectionProgress",
     "RelatedTopic",
     "Relation",
+    "RelevanceFit",
     "Replay",
     "Reply",
     "Reread",

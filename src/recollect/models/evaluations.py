@@ -7,6 +7,8 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from uuid import UUID
 
+from recollect.models.recall import Script
+
 
 @dataclass(frozen=True, slots=True)
 class EvaluationQuestion:
@@ -85,6 +87,29 @@ class Evaluation:
     """What counted the tokens."""
     methods: Mapping[str, Mapping[str, int]] = field(default_factory=dict[str, Mapping[str, int]])
     """How each channel searched, and for how many questions it did so."""
+
+
+@dataclass(frozen=True, slots=True)
+class RelevanceFit:
+    """A table of relevance fitted to one half of some questions, and measured on the other beside the one in use."""
+
+    script: Script
+    with_vector: bool
+    questions: tuple[int, int]
+    """How many it was fitted to, and how many were held out."""
+    table: Mapping[str, float]
+    """What each measure of a hit counts."""
+    before: tuple[float, float]
+    """Of the table in use, on what was held out: expected error, and area under the curve."""
+    after: tuple[float, float]
+    """The same of the fitted one."""
+    loss: Interval
+    """The change of the mean logarithmic loss, paired by question: below 0 is better."""
+
+    @property
+    def better(self) -> bool:
+        """Tell whether it is better on what was held out than chance explains."""
+        return self.loss.high < 0
 
 
 @dataclass(frozen=True, slots=True)

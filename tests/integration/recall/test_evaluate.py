@@ -11,7 +11,7 @@ import pytest
 import command_line
 from command_line import settings_of
 from conftest import new_key
-from recollect import Cue, EvaluationQuestion, compare_evaluations, evaluate
+from recollect import Cue, EvaluationQuestion, compare_evaluations, evaluate, fit_relevance
 from recollect.client import Client
 from recollect.doors.http.app import create_app
 from recollect.errors import InvalidInputError
@@ -76,7 +76,7 @@ async def test_weights_change_the_answer_and_the_difference_is_paired(mind):
     assert (difference.questions, difference.ndcg_10.mean < 0) == (2, True)
 
 
-@pytest.mark.parametrize("wrong", [[], [ask(" ", "x")], [ask("x")], [ask("x", " ")]])
+@pytest.mark.parametrize("wrong", [[], [ask(" ", "x")], [ask("x")], [ask("x", "y", " ")]])
 async def test_questions_that_cannot_be_measured_are_refused(mind, wrong):
     with pytest.raises(InvalidInputError):
         await evaluate(mind, wrong)
@@ -92,6 +92,45 @@ async def test_a_server_is_measured_the_same(recollect, mind):
     assert there.tokenizer == "estimate"
     assert [each.quality for each in there.results] == [each.quality for each in here.results]
     assert [each.unknown for each in there.results] == [each.unknown for each in here.results]
+
+
+NAMES = ("Ann", "Bo", "Cy", "Dee", "Eve", "Flo", "Gus", "Hal", "Ida", "Jon")
+THINGS = ("apples", "pears", "plums", "lemons", "figs")
+
+
+async def fill_talk(mind):
+    said = [f"{name} bought {thing} on market day" for name in NAMES for thing in THINGS]
+    await mind.remember(said)
+    asked = [
+        ask(f"What did {name} do with {thing}?", f"{name} bought {thing} on market day")
+        for name in NAMES[:4]
+        for thing in THINGS
+    ]
+    return [*asked, *(ask(f"Does {name} own a boat?") for name in NAMES)]
+
+
+async def test_relevance_is_fitted_to_half_and_tried_on_the_rest(mind, owner):
+    questions = await fill_talk(mind)
+    [fit] = await fit_relevance(mind, questions)
+    assert (fit.script, fit.with_vector, fit.questions) == ("words", True, (15, 15))
+    # Here the right memory is always the first: a table of one's own knows that, the one in use cannot.
+    assert fit.after[0] < fit.before[0]
+    assert (fit.better, fit.loss.high < 0) == (True, True)
+    assert fit == (await fit_relevance(mind, questions))[0]
+    assert owner.execute("select count(*) from recalls").fetchone() == (0,)
+
+
+async def test_too_few_questions_fit_nothing(recollect, mind):
+    await fill(mind)
+    assert await fit_relevance(mind, [ask("green apples", FRUIT[0])]) == []
+    empty = await recollect.mind("nobody")
+    assert await fit_relevance(empty, [ask("green apples", FRUIT[0])]) == []
+
+
+async def test_questions_that_expect_nothing_are_left_out_of_the_means(mind):
+    await fill(mind)
+    found = await evaluate(mind, [ask("green apples", FRUIT[0]), ask("who owns a boat")])
+    assert (found.overall.questions, found.overall.quality.recall_5) == (1, 1.0)
 
 
 def write(path, *lines):
@@ -122,6 +161,8 @@ async def test_the_command_prints_a_table_of_80_columns_and_writes_reports(mind,
     assert "- above it" in text
     again = await asyncio.to_thread(command_line.run, *words, "--compare", str(data), settings=settings)
     assert "R@10: +0.000 [+0.000, +0.000]" in again
+    fitted = await asyncio.to_thread(command_line.run, *words, "--fit", settings=settings)
+    assert "Too few questions to fit relevance" in fitted
     worse = (*words, "--compare", str(data), "--channel", "recent")
     assert "nDCG@10: -" in await asyncio.to_thread(command_line.run, *worse, settings=settings)
 

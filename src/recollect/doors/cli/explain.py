@@ -26,13 +26,14 @@ from recollect.doors.evaluations import (
     tell_methods,
     to_json,
     to_markdown,
+    write_change,
     write_place,
 )
 from recollect.doors.words import translate
 from recollect.errors import InvalidInputError
-from recollect.mind.recall import compare_evaluations
+from recollect.mind.recall import compare_evaluations, fit_relevance
 from recollect.mind.recall import evaluate as evaluate_mind
-from recollect.models.evaluations import Evaluation
+from recollect.models.evaluations import Evaluation, RelevanceFit
 from recollect.models.kept import Explanation, Fate, KeptRecalls, Placing, Replay
 from recollect.models.recall import ChannelScore, Cue, Period
 
@@ -106,6 +107,7 @@ def replay(
     compare=Annotated[Path | None, typer.Option(help="What --json wrote before: show the difference.")],
     channel=Annotated[list[str] | None, typer.Option(help="Ask this channel; repeat for more.")],
     weight=Annotated[list[str] | None, typer.Option(help="What a channel or preference is to weigh: `text=0.5`.")],
+    fit=Annotated[bool | None, typer.Option("--fit", help="Fit relevance to half of them, and try it on the rest.")],
 )
 def evaluate(
     questions: Annotated[Path, typer.Argument(help="JSON Lines, each with `cue` and `expected`.")],
@@ -137,6 +139,10 @@ def evaluate(
         chosen["report"].write_text(to_markdown(found, difference), encoding="utf-8")
     if chosen["json"]:
         chosen["json"].write_bytes(to_json(found))
+    if chosen["fit"]:
+        with err.status("fitting"):
+            fits = with_mind(agent, user, tenant, lambda mind: fit_relevance(mind, asked, like=like))
+        print_fits(fits)
 
 
 def print_evaluation(found: Evaluation) -> None:
@@ -159,6 +165,22 @@ def print_evaluation(found: Evaluation) -> None:
             out.print(f"  expected, {where}: {shorten(expected)}", highlight=False, markup=False)
         for above in result.above[:1]:
             out.print(f"  first instead: {shorten(above.content)}", highlight=False, markup=False)
+
+
+def print_fits(fits: Sequence[RelevanceFit]) -> None:
+    """Print what fitted tables of relevance are worth on the questions that were held out."""
+    if not fits:
+        out.print("Too few questions to fit relevance: both halves need evidence among 20 hits.")
+    for fit in fits:
+        table = Table(f"{fit.script}, {'with vectors' if fit.with_vector else 'words alone'}", "in use", "fitted")
+        for place, name in enumerate(("expected error", "area under the curve")):
+            table.add_row(name, f"{fit.before[place]:.3f}", f"{fit.after[place]:.3f}")
+        table.add_row("logarithmic loss", "", write_change(fit.loss))
+        out.print(table)
+        values = ", ".join(f"{name} {value:.2f}" for name, value in fit.table.items())
+        out.print(f"fitted to {fit.questions[0]}, held out {fit.questions[1]} questions: {values}", highlight=False)
+        better = "Better" if fit.better else "Not better than chance explains"
+        out.print(f"{better} on the questions held out. Nothing is changed.", highlight=False)
 
 
 def is_skipped(method: str) -> bool:

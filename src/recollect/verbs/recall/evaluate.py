@@ -3,11 +3,17 @@
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Sequence, Set
 from dataclasses import replace
 from typing import Protocol
 from uuid import UUID
 
+import numpy as np
+
+from recollect.core.recall.columns import to_uuids
+from recollect.core.recall.fitting import RatedHits, try_fit
+from recollect.core.recall.fusion import measure as measure_hits
+from recollect.core.recall.fusion import rate
 from recollect.core.recall.quality import (
     DEPTH,
     conclude,
@@ -20,9 +26,17 @@ from recollect.core.recall.quality import (
 )
 from recollect.core.text.checks import LONGEST_CUE, MOST_HITS
 from recollect.errors import InvalidInputError, NotFoundError, UnavailableError
-from recollect.models.evaluations import Evaluation, EvaluationQuestion, QuestionResult
+from recollect.models.evaluations import Evaluation, EvaluationQuestion, QuestionResult, RelevanceFit
 from recollect.models.memories import Memory
-from recollect.models.recall import Cue, Recollection, Status
+from recollect.models.recall import Cue, Recollection, Script, Status
+from recollect.models.service import Scope
+from recollect.store.service.scopes import Place
+from recollect.verbs.parts import Parts
+from recollect.verbs.recall.rank import VECTOR, Ranking
+from recollect.verbs.recall.recall import rank_one, recall
+
+FIT_DEPTH = 20
+"""So many hits of a question teach what relevance is."""
 
 
 class Recalling(Protocol):
@@ -49,7 +63,9 @@ async def evaluate(
     results: list[QuestionResult] = []
     methods: defaultdict[str, Counter[str]] = defaultdict(Counter)
     for question in questions:
-        cue = replace(like, text=question.cue, now=question.now or like.now, touch=False, keep=False, limit=DEPTH)
+        if not question.expected:
+            continue
+        cue = ask_like(like, question, DEPTH)
         answer = await _recall(mind, cue)
         for channel, method in answer.methods.items():
             methods[channel][method] += 1
@@ -60,15 +76,20 @@ async def evaluate(
     return conclude(results, counter[0], {channel: dict(counts) for channel, counts in methods.items()})
 
 
+def ask_like(like: Cue, question: EvaluationQuestion, limit: int) -> Cue:
+    """Make the cue of a question, which leaves no trace."""
+    return replace(like, text=question.cue, now=question.now or like.now, touch=False, keep=False, limit=limit)
+
+
 def check_questions(questions: Sequence[EvaluationQuestion]) -> None:
     """Refuse what cannot be measured."""
-    if not questions:
-        raise InvalidInputError("an evaluation needs at least one question")
+    if not any(question.expected for question in questions):
+        raise InvalidInputError("an evaluation needs at least one question that expects a memory")
     for number, question in enumerate(questions, 1):
         if not question.cue.strip():
             raise InvalidInputError(f"question {number} has no cue")
-        if not question.expected or not all(each.strip() for each in question.expected):
-            raise InvalidInputError(f"question {number} must expect at least one memory, by its id or its content")
+        if not all(each.strip() for each in question.expected):
+            raise InvalidInputError(f"question {number} must name what it expects by id or content")
 
 
 async def _recall(mind: Recalling, cue: Cue) -> Recollection:
@@ -89,15 +110,16 @@ async def _judge(
     hits, deep = (answer.hits for answer in answers)
     named, named_deep = name_hits(hits, expected), name_hits(deep, expected)
     places = find_places(named, sorted(expected))
-    costs = [(names, count(write_piece(hit.memory.occurred_at, hit.memory.speaker, hit.memory.content))) for names, hit in zip(named_deep, deep, strict=True)]
-    missing = expected - {name for names in named_deep for name in names} - {n for names in named for n in names}
+    pieces = [write_piece(hit.memory.occurred_at, hit.memory.speaker, hit.memory.content) for hit in deep]
+    costs = [(names, count(piece)) for names, piece in zip(named_deep, pieces, strict=True)]
+    found = {name for names in (*named, *named_deep) for name in names}
     return QuestionResult(
         question,
         measure([name for names in named for name in sorted(names)], expected),
         count_within(costs, expected),
         places,
         list_above(hits, places),
-        tuple([name for name in sorted(missing) if not await _is_there(mind, name)]),
+        tuple([name for name in sorted(expected - found) if not await _is_there(mind, name)]),
     )
 
 
@@ -123,3 +145,31 @@ async def _is_there(mind: Recalling, expected: str) -> bool:
     except NotFoundError:
         return False
     return True
+
+
+async def fit_relevance(
+    parts: Parts, scope: Scope, place: Place, questions: Sequence[EvaluationQuestion], like: Cue
+) -> list[RelevanceFit]:
+    """Fit a table of relevance for each script, with and without vectors, as far as there are questions for it."""
+    check_questions(questions)
+    groups: defaultdict[tuple[Script, bool], list[RatedHits]] = defaultdict(list)
+    for question in questions:
+        ranking = await rank_one(parts, ask_like(like, question, FIT_DEPTH), place)
+        if ranking is not None and ranking.best and not ranking.alone:
+            expected = frozenset(map(_normalise, question.expected))
+            deep = await recall(parts, scope, ask_like(like, question, MOST_HITS), place)
+            named = zip(deep.hits, name_hits(deep.hits, expected), strict=True)
+            rated = lay_out(ranking, {hit.memory.id for hit, names in named if names & expected})
+            groups[rated.script, rated.with_vector].append(rated)
+    fits = [try_fit(rows) for rows in groups.values()]
+    return [fit for fit in fits if fit is not None]
+
+
+def lay_out(ranking: Ranking, evidence: Set[UUID]) -> RatedHits:
+    """Lay out what was measured of the best of a ranking."""
+    best, rated = ranking.best[:FIT_DEPTH], rate(ranking.inputs)
+    places = {each: place for place, each in enumerate(to_uuids(rated.ids))}
+    order = np.array([places[each.id] for each in best], dtype=np.intp)
+    truth = np.array([each.id in evidence for each in best], dtype=np.bool_)
+    script = ranking.inputs.facets.script
+    return RatedHits(script, VECTOR in rated.columns, measure_hits(rated, order), truth)
