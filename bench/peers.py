@@ -58,7 +58,9 @@ class Shelf:
     def embed(self) -> dict[str, list[float]]:
         """Give every text its vector, for stores that insist on embedding."""
         known = dict(zip(self.texts, self.vectors.tolist(), strict=True))
-        return known | dict(zip(self.cues, self.cue_vectors.tolist(), strict=True))
+        known |= dict(zip(self.cues, self.cue_vectors.tolist(), strict=True))
+        # mem0 strips what it is asked.
+        return {text.strip(): vector for text, vector in known.items()} | known
 
 
 @dataclass(slots=True)
