@@ -39,6 +39,12 @@ def test_a_fit_is_better_only_where_the_world_is_another(table, better):
     assert (fit.questions, fit.better) == ((100, 100), better)
 
 
+def test_hits_that_are_told_apart_perfectly_still_give_a_finite_table():
+    measures, _ = make_up(WITH_VECTOR["words"], 12)
+    for truth in (measures[:, 3] > 0.5, np.ones(12, dtype=bool)):
+        assert np.isfinite(fit_table(measures, truth.astype(float), with_vector=True)).all()
+
+
 def test_without_evidence_in_both_halves_there_is_no_fit():
     measures, _ = make_up(WITH_VECTOR["words"], 20)
     rows = [RatedHits(Script.WORDS, True, measures, np.arange(20) == number) for number in (0, 99)]

@@ -21,6 +21,8 @@ BINS = 10
 PULL = 1e-6
 """How much a table is drawn to zero, so that it exists for every sample."""
 STEPS = 30
+FARTHEST = 30.0
+"""Beyond this a probability is 0 or 1 as far as anybody can tell, and its curve is still above zero."""
 LEAST_LIKELY = 1e-6
 Flags = NDArray[np.bool_]
 
@@ -41,7 +43,7 @@ def fit_table(measures: Scores, truth: Scores, *, with_vector: bool) -> Scores:
     table: Scores = np.zeros(int(free.sum()))
     measures = measures[:, free]
     for _ in range(STEPS):
-        likely = 1 / (1 + np.exp(-(measures @ table)))
+        likely = 1 / (1 + np.exp(-np.clip(measures @ table, -FARTHEST, FARTHEST)))
         slope = measures.T @ (truth - likely) / len(truth) - PULL * table
         curve = (measures * (likely * (1 - likely))[:, None]).T @ measures / len(truth) + PULL * np.eye(len(table))
         table += np.linalg.solve(curve, slope)
@@ -73,10 +75,11 @@ def try_fit(rows: Sequence[RatedHits]) -> RelevanceFit | None:
     if not all(any(each.evidence.any() for each in half) for half in (training, held_out)):
         return None
     script, with_vector = rows[0].script, rows[0].with_vector
+    # Few hits can be told apart so well that no table is best: then the fitted one is huge, and shows it when tried.
     truth = np.concatenate([each.evidence for each in training]).astype(np.float64)
     table = fit_table(np.concatenate([each.measures for each in training]), truth, with_vector=with_vector)
     before = [estimate(each.measures, script, with_vector=with_vector) for each in held_out]
-    after: list[Scores] = [1 / (1 + np.exp(-(each.measures @ table))) for each in held_out]
+    after: list[Scores] = [1 / (1 + np.exp(-np.clip(each.measures @ table, -FARTHEST, FARTHEST))) for each in held_out]
     known = np.concatenate([each.evidence for each in held_out])
     losses = [
         [_lose(stated, each.evidence) for stated, each in zip(said, held_out, strict=True)] for said in (before, after)
