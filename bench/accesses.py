@@ -26,6 +26,7 @@ from datasets import FILES, in_training, load
 from ground import OUT
 from quality import open_embedder
 from recollect.core.recall.fusion import fuse
+from recollect.core.recall.quality import draw_interval
 from recollect.llm.embedder import Embedder
 from recollect.store.recall import kept_recalls
 from stored import Stored, serving, store
@@ -33,7 +34,7 @@ from stored import Stored, serving, store
 WEIGHTS = (0.0, 0.1, 0.2, 0.35, 0.7, 1.5, 3.0)
 HARDLY = 1e-9
 """A weight with which accesses are read, and rank nothing."""
-DEPTH, DRAWS = 10, 2_000
+DEPTH = 10
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,16 +83,15 @@ def summarise(tried: Sequence[Tried]) -> dict[str, float]:
     held_out = np.array([each.found for each in tried if not each.training])
     chosen = int(training.mean(axis=0).argmax())
     gain = held_out[:, chosen] - held_out[:, 0]
-    draws = np.random.default_rng(0).choice(gain, (DRAWS, len(gain))).mean(axis=1)
-    low, high = np.quantile(draws, (0.025, 0.975))
+    drawn = draw_interval(gain.tolist())
     heaviest = held_out[:, -1] - held_out[:, 0]
     return {
         "questions": len(held_out),
         "chosen": WEIGHTS[chosen],
         "without": float(held_out[:, 0].mean()),
         "gain": float(gain.mean()),
-        "low": float(low),
-        "high": float(high),
+        "low": drawn.low,
+        "high": drawn.high,
         "gain at 3": float(heaviest.mean()),
     }
 

@@ -50,11 +50,17 @@ class Shelf:
     cue_vectors: Vectors
     folder: Path
     cluster: Cluster
+    limit: int = WINNERS
+    """How many texts a search is to give."""
+    label: str = ""
+    """Which of several it is, where they share a cluster."""
 
     def embed(self) -> dict[str, list[float]]:
         """Give every text its vector, for stores that insist on embedding."""
         known = dict(zip(self.texts, self.vectors.tolist(), strict=True))
-        return known | dict(zip(self.cues, self.cue_vectors.tolist(), strict=True))
+        known |= dict(zip(self.cues, self.cue_vectors.tolist(), strict=True))
+        # mem0 strips what it is asked.
+        return {text.strip(): vector for text, vector in known.items()} | known
 
 
 @dataclass(slots=True)
@@ -79,7 +85,7 @@ def open_postgres_store(shelf: Shelf, stack: ExitStack, kind: str) -> Peer:
     store_of = importlib.import_module("langgraph.store.postgres").PostgresStore
     put = importlib.import_module("langgraph.store.base").PutOp
     known = shelf.embed()
-    name = f"store_{kind}"
+    name = f"store_{kind}{shelf.label}"
     asyncio.run(ensure_database(shelf.cluster.dsn(), name))
     index: dict[str, Any] = {
         "dims": DIMENSIONS,
@@ -91,13 +97,13 @@ def open_postgres_store(shelf: Shelf, stack: ExitStack, kind: str) -> Peer:
     store = stack.enter_context(store_of.from_conn_string(shelf.cluster.dsn(name), index=index))
     store.setup()
     chunks = range(0, len(shelf.texts), CHUNK)
-    for start in track(chunks, f"PostgresStore, {kind}", console=console):
+    for start in track(chunks, f"PostgresStore, {kind}", console=console, transient=True):
         pairs = enumerate(shelf.texts[start : start + CHUNK], start)
         store.batch([put((USER, "notes"), str(number), {"text": text}) for number, text in pairs])
     store.conn.execute("vacuum analyze")
 
     def search(number: int) -> list[str]:
-        found = store.search((USER, "notes"), query=shelf.cues[number], limit=WINNERS)
+        found = store.search((USER, "notes"), query=shelf.cues[number], limit=shelf.limit)
         return [item.value["text"] for item in found]
 
     return Peer(search, store.conn.info.backend_pid)
@@ -111,14 +117,16 @@ def open_chroma(shelf: Shelf, where: dict[str, str] | None) -> Peer:
     space = {"hnsw:space": "cosine"}
     collection = client.create_collection("notes", embedding_function=None, metadata=space)
     chunks = range(0, len(shelf.texts), CHUNK)
-    for start in track(chunks, "Chroma", console=console):
+    for start in track(chunks, "Chroma", console=console, transient=True):
         texts = list(shelf.texts[start : start + CHUNK])
         ids = [str(number) for number in range(start, start + len(texts))]
         vectors = shelf.vectors[start : start + CHUNK]
         collection.add(ids=ids, embeddings=vectors, documents=texts, metadatas=[{"user": USER}] * len(texts))
 
     def search(number: int) -> list[str]:
-        found = collection.query(query_embeddings=[shelf.cue_vectors[number]], n_results=WINNERS, where=where)
+        found = collection.query(
+            query_embeddings=[shelf.cue_vectors[number]], n_results=min(shelf.limit, len(shelf.texts)), where=where
+        )
         return list(found["documents"][0])
 
     return Peer(search)
@@ -137,11 +145,11 @@ def open_mem0(shelf: Shelf) -> Peer:
         embed=lambda text, *_, **__: known[text],
         embed_batch=lambda texts, *_, **__: [known[text] for text in texts],
     )
-    for text in track(shelf.texts, "mem0", console=console):
+    for text in track(shelf.texts, "mem0", console=console, transient=True):
         memory.add(text, user_id=USER, infer=False)
 
     def search(number: int) -> list[str]:
-        found = memory.search(shelf.cues[number], filters={"user_id": USER}, top_k=WINNERS)
+        found = memory.search(shelf.cues[number], filters={"user_id": USER}, top_k=shelf.limit)
         return [each["memory"] for each in found["results"]]
 
     return Peer(search)

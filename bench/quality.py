@@ -10,14 +10,12 @@ from __future__ import annotations
 
 import argparse
 import json
-import math
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from statistics import median
 from time import perf_counter
 
-import numpy as np
 import uvloop
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
@@ -25,12 +23,13 @@ from rich.table import Table
 
 from datasets import CROSSED, FILES, SIMPLIFIED, TRADITIONAL, in_training, load
 from ground import OUT
+from recollect.core.recall import quality as measures
 from recollect.errors import SetupError
 from recollect.llm.build import build_local
 from recollect.llm.embedder import GLOSS, Embedder
+from recollect.models.evaluations import Quality
 from stored import serving, store
 
-RESAMPLES = 1_000
 BASELINES: Mapping[str, Mapping[str, tuple[float, float]]] = {
     "locomo": {
         "mem0, Chroma, LangGraph (MiniLM alone)": (0.445, 0.302),
@@ -53,16 +52,6 @@ GOALS_ALONE = dict.fromkeys((f"{name}{ALONE}" for name in CROSSED), 0.60)
 
 
 @dataclass(frozen=True, slots=True)
-class Quality:
-    """How well one ranking, or the mean of many, meets the gold evidence."""
-
-    recall_5: float
-    recall_10: float
-    recall_30: float
-    ndcg_10: float
-
-
-@dataclass(frozen=True, slots=True)
 class Asked:
     """One question, and how it went."""
 
@@ -72,36 +61,15 @@ class Asked:
     milliseconds: float
 
 
-def score(ranked: Sequence[str], gold: frozenset[str]) -> Quality:
-    """Compare ranked ids, best first, with the gold ones."""
-    found = [name in gold for name in dict.fromkeys(ranked)]
-    gain = math.fsum(hit / math.log2(place + 2) for place, hit in enumerate(found[:10]))
-    ideal = math.fsum(1 / math.log2(place + 2) for place in range(min(len(gold), 10)))
-    at_5, at_10, at_30 = (sum(found[:depth]) / len(gold) for depth in (5, 10, 30))
-    return Quality(at_5, at_10, at_30, gain / ideal)
-
-
-def average(rows: Sequence[Asked]) -> Quality:
-    """Return the mean over questions."""
-    means = (math.fsum(getattr(row.quality, name.name) for row in rows) / len(rows) for name in fields(Quality))
-    return Quality(*means)
-
-
-def interval(rows: Sequence[Asked]) -> tuple[float, float]:
-    """Say between which values recall@10 lies, by drawing the questions again."""
-    values = np.array([row.quality.recall_10 for row in rows])
-    drawn = np.random.default_rng(7).choice(values, (RESAMPLES, len(values))).mean(axis=1)
-    low, high = np.quantile(drawn, (0.025, 0.975))
-    return float(low), float(high)
+def recall_10(rows: Sequence[Asked]) -> list[float]:
+    """List what is compared, question by question."""
+    return [row.quality.recall_10 for row in rows]
 
 
 def difference(rows: Sequence[Asked], base: Sequence[Asked]) -> str:
     """Say how much more of the evidence is found than in another run of the same questions, with 95 % of it."""
-    pairs = zip(rows, base, strict=True)
-    gains = np.array([row.quality.recall_10 - other.quality.recall_10 for row, other in pairs])
-    drawn = np.random.default_rng(7).choice(gains, (RESAMPLES, len(gains))).mean(axis=1)
-    low, high = np.quantile(drawn, (0.025, 0.975))
-    return f"{gains.mean():+.3f} [{low:+.3f}, {high:+.3f}]"
+    change = measures.draw_difference(recall_10(rows), recall_10(base))
+    return f"{change.mean:+.3f} [{change.low:+.3f}, {change.high:+.3f}]"
 
 
 async def measure(
@@ -119,8 +87,8 @@ async def measure(
                 answer = await stored.mind.recall(replace(cue, channels=channels))
                 milliseconds = (perf_counter() - started) * 1000
                 ranked = [stored.turns[hit.memory.id] for hit in answer.hits]
-                quality = score(ranked, question.gold)
-                rows.append(Asked(question.category, in_training(name, number), quality, milliseconds))
+                found = measures.measure(ranked, question.gold)
+                rows.append(Asked(question.category, in_training(name, number), found, milliseconds))
                 bar.advance(task)
             number += 1
     bar.remove_task(task)
@@ -148,11 +116,16 @@ def render(name: str, rows: Sequence[Asked]) -> Table:
     for label, (recall, ndcg) in BASELINES.get(name, {}).items():
         table.add_row(label, "", "", f"{recall:.3f}", "", "", f"{ndcg:.3f}", style="dim")
     for label, some in group(rows).items():
-        mean, (low, high) = average(some), interval(some)
-        between = f"{low:.3f}-{high:.3f}"
+        mean, drawn = average(some), measures.draw_interval(recall_10(some))
+        between = f"{drawn.low:.3f}-{drawn.high:.3f}"
         cells = (f"{mean.recall_5:.3f}", f"{mean.recall_10:.3f}", between, f"{mean.recall_30:.3f}")
         table.add_row(label, str(len(some)), *cells, f"{mean.ndcg_10:.3f}")
     return table
+
+
+def average(rows: Sequence[Asked]) -> Quality:
+    """Return the mean over questions."""
+    return measures.average([row.quality for row in rows])
 
 
 def summarise(rows: Sequence[Asked]) -> dict[str, dict[str, float]]:
@@ -161,8 +134,8 @@ def summarise(rows: Sequence[Asked]) -> dict[str, dict[str, float]]:
         label.strip(): {
             "questions": len(some),
             **{field.name: getattr(average(some), field.name) for field in fields(Quality)},
-            **dict(zip(("low", "high"), interval(some), strict=True)),
-            "milliseconds": median(row.milliseconds for row in some),
+            "low": (drawn := measures.draw_interval(recall_10(some))).low,
+            "high": drawn.high,
         }
         for label, some in group(rows).items()
     }

@@ -27,6 +27,7 @@ from datasets import ADVERSARIAL, DIALOGUES, Question, in_training, load
 from ground import OUT
 from quality import open_embedder
 from recollect.core.recall.columns import to_uuids
+from recollect.core.recall.fitting import area, expected_error, fit_table
 from recollect.core.recall.fusion import fuse, measure, rate
 from recollect.core.recall.relevance import MEASURES, WITH_VECTOR, WITHOUT_VECTOR
 from recollect.llm.embedder import Embedder
@@ -35,8 +36,7 @@ from recollect.store.recall import kept_recalls
 from stored import Stored, serving, store
 
 Matrix = NDArray[np.float64]
-DEPTH, BINS, BUDGET = 20, 10, 4_000
-PULL = 1e-6
+DEPTH, BUDGET = 20, 4_000
 SETS: Mapping[str, Script] = {
     "locomo": Script.WORDS,
     "beam": Script.WORDS,
@@ -138,37 +138,9 @@ async def spend(stored: Stored, question: Question, cue: Cue) -> tuple[float, fl
 
 
 def learn(rows: Sequence[Answered], *, with_vector: bool) -> Matrix:
-    """Find the table that makes the evidence most likely, by Newton's method."""
-    features = np.concatenate([each.measures for each in rows])
+    """Find the table that makes the evidence most likely."""
     truth = np.concatenate([each.evidence for each in rows]).astype(np.float64)
-    free = np.array([name != "vector" or with_vector for name in MEASURES])
-    table = np.zeros(int(free.sum()))
-    features = features[:, free]
-    for _ in range(30):
-        likely = 1 / (1 + np.exp(-(features @ table)))
-        slope = features.T @ (truth - likely) / len(truth) - PULL * table
-        curve = (features * (likely * (1 - likely))[:, None]).T @ features / len(truth) + PULL * np.eye(len(table))
-        table += np.linalg.solve(curve, slope)
-    whole = np.zeros(len(MEASURES))
-    whole[free] = table
-    return whole
-
-
-def expected_error(stated: Matrix, truth: Matrix) -> float:
-    """Say how far what is stated is from what is true, in bins of equal count."""
-    bins = np.array_split(np.argsort(stated, kind="stable"), BINS)
-    gaps = [len(each) * abs(stated[each].mean() - truth[each].mean()) for each in bins if len(each)]
-    return float(sum(gaps) / max(len(stated), 1))
-
-
-def area(values: Matrix, truth: NDArray[np.bool_]) -> float:
-    """Return the area under the curve: how often what is true has the higher value; equals count half."""
-    if truth.all() or not truth.any():
-        return float("nan")
-    _, inverse, counts = np.unique(values, return_inverse=True, return_counts=True)
-    ranks = (np.cumsum(counts) - (counts - 1) / 2)[inverse]
-    true = int(truth.sum())
-    return float((ranks[truth].sum() - true * (true + 1) / 2) / (true * (len(truth) - true)))
+    return fit_table(np.concatenate([each.measures for each in rows]), truth, with_vector=with_vector)
 
 
 def report(rows: Sequence[Answered]) -> dict[str, float]:
@@ -232,7 +204,9 @@ async def compare(names: Sequence[str], sizes: Sizes, console: Console) -> None:
             lessons.setdefault((script, with_vector), []).extend(taught)
     console.print(tabulate(figures))
     for (script, with_vector), rows in lessons.items():
-        used = WITH_VECTOR[embedder.model][script] if with_vector and embedder else WITHOUT_VECTOR[script]
+        used = WITHOUT_VECTOR[script]
+        if with_vector and embedder is not None:
+            used = WITH_VECTOR.get(embedder.model, {}).get(script, used)
         title = f"{script}, {'with a vector' if with_vector else 'words alone'}"
         table = Table("", "learned", "in use", title=title, title_justify="left")
         for name, found, present in zip(MEASURES, learn(rows, with_vector=with_vector), used, strict=True):

@@ -16,8 +16,9 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
 from datasets import in_training, load
-from quality import Asked, average, difference, open_embedder, score
+from quality import Asked, average, difference, open_embedder
 from recollect.core.recall import preferences
+from recollect.core.recall.quality import measure as measure_ranking
 from stored import serving, store
 
 SET = "locomo"
@@ -44,7 +45,7 @@ async def measure(console: Console, bar: Progress) -> tuple[dict[float, list[Ask
                     if len(answer.facets.names) < 2:
                         break
                     ranked = [stored.turns[hit.memory.id] for hit in answer.hits]
-                    quality = score(ranked, question.gold)
+                    quality = measure_ranking(ranked, question.gold)
                     rows[share].append(Asked(question.category, in_training(SET, number), quality, 0.0))
             number += 1
     return rows, total

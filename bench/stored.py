@@ -53,7 +53,9 @@ class Stored:
 @asynccontextmanager
 async def serving(embedder: Embedder | None) -> AsyncIterator[Recollect]:
     """Serve an empty database whose space is the embedder's; vectors are given with every write and cue."""
-    options = {"fsync": "off", "max_wal_size": "4GB"}
+    # No plan changes on the way, and no sum is taken in another order: figures repeat to the last digit.
+    steady = {"autovacuum": "off", "max_parallel_workers_per_gather": "0"}
+    options = {"fsync": "off", "max_wal_size": "4GB", **steady}
     with open_folder("quality") as folder, Cluster(folder / "postgres", settings=options) as cluster:
         await ensure_database(cluster.dsn(), "quality")
         addresses = Addresses(cluster.dsn("quality", "recollect_service"), cluster.dsn("quality"))
@@ -146,7 +148,7 @@ async def embed_set(
     if embedder is None or not any(map(embedder.reads, questions)):
         return None, None
     texts = [text for conversation in conversations for text in to_embed(conversation, together=name in DIALOGUES)]
-    return await _embed_cached(texts, embedder, bar), await _embed_cached(questions, embedder, bar)
+    return await embed_cached(texts, embedder, bar), await embed_cached(questions, embedder, bar)
 
 
 def to_embed(conversation: Conversation, *, together: bool) -> Iterator[str]:
@@ -157,7 +159,8 @@ def to_embed(conversation: Conversation, *, together: bool) -> Iterator[str]:
         yield embedded_text(NewMemory(turn.content, speaker=name_of(turn)), seen)
 
 
-async def _embed_cached(texts: list[str], embedder: Embedder, bar: Progress) -> Vectors:
+async def embed_cached(texts: list[str], embedder: Embedder, bar: Progress) -> Vectors:
+    """Embed texts, or take their vectors from bench/out where the same ones were embedded before."""
     digest = hashlib.sha256("\0".join((embedder.model, *texts)).encode()).hexdigest()[:20]
     path = OUT / f"vectors-{digest}.npy"
     if not path.exists():

@@ -16,10 +16,11 @@ if TYPE_CHECKING:
     from recollect.mind.conversations import ConversationView
     from recollect.mind.knowledge import KnowledgeView
     from recollect.mind.memories import FadingView
-    from recollect.mind.recall import BlockView, RecallsView
+    from recollect.mind.recall import BlockView, RecallsView, compare_evaluations, evaluate, fit_relevance
     from recollect.mind.service import Recollect
     from recollect.models.agents import Profile
     from recollect.models.conversations import Context, Conversation, History, Message, NewMessage, Shares, Window
+    from recollect.models.evaluations import Evaluation, EvaluationQuestion
     from recollect.models.knowledge import Entity, EntityType, Fact, NewFact, Span
     from recollect.models.memories import FadingRules, Kind, Memory, NewMemory, Receipt, Revised, Revision, Role, Triple
     from recollect.models.recall import Cue, Hit, Mode, Recollection, Weighing
@@ -32,7 +33,7 @@ HOMES = {
     "recollect.mind.knowledge": ("KnowledgeView",),
     "recollect.mind.memories": ("FadingView",),
     "recollect.mind.mind": ("Mind",),
-    "recollect.mind.recall": ("BlockView", "RecallsView"),
+    "recollect.mind.recall": ("BlockView", "RecallsView", "compare_evaluations", "evaluate", "fit_relevance"),
     "recollect.mind.service": ("Recollect",),
     "recollect.models.agents": ("Profile",),
     "recollect.models.conversations": (
@@ -44,6 +45,7 @@ HOMES = {
         "Shares",
         "Window",
     ),
+    "recollect.models.evaluations": ("Evaluation", "EvaluationQuestion"),
     "recollect.models.knowledge": ("Entity", "EntityType", "Fact", "NewFact", "Span"),
     "recollect.models.memories": (
         "FadingRules",
@@ -70,6 +72,8 @@ __all__ = [
     "Cue",
     "Entity",
     "EntityType",
+    "Evaluation",
+    "EvaluationQuestion",
     "Fact",
     "FadingRules",
     "FadingView",
@@ -99,6 +103,9 @@ __all__ = [
     "Triple",
     "Weighing",
     "Window",
+    "compare_evaluations",
+    "evaluate",
+    "fit_relevance",
     "open",
 ]
 

@@ -202,10 +202,27 @@ def texts_of(picture):
     return re.findall(r"<text[^>]*>([^<]+)</text>", picture.read_text(encoding="utf-8"))
 
 
-def test_quality(shared):
-    figures = measure("quality", "--set", "madial-zh")["madial-zh"]
-    assert (figures["all"]["questions"], figures["held out"]["questions"] > 0) == (160, True)
-    assert 0.6 < figures["all"]["low"] < figures["all"]["recall_10"] < figures["all"]["high"] < 0.85
+def test_quality_repeats_to_the_last_digit(shared):
+    first, second = (measure("quality", "--set", "madial-zh", "--questions", "60") for _ in range(2))
+    assert first == second
+    figures = first["madial-zh"]
+    assert (figures["all"]["questions"], figures["held out"]["questions"] > 0) == (60, True)
+    assert 0.55 < figures["all"]["low"] < figures["all"]["recall_10"] < figures["all"]["high"] < 0.85
+
+
+@pytest.mark.real_model
+@pytest.mark.skipif(not has_minilm(), reason="the local model is not installed")
+def test_budgets(shared):
+    figures = measure("budgets", "--conversations", "1", "--questions", "200", "--peers")
+    assert set(figures) == {"Recollect", "BM25 alone", "vectors alone", "whole sessions"}
+    for row in figures.values():
+        means = [cell["mean"] for cell in row.values()]
+        # More room holds no less, as far as large pieces passed over leave room for small ones.
+        assert means[0] <= means[2] <= means[4] <= 1
+        assert all(cell["low"] <= cell["mean"] <= cell["high"] for cell in row.values())
+    assert all(cell["difference"] == 0 for cell in figures["Recollect"].values())
+    assert figures["BM25 alone"]["1000"]["difference"] < 0 < figures["BM25 alone"]["1000"]["mean"]
+    assert figures["whole sessions"]["250"]["mean"] < 0.1 < figures["whole sessions"]["4000"]["mean"]
 
 
 def test_gloss():

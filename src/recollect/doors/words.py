@@ -42,6 +42,9 @@ CHINESE: Mapping[str, str] = {
     "kept as {id}": "已保存为 {id}",
     "{tokens} of {budget} tokens by {tokenizer}": "{tokens} / {budget} 个 token，按 {tokenizer} 计",
     "There are more than {limit}.": "不止 {limit} 条。",
+    "{count} questions found nothing they expect among ten hits; the worst first:": (
+        "有 {count} 个问题在前十条中没有找到预期的记忆，最差的在前："
+    ),
     NOTHING_THERE: "还没有可以反思的内容。",
     NOTHING_NEW: "得出的想法以前都有过。",
     "No job waits, runs or has failed.": "没有等待、运行或失败的任务。",

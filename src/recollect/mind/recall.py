@@ -2,18 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 from uuid import UUID
 
+from recollect.core.recall.quality import compare
+from recollect.core.text.tokens import ESTIMATE, estimate
 from recollect.mind.access import RIGHT_TO_RECALL, Access, right_for
 from recollect.mind.operations import operation
 from recollect.models.blocks import Block, Resolved
+from recollect.models.evaluations import Evaluation, EvaluationDifference, EvaluationQuestion, RelevanceFit
 from recollect.models.kept import Explanation, KeptRecalls, Replay
 from recollect.models.recall import Cue, Recollection
 from recollect.models.service import Right
 from recollect.verbs.conversations.block import BlockRequest, block, resolve
+from recollect.verbs.recall import evaluate as evaluation
 from recollect.verbs.recall.absence import recall_for
 from recollect.verbs.recall.keep import list_recalls
 from recollect.verbs.recall.replay import explain, replay
@@ -96,3 +100,45 @@ class RecallsView:
     ) -> Replay:
         """Rank what a recall found by other weights; or ask it again as of a moment, noting no access."""
         return await replay(self.access.parts, self.access.scope, recall_id, weights, as_of)
+
+
+def report_nothing(done: int) -> None:
+    """Report nothing."""
+
+
+async def evaluate(
+    mind: evaluation.Recalling,
+    questions: Sequence[EvaluationQuestion],
+    *,
+    like: Cue | None = None,
+    report: Callable[[int], None] = report_nothing,
+) -> Evaluation:
+    """Measure how well recall finds the memories that questions expect, in the process or on a server.
+
+    Nothing is stored, and no hit counts as accessed. `like` is a cue whose settings (weights, channels, a filter) the
+    questions are asked with. Tokens are counted as the mind's own tokenizer does; on a server they are estimated.
+    """
+    counter: tuple[str, Callable[[str], int]] = ESTIMATE, estimate
+    if isinstance(mind, RecallVerbs) and mind.access.parts.tokenizers:
+        tokenizer = mind.access.parts.tokenizers[0]
+        counter = tokenizer.name, tokenizer.count
+    return await evaluation.evaluate(mind, questions, like or Cue(), counter, report)
+
+
+async def fit_relevance(
+    mind: RecallVerbs, questions: Sequence[EvaluationQuestion], *, like: Cue | None = None
+) -> list[RelevanceFit]:
+    """Fit tables of relevance to every other question, and measure them on the rest; nothing is stored.
+
+    Questions that expect nothing teach what no answer looks like. Only a mind in the process can do it.
+    """
+    access = mind.access
+    access.require(Right.READ)
+    with access.folding():
+        place = await access.locate()
+        return await evaluation.fit_relevance(access.parts, access.scope, place, questions, like or Cue())
+
+
+def compare_evaluations(now: Evaluation, before: Evaluation) -> EvaluationDifference | None:
+    """Pair the questions that two evaluations have in common; None if they have none."""
+    return compare(now, before)

@@ -47,6 +47,17 @@ if TYPE_CHECKING:
         Spending,
         Window,
     )
+    from recollect.models.evaluations import (
+        Evaluation,
+        EvaluationDifference,
+        EvaluationQuestion,
+        HitAbove,
+        Interval,
+        Quality,
+        QualityMean,
+        QuestionResult,
+        RelevanceFit,
+    )
     from recollect.models.imports import ExportImport, UserErasure
     from recollect.models.items import (
         DropItem,
@@ -147,7 +158,7 @@ if TYPE_CHECKING:
 
 ROOMS = (
     *("memories", "recall", "conversations", "knowledge", "topics", "agents", "items", "kept", "blocks"),
-    *("imports", "service"),
+    *("evaluations", "imports", "service"),
 )
 
 __all__ = [
@@ -178,6 +189,9 @@ __all__ = [
     "Entities",
     "Entity",
     "EntityType",
+    "Evaluation",
+    "EvaluationDifference",
+    "EvaluationQuestion",
     "Explanation",
     "ExportImport",
     "Facets",
@@ -202,6 +216,8 @@ __all__ = [
     "Grounds",
     "History",
     "Hit",
+    "HitAbove",
+    "Interval",
     "Item",
     "ItemOperation",
     "ItemRead",
@@ -247,6 +263,9 @@ __all__ = [
     "PromptMessage",
     "PurgeReceipt",
     "PutItem",
+    "Quality",
+    "QualityMean",
+    "QuestionResult",
     "Ranked",
     "Reach",
     "Receipt",
@@ -255,6 +274,7 @@ __all__ = [
     "ReflectionProgress",
     "RelatedTopic",
     "Relation",
+    "RelevanceFit",
     "Replay",
     "Reply",
     "Reread",

@@ -40,7 +40,7 @@ ANY = "*"
 EQUAL = "$eq"
 ORDERING = frozenset({"$gt", "$gte", "$lt", "$lte"})
 OPERATORS = frozenset({EQUAL, "$ne"}) | ORDERING
-PLAIN = re.compile(r"[^A-Za-z0-9_\u0080-\U0010ffff]")
+PLAIN = re.compile(r"[^A-Za-z0-9_\u0079-\U0010ffff]")
 
 
 @dataclass(frozen=True, slots=True)

@@ -39,7 +39,7 @@ ENGLISH = (-4.5, 0.72, -1.73, 0.5, 0.46, 0.48, -0.79, 5.66)
 WITH_VECTOR: Mapping[str, Mapping[Script, tuple[float, ...]]] = MappingProxyType(
     {
         "all-MiniLM-L6-v2@1": {Script.WORDS: ENGLISH},
-        "all-MiniLM-L6-v2@1+cc-cedict@1": {Script.WORDS: ENGLISH, Script.CJK: WITHOUT_VECTOR[Script.CJK]},
+        "all-MiniLM-L6-v2@1+cc-cedict@1": {Script.WORDS: ENGLISH},
     }
 )
 """By embedding model: a cosine of one says something else than that of another."""

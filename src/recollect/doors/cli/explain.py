@@ -1,25 +1,46 @@
-"""Commands that look back at kept recalls: list them, say why one answered as it did, and replay it."""
+"""Commands that look into recall: list kept recalls, explain and replay one, and evaluate it by your own questions."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from datetime import UTC, datetime
+from pathlib import Path
 from typing import Annotated, Any
 from uuid import UUID
 
 import typer
 from rich.markup import escape
+from rich.progress import Progress
 from rich.table import Column, Table
 
 from recollect.doors.cli.recall import read_weight, write_relevance
 from recollect.doors.cli.terminal import Agent, Tenant, User, err, out, with_mind, with_options
+from recollect.doors.evaluations import (
+    QUALITY,
+    list_budgets,
+    list_qualities,
+    read_evaluation,
+    read_questions,
+    shorten,
+    tell_difference,
+    tell_methods,
+    to_json,
+    to_markdown,
+    write_change,
+    write_place,
+)
 from recollect.doors.words import translate
+from recollect.errors import InvalidInputError
+from recollect.mind.recall import compare_evaluations, fit_relevance
+from recollect.mind.recall import evaluate as evaluate_mind
+from recollect.models.evaluations import Evaluation, RelevanceFit
 from recollect.models.kept import Explanation, Fate, KeptRecalls, Placing, Replay
-from recollect.models.recall import ChannelScore, Period
+from recollect.models.recall import ChannelScore, Cue, Period
 
 commands = typer.Typer()
 
-LONGEST_LINE = 80
+LONGEST_CATEGORY = 14
+MOST_WORST = 5
 RecallId = Annotated[UUID, typer.Argument(metavar="RECALL_ID", help="The id that the recall was kept by.")]
 
 
@@ -77,6 +98,94 @@ def replay(
     found = with_mind(agent, user, tenant, lambda mind: mind.recalls.replay(recall_id, weights, as_of=as_of))
     out.print(tabulate_placings(found.placings, moved=True) if found.placings else translate("nothing found"))
     out.print(conclude(found))
+
+
+@commands.command()
+@with_options(
+    report=Annotated[Path | None, typer.Option(help="Write a report in Markdown there.")],
+    json=Annotated[Path | None, typer.Option(help="Write all of it as JSON there, to compare with later.")],
+    compare=Annotated[Path | None, typer.Option(help="What --json wrote before: show the difference.")],
+    channel=Annotated[list[str] | None, typer.Option(help="Ask this channel; repeat for more.")],
+    weight=Annotated[list[str] | None, typer.Option(help="What a channel or preference is to weigh: `text=0.5`.")],
+    fit=Annotated[bool | None, typer.Option("--fit", help="Fit relevance to half of them, and try it on the rest.")],
+)
+def evaluate(
+    questions: Annotated[Path, typer.Argument(help="JSON Lines, each with `cue` and `expected`.")],
+    agent: Agent,
+    user: User = "",
+    tenant: Tenant = "default",
+    **chosen: Any,  # noqa: ANN401 - what `with_options` names
+) -> None:
+    """Measure how well recall finds what your own questions expect; nothing is changed."""
+    asked = read_questions(questions)
+    before = read_evaluation(chosen["compare"]) if chosen["compare"] else None
+    like = Cue(channels=tuple(chosen["channel"] or ()), weights=dict(map(read_weight, chosen["weight"] or ())))
+    with Progress(console=err, transient=True) as progress:
+        task = progress.add_task("asking", total=len(asked))
+
+        def report(done: int) -> None:
+            progress.update(task, completed=done)
+
+        found = with_mind(agent, user, tenant, lambda mind: evaluate_mind(mind, asked, like=like, report=report))
+    difference = compare_evaluations(found, before) if before else None
+    if before and difference is None:
+        raise InvalidInputError("--compare: the two evaluations have no question in common")
+    print_evaluation(found)
+    if difference:
+        out.print(f"against {chosen['compare']}, {difference.questions} questions in common, 95 % in brackets:")
+        for line in tell_difference(difference):
+            out.print(f"  {line}", highlight=False, markup=False)
+    if chosen["report"]:
+        chosen["report"].write_text(to_markdown(found, difference), encoding="utf-8")
+    if chosen["json"]:
+        chosen["json"].write_bytes(to_json(found))
+    if chosen["fit"]:
+        with err.status("fitting"):
+            fits = with_mind(agent, user, tenant, lambda mind: fit_relevance(mind, asked, like=like))
+        print_fits(fits)
+
+
+def print_evaluation(found: Evaluation) -> None:
+    """Print the means, and the worst of the questions that found nothing."""
+    for head, rows in ((QUALITY, list_qualities(found)), list_budgets(found)):
+        table = Table(*(Column(name, justify="right" if place else "left") for place, name in enumerate(head)))
+        for name, *cells in rows:
+            table.add_row(escape(shorten(name, LONGEST_CATEGORY)), *cells)
+        out.print(table)
+    for line in tell_methods({name: how for name, how in found.methods.items() if any(map(is_skipped, how))}):
+        err.print(line, highlight=False, markup=False)
+    nothing = [result for result in found.results if not result.quality.recall_10]
+    if nothing:
+        said = "{count} questions found nothing they expect among ten hits; the worst first:"
+        out.print(translate(said, count=len(nothing)), highlight=False)
+    for result in nothing[:MOST_WORST]:
+        out.print(f"- {shorten(result.question.cue)}", highlight=False, markup=False)
+        for expected, place in result.places.items():
+            where = "not in the scope" if expected in result.unknown else write_place(place)
+            out.print(f"  expected, {where}: {shorten(expected)}", highlight=False, markup=False)
+        for above in result.above[:1]:
+            out.print(f"  first instead: {shorten(above.content)}", highlight=False, markup=False)
+
+
+def print_fits(fits: Sequence[RelevanceFit]) -> None:
+    """Print what fitted tables of relevance are worth on the questions that were held out."""
+    if not fits:
+        out.print("Too few questions to fit relevance: both halves need evidence among 20 hits.")
+    for fit in fits:
+        table = Table(f"{fit.script}, {'with vectors' if fit.with_vector else 'words alone'}", "in use", "fitted")
+        for place, name in enumerate(("expected error", "area under the curve")):
+            table.add_row(name, f"{fit.before[place]:.3f}", f"{fit.after[place]:.3f}")
+        table.add_row("logarithmic loss", "", write_change(fit.loss))
+        out.print(table)
+        values = ", ".join(f"{name} {value:.2f}" for name, value in fit.table.items())
+        out.print(f"fitted to {fit.questions[0]}, held out {fit.questions[1]} questions: {values}", highlight=False)
+        better = "Better" if fit.better else "Not better than chance explains"
+        out.print(f"{better} on the questions held out. Nothing is changed.", highlight=False)
+
+
+def is_skipped(method: str) -> bool:
+    """Tell whether a channel did not search."""
+    return method.startswith("skipped")
 
 
 def conclude(found: Replay) -> str:
@@ -163,9 +272,3 @@ def words(placing: Placing) -> str:
     """Write what a memory says, or its id if it is no hit or hidden."""
     more = f" (and {len(placing.duplicates)} like it)" if placing.duplicates else ""
     return (shorten(placing.memory.content) if placing.memory else str(placing.id)) + more
-
-
-def shorten(text: str) -> str:
-    """Cut a text to a line."""
-    line = " ".join(text.split())
-    return line if len(line) <= LONGEST_LINE else line[: LONGEST_LINE - 1] + "…"

@@ -43,6 +43,7 @@ ROOMS: Mapping[str, Mapping[str, str]] = {
         "recalls": "List the recalls that were kept, the latest first.",
         "explain": "Say why a recall answered as it did: what each channel proposed and added, and what came of it.",
         "replay": "Rank what a recall found again, by other weights if they are named; or ask it again as of a moment.",
+        "evaluate": "Measure how well recall finds what your own questions expect; nothing is changed.",
     },
     "conversations": {
         "chat": "Chat, and see how each prompt is assembled: what is recalled, how much history, and what each costs.",

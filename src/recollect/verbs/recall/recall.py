@@ -84,6 +84,24 @@ async def recall_each(
     parts: Parts, scope: Scope, cues: Sequence[Cue], place: Place, *, isolated: bool = False
 ) -> list[Recollection]:
     """Recall by several cues: each after the access of the one before is noted, or all on one snapshot."""
+    asked = await read_each(parts, cues, place)
+    if place.scope_id is None:
+        return [Recollection((), {}, Status.NO_CANDIDATES) for _ in cues]
+    steps = [asked] if isolated else [[each] for each in asked]
+    return [recollection for step in steps for recollection in await answer(parts, scope, place, step)]
+
+
+async def rank_one(parts: Parts, cue: Cue, place: Place) -> Ranking | None:
+    """Rank what a cue reminds of and go no further; None in a scope without memories."""
+    asked = await read_each(parts, [cue], place)
+    if place.scope_id is None:
+        return None
+    [proposed] = await ask_channels(parts, place, asked)
+    return await rank(parts, place, asked[0], proposed)
+
+
+async def read_each(parts: Parts, cues: Sequence[Cue], place: Place) -> list[AskedCue]:
+    """Check cues, and read all that is asked by them; the chat model is consulted where they ask for it."""
     if not 1 <= len(cues) <= MOST_CUES:
         raise InvalidInputError(f"cues must hold 1 to {MOST_CUES} items")
     # One of several scopes that are read may fold texts otherwise than the others.
@@ -98,7 +116,7 @@ async def recall_each(
     cues = [add_words(cue, reason) for cue, (_, reason) in zip(cues, vectors, strict=True)]
     chosen = [choose_channels(parts, cue) for cue in cues]
     if place.scope_id is None:
-        return [Recollection((), {}, Status.NO_CANDIDATES) for _ in cues]
+        return []
     profile = place.profile
 
     def read_cues() -> list[AskedCue]:
@@ -108,9 +126,7 @@ async def recall_each(
         ]
 
     asked = await spare_loop(characters > HEAVY_CHARACTERS, read_cues)
-    asked = await consult_each(parts, place, asked)
-    steps = [asked] if isolated else [[each] for each in asked]
-    return [recollection for step in steps for recollection in await answer(parts, scope, place, step)]
+    return await consult_each(parts, place, asked)
 
 
 def read_cue(cue: Cue, own: Sequence[str], vector: NDArray[np.float32] | None, without_vector: str) -> Reading:
