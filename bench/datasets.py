@@ -5,7 +5,7 @@ from __future__ import annotations
 import gzip
 import json
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -13,9 +13,12 @@ from typing import Any
 
 from opencc_purepy import OpenCC
 
+from recollect.models.memories import Kind
+
 DATA = Path(__file__).resolve().parents[2] / "shared" / "bench" / "data"
 FILES: Mapping[str, str] = {
     "locomo": "locomo10.json",
+    "locomo-learned": "locomo10.json",
     "beam": "beam_100k.jsonl.gz",
     "madial-en": "madial_en.jsonl.gz",
     "madial-zh": "madial_zh.jsonl.gz",
@@ -35,7 +38,9 @@ CROSSED: Mapping[str, tuple[str, str]] = {
     "madial-en-zh": ("madial-en", "madial-zh"),
 }
 """The questions of one set, asked of the memories of its translation: Chinese cues on English memories, and back."""
-DIALOGUES = frozenset({"locomo", "beam"})
+LEARNED = "locomo-learned"
+"""LoCoMo with the observations and session summaries of its own file, as a stand-in for what a model would learn."""
+DIALOGUES = frozenset({"locomo", LEARNED, "beam"})
 """Sets that are conversations; the others are records of what happened."""
 OWNERS: Mapping[str, str] = {
     "fenghaoran": "冯浩然",
@@ -80,12 +85,23 @@ class Question:
 
 
 @dataclass(frozen=True, slots=True)
+class LearnedText:
+    """A fact or a summary that somebody made of turns."""
+
+    kind: Kind
+    content: str
+    evidence: tuple[int, ...]
+    """The places of these turns in their conversation."""
+
+
+@dataclass(frozen=True, slots=True)
 class Conversation:
     """One scope's turns, oldest first, and the questions about them."""
 
     id: str
     turns: tuple[Turn, ...]
     questions: tuple[Question, ...]
+    learned: tuple[LearnedText, ...] = ()
 
 
 def read_moments(turns: Iterable[Turn]) -> list[datetime]:
@@ -113,7 +129,7 @@ def _read_moment(when: str) -> datetime:
 
 def in_training(name: str, number: int) -> bool:
     """Tell whether weights are learned from a set's conversation of this number: from about half of them they are."""
-    return number < LOCOMO_TRAINING if name == "locomo" else number % 2 == 0
+    return number < LOCOMO_TRAINING if FILES.get(name) == FILES["locomo"] else number % 2 == 0
 
 
 def load(name: str, questions: int = 0, *, adversarial: bool = False) -> list[Conversation]:
@@ -129,7 +145,7 @@ def load(name: str, questions: int = 0, *, adversarial: bool = False) -> list[Co
 
 def _read(name: str) -> Iterator[Conversation]:
     path = DATA / FILES[name]
-    return _read_locomo(path) if path.suffix == ".json" else _read_lines(path)
+    return _read_locomo(path, with_learned=name == LEARNED) if path.suffix == ".json" else _read_lines(path)
 
 
 def _cross(asked: str, remembered: str) -> Iterator[Conversation]:
@@ -165,7 +181,7 @@ def _thin(conversations: Iterable[Conversation], step: float) -> Iterator[Conver
                 kept.append(question)
             seen += 1
         if kept:
-            yield Conversation(conversation.id, conversation.turns, tuple(kept))
+            yield replace(conversation, questions=tuple(kept))
 
 
 def _read_lines(path: Path) -> Iterator[Conversation]:
@@ -178,7 +194,7 @@ def _read_lines(path: Path) -> Iterator[Conversation]:
             yield Conversation(raw["id"], turns, questions)
 
 
-def _read_locomo(path: Path) -> Iterator[Conversation]:
+def _read_locomo(path: Path, *, with_learned: bool = False) -> Iterator[Conversation]:
     for sample in json.loads(path.read_text(encoding="utf-8")):
         turns = tuple(_read_turns(sample["conversation"]))
         known = {turn.id for turn in turns}
@@ -189,7 +205,22 @@ def _read_locomo(path: Path) -> Iterator[Conversation]:
             if gold:
                 name = f"{sample['sample_id']}/{number}"
                 questions.append(Question(name, raw["question"], category, frozenset(gold)))
-        yield Conversation(sample["sample_id"], turns, tuple(questions))
+        learned = tuple(_read_learned(sample, turns)) if with_learned else ()
+        yield Conversation(sample["sample_id"], turns, tuple(questions), learned)
+
+
+def _read_learned(sample: Mapping[str, Any], turns: Sequence[Turn]) -> Iterator[LearnedText]:
+    """Read observations, each with the turns that it names, and summaries, each with all turns of its session."""
+    places = {turn.id: place for place, turn in enumerate(turns)}
+    for said in sample["observation"].values():
+        for text, labels in (each for observed in said.values() for each in observed):
+            named = _read_evidence([labels] if isinstance(labels, str) else labels)
+            if evidence := tuple(sorted(places[each] for each in named & places.keys())):
+                yield LearnedText(Kind.FACT, text, evidence)
+    for key, text in sample["session_summary"].items():
+        session = key.removeprefix("session_").removesuffix("_summary")
+        if evidence := tuple(place for place, turn in enumerate(turns) if turn.session == session):
+            yield LearnedText(Kind.SUMMARY, text, evidence)
 
 
 def _read_turns(raw: Mapping[str, Any]) -> Iterator[Turn]:

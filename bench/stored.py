@@ -6,7 +6,7 @@ import hashlib
 import re
 from collections.abc import AsyncIterator, Iterator, Sequence
 from contextlib import asynccontextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import timedelta
 from itertools import groupby
 from random import Random
@@ -36,6 +36,8 @@ from recollect.wiring import connected, prepare
 Vectors = NDArray[np.float32]
 ROLES = {"user": Role.USER, "assistant": Role.ASSISTANT}
 ONE_CALL = 500
+MOST_HITS, MOST_WITH_LEARNED = 30, 60
+"""So many hits are asked for; more where facts and summaries stand among the messages."""
 LONGEST = 200_000
 """What a message may hold, and here a call; one turn of BEAM has more."""
 
@@ -47,6 +49,7 @@ class Stored:
     conversation: Conversation
     mind: Mind
     turns: dict[UUID, str]
+    """Of learned memories there is none: they are no turn."""
     cues: tuple[tuple[Question, Cue], ...]
 
 
@@ -82,6 +85,7 @@ async def store(
             await mind.set_profile(Profile(names=(OWNERS[conversation.id],)))
         vectors = None if turns is None else turns[turn_at : turn_at + len(conversation.turns)]
         ids = await (store_conversation if name in DIALOGUES else store_records)(mind, conversation, vectors)
+        await store_learned(mind, conversation, ids, embedder, bar)
         asked = ask(conversation, None if cues is None else cues[cue_at : cue_at + len(conversation.questions)])
         yield Stored(
             conversation, mind, dict(zip(ids, (turn.id for turn in conversation.turns), strict=True)), tuple(asked)
@@ -121,13 +125,36 @@ async def store_records(mind: Mind, conversation: Conversation, vectors: Vectors
     )
 
 
+async def store_learned(
+    mind: Mind, conversation: Conversation, ids: Sequence[UUID], embedder: Embedder | None, bar: Progress
+) -> None:
+    """Load what was learned from the turns, at the moment of the last of its evidence."""
+    if not conversation.learned:
+        return
+    moments = read_moments(conversation.turns)
+    learned = [
+        NewMemory(
+            each.content,
+            each.kind,
+            occurred_at=moments[max(each.evidence)],
+            evidence=tuple(ids[place] for place in each.evidence),
+        )
+        for each in conversation.learned
+    ]
+    if embedder is not None:
+        vectors = await embed_cached([embedded_text(each) for each in learned], embedder, bar)
+        learned = [replace(each, embedding=vector) for each, vector in zip(learned, vectors, strict=True)]
+    await mind.load(learned)
+
+
 def ask(conversation: Conversation, vectors: Vectors | None) -> Iterator[tuple[Question, Cue]]:
     """Ask every question after the last turn of the conversation, and leave no trace."""
     # A record of the first minute of the next year does not move the year that is asked about.
     now = max(read_moments(conversation.turns)) - timedelta(minutes=1)
+    limit = MOST_WITH_LEARNED if conversation.learned else MOST_HITS
     for place, question in enumerate(conversation.questions):
         vector = None if vectors is None else vectors[place]
-        yield question, Cue(question.text[:8_000], embedding=vector, limit=30, now=now, touch=False)
+        yield question, Cue(question.text[:8_000], embedding=vector, limit=limit, now=now, touch=False)
 
 
 def role_of(turn: Turn) -> Role:

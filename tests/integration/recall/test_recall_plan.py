@@ -11,7 +11,7 @@ from psycopg import sql
 
 import plans
 from known_numbers import SPACE, VECTORS
-from recollect.models.memories import NewMemory
+from recollect.models.memories import Kind, NewMemory
 from recollect.models.recall import Filter
 from recollect.store.database.filter import bind, list_featured
 from recollect.store.memories import accesses, embeddings, memories
@@ -20,7 +20,7 @@ from recollect.store.recall.columns import IdArray
 from recollect.store.service.scopes import locate
 
 SIZE = 2_000
-CANDIDATES, WINNERS = 200, 10
+CANDIDATES, WINNERS, LEARNED = 200, 10, 50
 
 
 @pytest.fixture
@@ -82,6 +82,32 @@ async def test_features_of_candidates_are_read_by_their_keys(service, owner, sco
     assert looked_at(plan, table) == CANDIDATES
 
 
+@pytest.mark.parametrize("table", ["memory_features", "memory_terms", VECTORS])
+async def test_features_of_evidence_are_read_by_their_keys_too(service, owner, scope, table):
+    vector = embeddings.to_vector(scope.space, unit_vector(scope))
+    drawn = draw(owner, scope, CANDIDATES + LEARNED)
+    owner.execute(
+        "insert into evidence (scope_id, memory_id, source_id) select %s, * from unnest(%s::uuid[], %s::uuid[])",
+        [scope.scope_id, drawn[:LEARNED], drawn[CANDIDATES:]],
+    )
+    owner.execute("vacuum analyze evidence")
+    ids = IdArray(np.array([each.bytes for each in drawn[:CANDIDATES]], dtype="S16"))
+    asked = {"scope_id": scope.scope_id, "ids": ids, "distant": ids, "terms": [1, 2], "vector": vector}
+    bounds = {"most_pairs": features.MOST_PAIRS, "most_of_one": features.MOST_OF_ONE}
+    found = plans.explain(service, features.EVIDENCE, asked | bounds)
+    assert looked_at(found, "evidence") == LEARNED
+    # It notes what it found for its transaction; here each statement is one of its own.
+    noted = "{" + ",".join(map(str, drawn[CANDIDATES:])) + "}"
+    service.execute("select set_config('recollect.evidence', %s, false)", [noted])
+    query = {
+        "memory_features": features.compose(Filter(), True),
+        "memory_terms": features.TERMS_WITH_EVIDENCE[0],
+        VECTORS: features.measure_in(scope.space, True),
+    }[table]
+    plan = plans.explain(service, query, asked | bind(Filter()))
+    assert looked_at(plan, table) == CANDIDATES + LEARNED
+
+
 async def test_winners_are_read_by_their_keys(service, mind, owner, scope):
     wanted = memories.RowQuery(draw(owner, scope, WINNERS))
     plan = plans.explain(service, wanted.compose(), wanted.bind(mind.access.scope))
@@ -130,7 +156,9 @@ async def test_the_stream_goes_through_the_accesses_once(service, scope):
 async def test_nothing_is_asked_of_a_scope_that_holds_nothing_of_the_kind(mind, recollect):
     await mind.remember("Ada eats apples")
     place = await locate(recollect.parts.database, mind.access.scope)
-    assert (place.has_keywords, place.has_names, place.has_topics) == (False, False, False)
-    await mind.remember(NewMemory("Ada eats pears", keywords=("pear",), topic="food"))
+    assert (place.has_keywords, place.has_names, place.has_topics, place.has_evidence) == (False,) * 4
+    [receipt] = await mind.remember(NewMemory("Ada eats pears", keywords=("pear",), topic="food"))
     place = await locate(recollect.parts.database, mind.access.scope)
-    assert (place.has_keywords, place.has_names, place.has_topics) == (True, False, True)
+    assert (place.has_keywords, place.has_names, place.has_topics, place.has_evidence) == (True, False, True, False)
+    await mind.remember(NewMemory("Ada likes fruit", Kind.THOUGHT, evidence=(receipt.id,)))
+    assert (await locate(recollect.parts.database, mind.access.scope)).has_evidence

@@ -101,6 +101,14 @@ async def test_a_recall_takes_four_round_trips(http, trace, count):
     assert min([await count_round_trips(trace, ask(http, "recall")) for _ in range(5)]) <= MOST + 1
 
 
+async def test_a_recall_that_leads_to_evidence_takes_no_more(http, trace):
+    [source] = (await ask(http, "remember")).json()["memories"]
+    await ask(http, "remember", 20, evidence=[source["id"]], first=1)
+    assert min([await count_round_trips(trace, ask(http, "recall")) for _ in range(5)]) <= MOST + 1
+    hits = (await ask(http, "recall")).json()["hits"]
+    assert [hit["preferences"].get("evidence", 0) > 0 for hit in hits if hit["memory"]["id"] == source["id"]] == [True]
+
+
 async def test_reading_takes_two_and_forgetting_three(http, trace):
     [stored] = (await ask(http, "remember")).json()["memories"]
     scope = {"agent": "ada", "user": "li"}

@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from recollect.core.recall.columns import ARRAYS, RankingInput, to_candidates, to_table
+from recollect.core.recall.columns import ARRAYS, EvidencePairs, RankingInput, to_candidates, to_ids, to_table
 from recollect.core.recall.fusion import fuse
 from recollect.core.recall.kept import Kept, decode, encode, from_cue, is_same, list_memories, rank_again, to_cue
 from recollect.errors import InvalidInputError
@@ -42,7 +42,17 @@ words = st.text(st.characters(exclude_categories=("Cs",)), max_size=8)
 some_words = st.lists(words, max_size=3).map(tuple)
 factors = st.builds(Factors, *[st.floats(0, 1)] * 3, st.integers(0, 99))
 candidates = st.builds(Candidate, st.sampled_from(IDS), numbers, st.none() | factors)
-PREFERENCES = ("coverage", "surroundings", "session", "session_best", "speaker", "near_date", "latest", "diversity")
+PREFERENCES = (
+    "coverage",
+    "surroundings",
+    "session",
+    "session_best",
+    "speaker",
+    "near_date",
+    "latest",
+    "diversity",
+    "evidence",
+)
 # Two summers end and one begins within these days.
 DAYS = st.integers(0, 24 * 450).map(lambda hours: datetime(2024, 9, 1, tzinfo=UTC) + timedelta(hours=hours / 2))
 ZONES = st.sampled_from((UTC, ZoneInfo("Europe/Berlin"), ZoneInfo("America/New_York"), timezone(timedelta(hours=8))))
@@ -78,13 +88,18 @@ def ranking_inputs(draw):
         st.booleans(),
         words,
     )
+    tables = st.fixed_dictionaries(dict.fromkeys(IDS, features)).map(lambda some: to_table(some, width))
+    known = draw(st.none() | tables)
+    pairs = st.lists(st.tuples(st.sampled_from(IDS), st.sampled_from(IDS)), max_size=5, unique=True)
+    evidence = [] if known is None else draw(pairs)
     return RankingInput(
         draw(st.dictionaries(st.sampled_from(NAMES), st.lists(candidates, max_size=8).map(to_candidates))),
-        draw(st.none() | st.fixed_dictionaries(dict.fromkeys(IDS, features)).map(lambda some: to_table(some, width))),
+        known,
         draw(facets),
         draw(st.dictionaries(st.sampled_from(NAMES + PREFERENCES), st.floats(0, 10))),
         draw(st.integers(1, 12)),
         draw(st.tuples(*[st.floats(0, 9)] * width)),
+        EvidencePairs(to_ids(each for each, _ in evidence), to_ids(each for _, each in evidence)),
     )
 
 
@@ -104,6 +119,7 @@ def is_equal(one: RankingInput, other: RankingInput) -> bool:
             each.weights,
             each.limit,
             each.rarities,
+            [*zip(each.evidence.learned, each.evidence.sources, strict=True)],
         )
         for each in (one, other)
     ]

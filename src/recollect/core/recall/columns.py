@@ -213,6 +213,22 @@ def to_table(features: Mapping[UUID, Features], width: int) -> FeatureTable:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
+class EvidencePairs:
+    """Which candidates rest on which: in each pair something learned, and one memory of its evidence."""
+
+    learned: Ids = field(default_factory=lambda: NO_IDS)
+    sources: Ids = field(default_factory=lambda: NO_IDS)
+
+    def __len__(self) -> int:
+        """Count the pairs."""
+        return len(self.learned)
+
+    def take(self, chosen: Flags) -> EvidencePairs:
+        """Give some of them."""
+        return EvidencePairs(self.learned[chosen], self.sources[chosen])
+
+
+@dataclass(frozen=True, slots=True, eq=False)
 class RankingInput:
     """All that a ranking is made from: the same input is always ranked the same."""
 
@@ -227,3 +243,5 @@ class RankingInput:
     """How telling each term of the cue is."""
     model: str = ""
     """The embedding model by whose vectors candidates were compared with the cue; empty if by none."""
+    evidence: EvidencePairs = field(default_factory=EvidencePairs)
+    """What some of the candidates rest on: these memories are candidates, too."""

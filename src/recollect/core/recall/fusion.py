@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from recollect.core.dates.periods import rate_moments
 from recollect.core.recall.columns import NO_IDS, Candidates, FeatureTable, Ids, Numbers, RankingInput, Scores, to_uuids
+from recollect.core.recall.lending import EVIDENCE, lend, lends
 from recollect.core.recall.preferences import COVERAGE, DIVERSITY, SPEAKER, CandidateTable, prefer
 from recollect.core.recall.relevance import ENOUGH, LEAST_TELLING, TELLING, WHOLE, arrange, estimate
 from recollect.models.recall import Asks, ChannelScore, Cue, Ranked
@@ -121,6 +122,9 @@ def fuse(inputs: RankingInput) -> list[Ranked]:
         for name, values in rated.preferences.items()
         if inputs.weights.get(name, 0.0) and values.any()
     }
+    if lends(inputs):
+        lent = lend(rated.ids, _add_up(inputs, rated, weighed, 1.0), inputs.evidence)
+        weighed |= {EVIDENCE: inputs.weights[EVIDENCE] * lent} if lent.any() else {}
     return _rank(inputs, rated, weighed)
 
 
@@ -131,7 +135,8 @@ def rate(inputs: RankingInput) -> Rated:
         for name, some in sorted(inputs.candidates.items())
         if len(some) and inputs.weights.get(name, 0.0) > 0
     }
-    proposed = np.concatenate([NO_IDS, *(some.ids for some in voiced.values())])
+    through = inputs.evidence.sources if voiced and lends(inputs) else NO_IDS
+    proposed = np.concatenate([NO_IDS, *(some.ids for some in voiced.values()), through])
     ascending, first = np.unique(proposed, return_index=True)
     order = np.argsort(first, kind="stable") if len(voiced) == 1 else np.arange(len(ascending))[::-1]
     ids = ascending[order]
@@ -194,11 +199,7 @@ def _rank(inputs: RankingInput, rated: Rated, preferences: Mapping[str, Scores])
     filed = rated.columns.get(TOPIC) if inputs.facets.topics_first and several else None
     # What is filed there has the upper half of the scale, and all else the lower.
     total *= 1 if filed is None else 2
-    sums = np.zeros(len(rated.ids))
-    for name, column in rated.columns.items():
-        sums += inputs.weights[name] / total * np.nan_to_num(column.scaled)
-    for values in preferences.values():
-        sums += values / total
+    sums = _add_up(inputs, rated, preferences, total)
     order = np.argsort(-sums, kind="stable")
     limit = max(inputs.limit, 0)
     if filed is not None:
@@ -212,6 +213,16 @@ def _rank(inputs: RankingInput, rated: Rated, preferences: Mapping[str, Scores])
     best = order[: 2 * limit + 20]
     ranked = _explain(inputs, rated, best, total, preferences)
     return _diversify(ranked, rated.sessions[best].tolist(), limit, spread)
+
+
+def _add_up(inputs: RankingInput, rated: Rated, preferences: Mapping[str, Scores], total: float) -> Scores:
+    """Add the shares of channels and preferences, as parts of a total."""
+    sums = np.zeros(len(rated.ids))
+    for name, column in rated.columns.items():
+        sums += inputs.weights[name] / total * np.nan_to_num(column.scaled)
+    for values in preferences.values():
+        sums += values / total
+    return sums
 
 
 def _explain(

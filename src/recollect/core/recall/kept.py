@@ -15,14 +15,14 @@ from numpy.typing import NDArray
 from pydantic import TypeAdapter
 
 from recollect.core.dates.periods import find_zone
-from recollect.core.recall.columns import ARRAYS, ID, Candidates, FeatureTable, RankingInput, to_uuids
+from recollect.core.recall.columns import ARRAYS, ID, Candidates, EvidencePairs, FeatureTable, RankingInput, to_uuids
 from recollect.core.recall.fusion import fuse
 from recollect.errors import InvalidInputError
 from recollect.models.kept import Fate, KeptHit, Placing
 from recollect.models.memories import JSON
 from recollect.models.recall import Cue, Facets, Factors, Period, Ranked, Recollection, Status, Tally
 
-VERSION = b"3"
+VERSION = b"4"
 """Stands before what is written; what a later version writes otherwise begins with another."""
 QUICK = 1
 """A higher level takes twice the time for a tenth less space."""
@@ -58,6 +58,8 @@ class KeptHeading:
     speakers: tuple[str, ...] = ()
     sessions: tuple[str, ...] = ()
     model: str = ""
+    evidence: int = 0
+    """How many pairs of a learned memory and its evidence there are."""
 
 
 KEPT_HEADING = TypeAdapter(KeptHeading)
@@ -100,12 +102,14 @@ def encode(inputs: RankingInput) -> bytes:
         speakers=() if table is None else table.speaker_names,
         sessions=() if table is None else table.session_names,
         model=inputs.model,
+        evidence=len(inputs.evidence),
     )
     arrays: list[NDArray[Any]] = []
     for some in finite.values():
         arrays += [some.ids, some.scores, *(() if some.factors is None else (some.factors,))]
     if table is not None:
         arrays += [getattr(table, name) for name in ARRAYS]
+    arrays += [inputs.evidence.learned, inputs.evidence.sources]
     written = b"".join(np.ascontiguousarray(each).tobytes() for each in arrays)
     return VERSION + zlib.compress(KEPT_HEADING.dump_json(heading) + SEPARATOR + written, QUICK)
 
@@ -132,12 +136,15 @@ def decode(written: bytes) -> RankingInput:
             for name, kind in ARRAYS.items()
         }
         table = FeatureTable(**read, speaker_names=heading.speakers, session_names=heading.sessions)
+    evidence = EvidencePairs(arrays.read(ID, heading.evidence), arrays.read(ID, heading.evidence))
     periods = tuple(
         Period(from_clock(start, period.start), from_clock(end, period.end), period.phrase)
         for (start, end), period in zip(heading.clocks, heading.facets.periods, strict=True)
     )
     facets = replace(heading.facets, periods=periods)
-    return RankingInput(candidates, table, facets, heading.weights, heading.limit, heading.rarities, heading.model)
+    return RankingInput(
+        candidates, table, facets, heading.weights, heading.limit, heading.rarities, heading.model, evidence
+    )
 
 
 class Arrays:
@@ -231,7 +238,7 @@ def rank_again(kept: Kept, weights: Mapping[str, float] | None = None, *, whole:
 def below(inputs: RankingInput, ranking: Sequence[Ranked]) -> list[Ranked]:
     """Rank what is not in the ranking of then."""
     known = {each.id for each in ranking}
-    every = sum(map(len, inputs.candidates.values()))
+    every = sum(map(len, inputs.candidates.values())) + len(inputs.evidence)
     return [each for each in fuse(replace(inputs, limit=every)) if each.id not in known]
 
 

@@ -11,6 +11,7 @@ CREATE TYPE public.place AS (
 	has_keywords boolean,
 	has_names boolean,
 	has_topics boolean,
+	has_evidence boolean,
 	text_version smallint
 );
 
@@ -1725,7 +1726,7 @@ declare
 begin
     select scopes.id, scopes.memory_count, scopes.approximate_space, space.id, space.model, space.dimensions,
            space.precision, agents.profile, scopes.has_keywords, scopes.has_names, scopes.has_topics,
-           coalesce(scopes.text_version, text_version_of_new())
+           scopes.has_evidence, coalesce(scopes.text_version, text_version_of_new())
     into found
     from (select current_tenant() as tenant_id) caller
     left join scopes
@@ -2009,6 +2010,8 @@ begin
         update scopes set has_names = true where id in (select scope_id from filed) and not has_names;
     when 'topics' then
         update scopes set has_topics = true where id in (select scope_id from filed) and not has_topics;
+    when 'evidence' then
+        update scopes set has_evidence = true where id in (select scope_id from filed) and not has_evidence;
     end case;
     return null;
 end $$;
@@ -3178,6 +3181,7 @@ CREATE TABLE public.scopes (
     has_keywords boolean DEFAULT false NOT NULL,
     has_names boolean DEFAULT false NOT NULL,
     has_topics boolean DEFAULT false NOT NULL,
+    has_evidence boolean DEFAULT false NOT NULL,
     change_number bigint DEFAULT 0 NOT NULL,
     text_version smallint DEFAULT public.text_version_of_new() NOT NULL,
     CONSTRAINT scopes_check CHECK (((id >> 40) = tenant_id))
@@ -3983,6 +3987,8 @@ CREATE TRIGGER log_updated AFTER UPDATE ON public.topic_links REFERENCING OLD TA
 
 CREATE TRIGGER log_updated AFTER UPDATE ON public.topics REFERENCING OLD TABLE AS former NEW TABLE AS latter FOR EACH STATEMENT EXECUTE FUNCTION public.log_rows('topic', 'id', 'path', 'name');
 
+CREATE TRIGGER note_filed AFTER INSERT ON public.evidence REFERENCING NEW TABLE AS filed FOR EACH STATEMENT EXECUTE FUNCTION public.note_filed();
+
 CREATE TRIGGER note_filed AFTER INSERT ON public.memory_keywords REFERENCING NEW TABLE AS filed FOR EACH STATEMENT EXECUTE FUNCTION public.note_filed();
 
 CREATE TRIGGER note_filed AFTER INSERT ON public.mentions REFERENCING NEW TABLE AS filed FOR EACH STATEMENT EXECUTE FUNCTION public.note_filed();
@@ -4514,6 +4520,8 @@ GRANT UPDATE(has_keywords) ON TABLE public.scopes TO recollect_service;
 GRANT UPDATE(has_names) ON TABLE public.scopes TO recollect_service;
 
 GRANT UPDATE(has_topics) ON TABLE public.scopes TO recollect_service;
+
+GRANT UPDATE(has_evidence) ON TABLE public.scopes TO recollect_service;
 
 GRANT UPDATE(change_number) ON TABLE public.scopes TO recollect_service;
 

@@ -13,7 +13,8 @@ delete from {table} where scope_id = %(scope_id)s
 -- name: reset
 update scopes
 set memory_count = 0, event_count = 0, thought_count = 0, chat_count = 0, term_count = 0, unreflected_importance = 0,
-    unreflected_memories = 0, has_keywords = false, has_names = false, has_topics = false
+    unreflected_memories = 0, has_keywords = false, has_names = false, has_topics = false,
+    has_evidence = false
 where id = %(scope_id)s
 
 -- name: cancel

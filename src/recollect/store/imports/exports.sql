@@ -104,6 +104,8 @@ set memory_count = held.memory_count, event_count = held.event_count, thought_co
     unreflected_importance = held.unreflected_importance, unreflected_memories = held.unreflected_memories,
     last_written_at = held.last_written_at,
     has_keywords = held.has_keywords, has_names = held.has_names, has_topics = held.has_topics,
+    -- An export from before it was noted says nothing of it; the rows themselves have been stored by now, or will be.
+    has_evidence = scopes.has_evidence or coalesce(held.has_evidence, false),
     text_version = coalesce(held.text_version, scopes.text_version)
 from staged_lines, jsonb_populate_record(null::scopes, line) as held
 where scopes.id = %(scope_id)s

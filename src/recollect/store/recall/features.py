@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import date
 from functools import lru_cache
@@ -12,7 +13,7 @@ from numpy.typing import NDArray
 from psycopg import AsyncCursor, sql
 from psycopg.rows import DictRow
 
-from recollect.core.recall.columns import ID, KINDS, FeatureTable, Ids, Numbers, number
+from recollect.core.recall.columns import ID, KINDS, EvidencePairs, FeatureTable, Ids, Numbers, number
 from recollect.core.recall.cues import Reading
 from recollect.core.recall.features import Tells
 from recollect.core.service.numbers import tenant_of
@@ -27,11 +28,27 @@ from recollect.store.recall.columns import IdArray
 from recollect.store.service.scopes import Place
 
 QUERIES = load_queries(__file__)
-TERMS = tuple(
-    write_out(sql.SQL(QUERIES["terms"]).format(indexed=sql.Identifier(table)))
-    for table in ("memory_terms", "withheld_memories")
-)
+GIVEN = {"ids": sql.SQL("%(ids)b::uuid[]"), "distant": sql.SQL("%(distant)b::uuid[]"), "current": sql.SQL("")}
+"""What a statement looks over: the candidates."""
+WITH_EVIDENCE = {
+    "ids": sql.SQL(QUERIES["with_evidence"]),
+    "distant": sql.SQL(QUERIES["distant_with_evidence"]),
+    "current": sql.SQL("\n      ") + sql.SQL(QUERIES["current"]),
+}
+"""The same, and what the candidates rest on."""
+
+
+def find_terms_in(table: str, looked_over: Mapping[str, sql.Composable]) -> sql.SQL:
+    """Write the query for the terms of the cue that memories have."""
+    return write_out(sql.SQL(QUERIES["terms"]).format(indexed=sql.Identifier(table), ids=looked_over["ids"]))
+
+
+TERMS = tuple(find_terms_in(table, GIVEN) for table in ("memory_terms", "withheld_memories"))
 """Where the terms of a memory stand; those of past versions in the second."""
+TERMS_WITH_EVIDENCE = (find_terms_in("memory_terms", WITH_EVIDENCE),)
+EVIDENCE = sql.SQL(QUERIES["evidence"])
+MOST_PAIRS, MOST_OF_ONE = 400, 40
+"""So much evidence is looked over, and so much of one memory: what rests on more says little of each."""
 ACCESSES = sql.SQL(QUERIES["accesses"])
 SIDE_BY_SIDE = 30 * 60 * 1_000_000
 """Events so many microseconds apart stand as near to each other as a message does to the next."""
@@ -52,10 +69,14 @@ class Look:
     """How near they come to the cue is asked for these alone: of others the channel `vector` told it."""
     accesses: bool = False
     """Whether it matters when they were last accessed."""
+    evidence: bool = False
+    """Whether what they rest on is looked over, too."""
 
 
-async def load_features(database: Database, place: Place, look: Look, reading: Reading, seconds: float) -> FeatureTable:
-    """Read what is known of candidates; what was forgotten meanwhile is absent."""
+async def load_features(
+    database: Database, place: Place, look: Look, reading: Reading, seconds: float
+) -> tuple[FeatureTable, EvidencePairs]:
+    """Read what is known of candidates, and what they rest on; what was forgotten meanwhile is absent."""
     parameters: dict[str, object] = {
         "scope_id": place.scope_id,
         "ids": IdArray(look.ids),
@@ -65,15 +86,19 @@ async def load_features(database: Database, place: Place, look: Look, reading: R
     }
     cosines: AsyncCursor[DictRow] | None = None
     accesses: AsyncCursor[DictRow] | None = None
+    pairs: AsyncCursor[DictRow] | None = None
     async with database.reading(tenant_of(place.scope_id or 0), seconds=seconds) as connection:
-        rows = await connection.execute(compose(reading.filter), parameters, binary=True)
-        asked = TERMS[: 1 + reading.filter.left]
+        if look.evidence:
+            bounds = {"most_pairs": MOST_PAIRS, "most_of_one": MOST_OF_ONE}
+            pairs = await connection.execute(EVIDENCE, parameters | bounds, binary=True)
+        rows = await connection.execute(compose(reading.filter, look.evidence), parameters, binary=True)
+        asked = TERMS_WITH_EVIDENCE if look.evidence else TERMS[: 1 + reading.filter.left]
         terms = [await connection.execute(query, parameters, binary=True) for query in asked]
         if look.accesses:
             accesses = await connection.execute(ACCESSES, parameters, binary=True)
-        if place.space is not None and reading.vector is not None and len(look.distant):
+        if place.space is not None and reading.vector is not None and (look.evidence or len(look.distant)):
             parameters["vector"] = to_vector(place.space, reading.vector)
-            cosines = await connection.execute(measure_in(place.space), parameters, binary=True)
+            cosines = await connection.execute(measure_in(place.space, look.evidence), parameters, binary=True)
     table = to_table(await rows.fetchone() or {}, len(reading.terms))
     for each in terms:
         mark_terms(table, await each.fetchone() or {})
@@ -81,20 +106,25 @@ async def load_features(database: Database, place: Place, look: Look, reading: R
         place_cosines(table, await cosines.fetchone() or {})
     if accesses is not None:
         place_accesses(table, await accesses.fetchone() or {})
-    return table
+    return table, EvidencePairs() if pairs is None else read_evidence(table, await pairs.fetchone() or {})
 
 
 @lru_cache(maxsize=MOST_WRITTEN)
-def compose(only: Filter) -> sql.SQL:
-    """Write the query for what is known of candidates."""
-    return write_out(sql.SQL(QUERIES["features"]).format(filter=restrict_rows(only, columns=FEATURE_ROWS)))
+def compose(only: Filter, evidence: bool = False) -> sql.SQL:  # noqa: FBT001, FBT002 - a key of the cache
+    """Write the query for what is known of candidates, and of what they rest on."""
+    looked_over = WITH_EVIDENCE if evidence else GIVEN
+    conditions = restrict_rows(only, columns=FEATURE_ROWS)
+    return write_out(sql.SQL(QUERIES["features"]).format(filter=conditions, **looked_over))
 
 
 @lru_cache(maxsize=MOST_WRITTEN)
-def measure_in(space: EmbeddingSpace) -> sql.SQL:
-    """Write the query for how near candidates come to the cue."""
+def measure_in(space: EmbeddingSpace, evidence: bool = False) -> sql.SQL:  # noqa: FBT001, FBT002 - a key of the cache
+    """Write the query for how near candidates, and what they rest on, come to the cue."""
     query = sql.SQL(QUERIES["cosines"]).format(
-        vectors=vectors_table(space.id), type=vector_type(space), dimensions=sql.Literal(space.dimensions)
+        vectors=vectors_table(space.id),
+        type=vector_type(space),
+        dimensions=sql.Literal(space.dimensions),
+        distant=(WITH_EVIDENCE if evidence else GIVEN)["distant"],
     )
     return write_out(query)
 
@@ -149,6 +179,12 @@ def place_cosines(table: FeatureTable, row: DictRow) -> None:
     ids: Ids = read(row, "ids", ID)
     known = table.knows(ids)
     table.cosines[table.find(ids[known])] = read(row, "cosines", ">f8")[known]
+
+
+def read_evidence(table: FeatureTable, row: DictRow) -> EvidencePairs:
+    """Read which candidates rest on which memories, where both are to be seen."""
+    pairs = EvidencePairs(read(row, "learned", ID), read(row, "sources", ID))
+    return pairs.take(table.knows(pairs.learned) & table.knows(pairs.sources))
 
 
 def place_accesses(table: FeatureTable, row: DictRow) -> None:

@@ -11,7 +11,7 @@ select string_agg(uuid_send(features.id), '') as ids,
        array_agg(features.conversation_id) as conversations
 from (
     select * from memory_features features
-    where features.scope_id = %(scope_id)s and features.id = any (%(ids)b::uuid[])
+    where features.scope_id = %(scope_id)s and features.id = any ({ids}){current}
       -- What the fetch will not show must not stand for others that say the same.
       and (features.expires_at is null or features.expires_at > now()){filter}
       and (
@@ -43,11 +43,37 @@ from (
 select string_agg(uuid_send(vectors.id), '') as ids,
        string_agg(float8send(-(vectors.embedding <#> %(vector)s::{type}({dimensions}))), '') as cosines
 from {vectors} vectors
-where vectors.scope_id = %(scope_id)s and vectors.id = any (%(distant)b::uuid[])
+where vectors.scope_id = %(scope_id)s and vectors.id = any ({distant})
 
 -- name: terms
 -- Pairs: a candidate, and the place of a term of the cue that it has.
 select string_agg(uuid_send(indexed.id), '') as ids, string_agg(int2send(asked.place::smallint), '') as places
 from {indexed} indexed
 join unnest(%(terms)b::bigint[]) with ordinality as asked (term, place) on asked.term = any (indexed.terms)
-where indexed.scope_id = %(scope_id)s and indexed.id = any (%(ids)b::uuid[])
+where indexed.scope_id = %(scope_id)s and indexed.id = any ({ids})
+
+-- name: evidence
+-- Pairs: a candidate, and a memory that it rests on; of the first candidates before the others. The statements behind
+-- it look these memories over, too.
+select string_agg(uuid_send(pairs.id), '') as learned, string_agg(uuid_send(pairs.source_id), '') as sources,
+       set_config('recollect.evidence', coalesce(array_agg(distinct pairs.source_id)::text, '{}'), true) as noted
+from (
+    select asked.id, each.source_id
+    from unnest(%(ids)b::uuid[]) with ordinality as asked (id, place)
+    cross join lateral (
+        select source_id from evidence
+        where evidence.scope_id = %(scope_id)s and evidence.memory_id = asked.id
+        order by source_id limit %(most_of_one)s
+    ) each
+    order by asked.place limit %(most_pairs)s
+) pairs
+
+-- name: with_evidence
+%(ids)b::uuid[] || current_setting('recollect.evidence')::uuid[]
+
+-- name: distant_with_evidence
+%(distant)b::uuid[] || current_setting('recollect.evidence')::uuid[]
+
+-- name: current
+-- Evidence may have left recall, unlike what a channel proposed.
+and features.state = 'current'

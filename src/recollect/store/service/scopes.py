@@ -35,9 +35,10 @@ class Place:
     space: EmbeddingSpace | None
     profile: Profile
     has_keywords: bool = True
-    """Whether anything was ever filed under keywords; so for the names of entities, and for topics."""
+    """Whether anything was ever filed under keywords; so for the names of entities, for topics, and for evidence."""
     has_names: bool = True
     has_topics: bool = True
+    has_evidence: bool = True
     text_version: int = NEWEST
     """By which version its texts are folded; of a scope that is not there yet, by which they will be."""
 
@@ -141,7 +142,7 @@ def to_place(row: DictRow) -> Place:
     if row["space_id"] is not None:
         space = EmbeddingSpace(row["space_id"], row["model"], row["dimensions"], "active", row["precision"])
     profile = to_profile(row["profile"])
-    held = {name: bool(row[name]) for name in ("has_keywords", "has_names", "has_topics")}
+    held = {name: bool(row[name]) for name in ("has_keywords", "has_names", "has_topics", "has_evidence")}
     size, version = row["memory_count"] or 0, row["text_version"] or NEWEST
     return Place(row["scope_id"], size, row["approximate_space"], space, profile, text_version=version, **held)
 

@@ -9,9 +9,10 @@ import numpy as np
 
 from recollect.channels.channel import Proposal
 from recollect.core.knowledge.graph import spot_names
-from recollect.core.recall.columns import NO_IDS, Candidates, FeatureTable, Flags, Ids, RankingInput
+from recollect.core.recall.columns import NO_IDS, Candidates, EvidencePairs, FeatureTable, Flags, Ids, RankingInput
 from recollect.core.recall.cues import find_actor
 from recollect.core.recall.fusion import fuse, join
+from recollect.core.recall.lending import EVIDENCE
 from recollect.core.recall.preferences import ACCESSED
 from recollect.core.recall.relevance import drop_below, tell_irrelevant
 from recollect.core.recall.weights import usual_weights
@@ -58,14 +59,14 @@ async def rank(parts: Parts, place: Place, asked: AskedCue, proposals: Mapping[s
     weights = {**dict.fromkeys(candidates, PLUGGED_IN), **usual_weights(asked.reading.script), **asked.cue.weights}
     if asked.cue.blank or len(own.keys() - {PAST}) == 1:
         return rank_plainly(asked, candidates, {**weights, **dict.fromkeys(own, 1.0)})
-    found = await look_over(parts, place, asked, candidates)
+    found = await look_over(parts, place, asked, candidates, lending=weights[EVIDENCE] > 0)
     if found is None:
         # A simpler answer is better than a late one.
         return rank_plainly(asked, candidates, weights)
     rarities = next((proposal.rarities for proposal in proposals.values() if proposal.rarities), ())
 
     def choose() -> Ranking:
-        inputs = line_up(asked, candidates, found, weights, rarities)
+        inputs = replace(line_up(asked, candidates, found[0], weights, rarities), evidence=found[1])
         if VECTOR in candidates and place.space is not None:
             inputs = replace(inputs, model=place.space.model)
         return choose_best(Ranking(inputs, fuse(inputs), asked.limit), asked.cue.min_relevance)
@@ -89,20 +90,24 @@ def choose_best(ranking: Ranking, min_relevance: float | None) -> Ranking:
 
 
 async def look_over(
-    parts: Parts, place: Place, asked: AskedCue, candidates: Mapping[str, Candidates]
-) -> FeatureTable | None:
-    """Read what the candidates are like: of very many, the first of each channel in turn; None if late."""
+    parts: Parts, place: Place, asked: AskedCue, candidates: Mapping[str, Candidates], *, lending: bool
+) -> tuple[FeatureTable, EvidencePairs] | None:
+    """Read what the candidates are like: of very many, the first of each channel in turn; None if late.
+
+    Where they lend to what they rest on, it is read what that is, and what that is like. Past versions do not.
+    """
     ids = choose_first([some.ids for some in candidates.values()], MOST_SURVEYED)
     near = candidates.get(VECTOR, Candidates())
     distant = ids[~np.isin(ids, near.ids)]
     try:
-        look = Look(ids, distant, accesses=bool(asked.cue.weights.get(ACCESSED)))
-        found = await load_features(parts.database, place, look, asked.reading, parts.channel_seconds)
+        evidence = lending and place.has_evidence and not asked.reading.filter.left
+        look = Look(ids, distant, accesses=bool(asked.cue.weights.get(ACCESSED)), evidence=evidence)
+        found, pairs = await load_features(parts.database, place, look, asked.reading, parts.channel_seconds)
     except UnavailableError:
         return None
     known = found.knows(near.ids)
     found.cosines[found.find(near.ids[known])] = near.scores[known]
-    return found
+    return found, pairs
 
 
 def choose_first(columns: Sequence[Ids], most: int) -> Ids:

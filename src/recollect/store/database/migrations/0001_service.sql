@@ -176,10 +176,12 @@ create table scopes (
     approximate_space integer,
     -- The space whose vectors carry importance here: that of the approximate index, from the time it is begun.
     folded_space integer,
-    -- Whether anything was ever filed under keywords, names of entities or topics: a recall does not ask for the others.
+    -- Whether anything was ever filed under keywords, names of entities or topics, or rests on evidence: a recall does not
+    -- ask for the others.
     has_keywords boolean not null default false,
     has_names boolean not null default false,
     has_topics boolean not null default false,
+    has_evidence boolean not null default false,
     -- The number of the newest row of its change log.
     change_number bigint not null default 0,
     -- By which version its terms, keywords, names and topics were folded: who does not carry it does not write.
@@ -196,8 +198,8 @@ create policy of_tenant on scopes
 grant select, insert on scopes to recollect_service;
 grant update (
     memory_count, event_count, thought_count, chat_count, term_count,
-    unreflected_importance, unreflected_memories, last_written_at, has_keywords, has_names, has_topics, change_number,
-    text_version
+    unreflected_importance, unreflected_memories, last_written_at, has_keywords, has_names, has_topics, has_evidence,
+    change_number, text_version
 ) on scopes to recollect_service;
 
 -- Note that a scope has what is asked for by one channel only.
@@ -211,6 +213,8 @@ begin
         update scopes set has_names = true where id in (select scope_id from filed) and not has_names;
     when 'topics' then
         update scopes set has_topics = true where id in (select scope_id from filed) and not has_topics;
+    when 'evidence' then
+        update scopes set has_evidence = true where id in (select scope_id from filed) and not has_evidence;
     end case;
     return null;
 end $$;

@@ -117,6 +117,8 @@ create table evidence (
 );
 create index evidence_of_source on evidence (scope_id, source_id, memory_id);
 select protect_scoped('evidence');
+create trigger note_filed after insert on evidence
+    referencing new table as filed for each statement execute function note_filed();
 
 -- Ids only, never content: what a repeated key answers.
 create table idempotency_keys (
