@@ -99,6 +99,7 @@ def ranking_inputs(draw):
         draw(st.dictionaries(st.sampled_from(NAMES + PREFERENCES), st.floats(0, 10))),
         draw(st.integers(1, 12)),
         draw(st.tuples(*[st.floats(0, 9)] * width)),
+        draw(st.sampled_from(["", "all-MiniLM-L6-v2@1"])),
         EvidencePairs(to_ids(each for each, _ in evidence), to_ids(each for _, each in evidence)),
     )
 
