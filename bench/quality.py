@@ -24,6 +24,7 @@ from rich.table import Table
 from datasets import CROSSED, FILES, LEARNED, SIMPLIFIED, TRADITIONAL, in_training, load
 from ground import OUT
 from recollect.core.recall import quality as measures
+from recollect.doors.evaluations import write_change
 from recollect.errors import SetupError
 from recollect.llm.build import build_local
 from recollect.llm.embedder import GLOSS, Embedder
@@ -69,8 +70,7 @@ def recall_10(rows: Sequence[Asked]) -> list[float]:
 
 def difference(rows: Sequence[Asked], base: Sequence[Asked]) -> str:
     """Say how much more of the evidence is found than in another run of the same questions, with 95 % of it."""
-    change = measures.draw_difference(recall_10(rows), recall_10(base))
-    return f"{change.mean:+.3f} [{change.low:+.3f}, {change.high:+.3f}]"
+    return write_change(measures.draw_difference(recall_10(rows), recall_10(base)))
 
 
 async def measure(

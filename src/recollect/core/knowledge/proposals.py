@@ -13,7 +13,6 @@ from recollect.core.knowledge.entities import (
     EntityCandidate,
     Way,
     are_compatible,
-    read_matches,
 )
 from recollect.models.knowledge import Entity, EntityType, Mention, MergeProposal, MergeReason
 
@@ -64,12 +63,10 @@ def to_doubts(proposals: Sequence[MergeProposal]) -> list[Doubt]:
     ]
 
 
-def confirm(
-    proposals: Sequence[MergeProposal], said: object, doubts: Sequence[Doubt], known: Sequence[Entity]
-) -> list[MergeProposal]:
-    """Note in every proposal that was asked about what the model said; the confirmed ones come first."""
-    asked = list({each.absorbed.id: None for each in proposals})[: len(doubts)]
-    sure = {(asked[number], entity.id) for number, entity in read_matches(said, doubts, known).items()}
+def confirm(proposals: Sequence[MergeProposal], matches: Mapping[int, Entity]) -> list[MergeProposal]:
+    """Note in every proposal that was asked about what the model is sure of; the confirmed ones come first."""
+    asked = list({each.absorbed.id: None for each in proposals})[:MOST_ASKED]
+    sure = {(asked[number], entity.id) for number, entity in matches.items()}
     judged = [
         replace(each, confirmed=(each.absorbed.id, each.kept.id) in sure) if each.absorbed.id in asked else each
         for each in proposals

@@ -9,10 +9,11 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from itertools import chain
+from typing import TypeAlias
 from uuid import UUID
 
 import numpy as np
@@ -74,6 +75,11 @@ class SpokenTurn:
     unit: Unit | None
 
 
+Compare: TypeAlias = Callable[[Sequence[SpokenTurn], Sequence[SpokenTurn]], float]
+Likeness: TypeAlias = dict[tuple[Compare, int], float]
+"""How alike both sides of places are, by the way they were compared."""
+
+
 def to_turn(
     identity: UUID, occurred_at: datetime, text: str, embedding: Embedding | None = None, *, opens: bool = True
 ) -> Turn:
@@ -100,28 +106,28 @@ def _find_end(
     turns: Sequence[Turn], rules: SegmentRules, ended: Ending | None
 ) -> tuple[int, Ending, float | None] | None:
     """Find where the first segment of some turns ends, and why; None while nothing has ended it."""
-    spoken = list[SpokenTurn]()
+    spoken, known = list[SpokenTurn](), Likeness()
     for last, turn in enumerate(turns):
         if last and (ending := _interrupt(turns[:last], turn, rules)):
-            return _find_last(spoken, rules) or (last, ending, None)
+            return _find_last(spoken, rules, known) or (last, ending, None)
         unit = to_unit(turn.embedding)
         if not turn.terms and unit is None:
             continue
         spoken.append(SpokenTurn(last, turn, unit))
         for measure in (rules.vectors, rules.terms):
             gap = len(spoken) - 1 - measure.ahead
-            if (likeness := _judge(spoken, gap, rules, measure)) is not None:
+            if (likeness := _judge(spoken, gap, rules, measure, known)) is not None:
                 return spoken[gap].position, Ending.TOPIC, likeness
     if ended is None or not turns:
         return None
-    return _find_last(spoken, rules) or (len(turns), ended, None)
+    return _find_last(spoken, rules, known) or (len(turns), ended, None)
 
 
-def _find_last(spoken: Sequence[SpokenTurn], rules: SegmentRules) -> tuple[int, Ending, float] | None:
+def _find_last(spoken: Sequence[SpokenTurn], rules: SegmentRules, known: Likeness) -> tuple[int, Ending, float] | None:
     """Find a place where the topic changes before the talk ends, by the turns that there are."""
     for gap in range(len(spoken)):
         for measure in (rules.vectors, rules.terms):
-            if (likeness := _judge(spoken, gap, rules, measure)) is not None:
+            if (likeness := _judge(spoken, gap, rules, measure, known)) is not None:
                 return spoken[gap].position, Ending.TOPIC, likeness
     return None
 
@@ -137,7 +143,9 @@ def _interrupt(running: Sequence[Turn], turn: Turn, rules: SegmentRules) -> Endi
     return None
 
 
-def _judge(spoken: Sequence[SpokenTurn], gap: int, rules: SegmentRules, measure: DepthRule) -> float | None:
+def _judge(
+    spoken: Sequence[SpokenTurn], gap: int, rules: SegmentRules, measure: DepthRule, known: Likeness
+) -> float | None:
     """Say how alike the turns before and after a place are if the topic changes there; None if it does not."""
     least = max(rules.min_turns, measure.window)
     if not least <= gap <= len(spoken) - least or not spoken[gap].turn.opens:
@@ -146,7 +154,7 @@ def _judge(spoken: Sequence[SpokenTurn], gap: int, rules: SegmentRules, measure:
         return None
     compare = _compare_vectors if measure is rules.vectors else _compare_terms
     around = range(max(1, gap - measure.reach), min(len(spoken), gap + measure.reach + 1))
-    likeness = {place: compare(*_sides(spoken, place, measure.window)) for place in around}
+    likeness = {place: _rate(spoken, place, measure.window, compare, known) for place in around}
     here = likeness[gap]
     if any(each < here and spoken[place].turn.opens for place, each in likeness.items() if place > gap):
         return None
@@ -159,6 +167,16 @@ def _choose_measure(spoken: Sequence[SpokenTurn], gap: int, rules: SegmentRules)
     far = rules.vectors.window + rules.vectors.reach
     shapes = {each.unit.shape if each.unit is not None else None for each in spoken[max(0, gap - far) : gap + far]}
     return rules.vectors if len(shapes) == 1 and None not in shapes else rules.terms
+
+
+def _rate(spoken: Sequence[SpokenTurn], place: int, window: int, compare: Compare, known: Likeness) -> float:
+    """Say how alike both sides of a place are; once what follows fills the window, it is known for good."""
+    found = known.get((compare, place))
+    if found is None:
+        found = compare(*_sides(spoken, place, window))
+        if place + window <= len(spoken):
+            known[compare, place] = found
+    return found
 
 
 def _sides(spoken: Sequence[SpokenTurn], gap: int, window: int) -> tuple[Sequence[SpokenTurn], Sequence[SpokenTurn]]:

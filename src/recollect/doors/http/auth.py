@@ -47,12 +47,17 @@ async def running(request: Request) -> Recollect:
     return cast("Recollect", request.app.state.recollect)
 
 
-async def chat_time(request: Request) -> None:
-    """Let a request take as long as the chat model may in addition, and take no place of others."""
+def take_time(request: Request, seconds: float) -> None:
+    """Let a request take so much longer than others, and take no place of theirs meanwhile."""
     allow: Callable[[float], None] = request.scope["allow_seconds"]
     free: Callable[[], None] = request.scope["free_slot"]
     free()
-    allow((await running(request)).settings.chat_seconds)
+    allow(seconds)
+
+
+async def chat_time(request: Request) -> None:
+    """Let a request take as long as the chat model may in addition."""
+    take_time(request, (await running(request)).settings.chat_seconds)
 
 
 async def secret(credentials: Annotated[HTTPAuthorizationCredentials | None, Depends(bearer)]) -> str:

@@ -50,12 +50,6 @@ async def find_transfers(request: Request) -> Transfers:
 UnderWay: TypeAlias = Annotated[Transfers, Depends(find_transfers)]
 
 
-def take_time(request: Request) -> None:
-    """Let a request take long, and take no place of others meanwhile."""
-    request.scope["free_slot"]()
-    request.scope["allow_seconds"](LONGEST_SECONDS)
-
-
 async def answer_in_pieces(
     pieces: AsyncIterator[Any], media_type: str, headers: Mapping[str, str] | None = None
 ) -> StreamingResponse:

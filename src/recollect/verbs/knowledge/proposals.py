@@ -7,20 +7,20 @@ from collections.abc import Sequence
 from contextlib import suppress
 from uuid import UUID
 
-from recollect.core.knowledge.entities import AnyNameMatches, write_doubts
 from recollect.core.knowledge.proposals import LEAST_NEAR, confirm, pair_by_name, propose, to_doubts
 from recollect.core.text.checks import check_limit
 from recollect.errors import RecollectError
-from recollect.llm.prompts import fill_prompt, version_of
+from recollect.llm.prompts import version_of
 from recollect.models.knowledge import MergeProposal, MergeProposals, MergeReason
 from recollect.models.service import Scope
 from recollect.store.knowledge import entities, entity_vectors
 from recollect.store.knowledge.entities import EntityQuery
 from recollect.store.service.scopes import Place
+from recollect.verbs.knowledge.steps.resolve import PROMPT, match_names
 from recollect.verbs.parts import Parts
 from recollect.verbs.service.costs import metered
 
-PROMPT, STEP = "resolve", "propose"
+STEP = "propose"
 COMPARED = 200
 """So many entities are compared with all older ones at once."""
 
@@ -51,11 +51,8 @@ async def list_proposals(
 
 async def ask(parts: Parts, scope: Scope, scope_id: int, proposals: Sequence[MergeProposal]) -> list[MergeProposal]:
     """Ask the chat model about the proposals by one question; one that fails or is late confirms nothing."""
-    doubts = to_doubts(proposals)
-    names, known_names, known = write_doubts(doubts)
-    prompt = fill_prompt(PROMPT, agent=scope.agent, names=names, known=known_names)
     chat = metered(parts, scope_id, STEP, prompt_version=version_of(PROMPT))
     with suppress(RecollectError, TimeoutError):
         async with asyncio.timeout(min(parts.judge_seconds, parts.database.deadline_seconds / 2)):
-            return confirm(proposals, (await chat.say(prompt, AnyNameMatches)).text, doubts, known)
+            return confirm(proposals, await match_names(chat, scope.agent, to_doubts(proposals)))
     return list(proposals)

@@ -8,11 +8,11 @@ from fastapi import APIRouter, Depends, Query, Request, Response
 from fastapi.responses import StreamingResponse
 from pydantic import BaseModel, Field
 
-from recollect.doors.http.auth import DOOR, Running, Secret
+from recollect.doors.http.auth import DOOR, Running, Secret, take_time
 from recollect.doors.http.bodies.fields import Body, FullName, Name, show
 from recollect.doors.http.problems import describe
 from recollect.doors.http.routes.service import Administrator
-from recollect.doors.http.transfers import UnderWay, answer_in_pieces, receive, receiving, send_growing, take_time
+from recollect.doors.http.transfers import LONGEST_SECONDS, UnderWay, answer_in_pieces, receive, receiving, send_growing
 from recollect.models.imports import ExportImport, ExportOrder, ImportOrder, UserErasure
 from recollect.models.service import Caller
 
@@ -82,7 +82,7 @@ async def import_scopes(
 ) -> ExportImport:
     """Import what an export holds: restored in empty scopes with an unbound `admin` key, else as new memories."""
     recollect.operator.exports.check_import(caller, order)
-    take_time(request)
+    take_time(request, LONGEST_SECONDS)
     with receiving(under_way) as file:
         await receive(request, file)
         return await recollect.operator.exports.read(caller, order, file)
@@ -108,7 +108,7 @@ async def erase_user(
     body: ErasureBody, request: Request, caller: Administrator, recollect: Running, under_way: UnderWay
 ) -> UserErasure:
     """Erase a user over all agents for good, in every table, or only count it; sent again, it goes on."""
-    take_time(request)
+    take_time(request, LONGEST_SECONDS)
     with under_way.begin():
         return await recollect.operator.erasures.forget_user(caller, body.user, dry_run=body.dry_run)
 

@@ -17,6 +17,7 @@ from recollect.core.knowledge.entities import (
     write_doubts,
 )
 from recollect.core.text.names import normalise_name
+from recollect.llm.chat import ChatModel
 from recollect.llm.prompts import fill_prompt, version_of
 from recollect.models.knowledge import Entity, Mention
 from recollect.store.knowledge import entities, segments
@@ -86,14 +87,19 @@ async def ask(context: StepContext, draft: Draft, doubts: Mapping[int, Doubt]) -
     if kept is not None:
         return find_kept(doubts, kept)
     asked = [doubts[place] for place in places]
-    names, known_names, known = write_doubts(asked)
-    prompt = fill_prompt(PROMPT, agent=context.scope.agent, names=names, known=known_names)
     version, heed = version_of(PROMPT), context.budgeted
     chat = metered(context.parts, scope_id, PROMPT, prompt_version=version, source_id=segment_id, budgeted=heed)
-    matches = read_matches((await chat.say(prompt, AnyNameMatches)).text, asked, known)
+    matches = await match_names(chat, context.scope.agent, asked)
     taken = {normalise_name(asked[number].mention.name): key_of(entity) for number, entity in matches.items()}
     await segments.keep_matches(database, scope_id, segment_id, context.run_id, taken)
     return {places[number]: entity for number, entity in matches.items()}
+
+
+async def match_names(chat: ChatModel, agent: str, doubts: Sequence[Doubt]) -> Mapping[int, Entity]:
+    """Ask a model by one question which of the known names each name means; return what it is sure of, by position."""
+    names, known_names, known = write_doubts(doubts)
+    prompt = fill_prompt(PROMPT, agent=agent, names=names, known=known_names)
+    return read_matches((await chat.say(prompt, AnyNameMatches)).text, doubts, known)
 
 
 def find_kept(doubts: Mapping[int, Doubt], kept: Mapping[str, Sequence[str]]) -> dict[int, Entity]:
