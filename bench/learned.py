@@ -20,8 +20,9 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
 from datasets import LEARNED, Conversation, LearnedText, in_training, load
-from quality import Asked, average, difference, open_embedder, score
+from quality import Asked, average, difference, open_embedder
 from recollect.core.recall.lending import EVIDENCE
+from recollect.core.recall.quality import measure as measure_ranking
 from recollect.llm.embedder import Embedder
 from recollect.models.memories import Kind
 from stored import serving, store
@@ -71,7 +72,7 @@ async def measure(
                     hits = [stored.turns.get(hit.memory.id, str(hit.memory.id)) for hit in answer.hits]
                     messages = [hit for hit in hits if hit in turns]
                     for rows, ranked in zip(found[f"{label}, {weight:g}"], (messages, hits), strict=True):
-                        quality = score(ranked, question.gold)
+                        quality = measure_ranking(ranked, question.gold)
                         rows.append(Asked(question.category, in_training(LEARNED, number), quality, 0.0))
                 bar.advance(task)
             number += 1

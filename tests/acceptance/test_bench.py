@@ -42,6 +42,14 @@ def measure(name, *arguments):
             out.write_text(before)
 
 
+def test_every_script_can_be_imported():
+    """Also those without a short form: what they call is there."""
+    names = sorted(script.stem for script in (ROOT / "bench").glob("*.py"))
+    command = [sys.executable, "-c", f"import {', '.join(names)}"]
+    done = subprocess.run(command, check=False, capture_output=True, text=True, cwd=ROOT / "bench")
+    assert done.returncode == 0, done.stderr
+
+
 def test_speed():
     figures = measure("speed", "--rows", "600", "--scopes", "200", "--rounds", "2", "--chunks", "5")
     assert set(figures) == {"vector 200", "http 200", "load"}
