@@ -21,6 +21,8 @@ KILLS = Sizes("killed workers", ci=2, long=200)
 SCOPES, WORKERS, WAIT_SECONDS = 16, 2, 60
 THOUGHT = (2.0, 2.0)
 """How long a job lasts that is to be stopped before it writes: its clock runs on while its worker is stopped."""
+LONG_JOBS = (1.0, 2.0)
+"""How long jobs last at first: long enough that both workers are seen at work, however slow the machine is."""
 SCRIPT = Path(__file__).parents[1] / "support" / "trail_worker.py"
 DEFER = """select procrastinate_defer_jobs_v1(array_agg(row(
         'trail', 'trail', 0, 'trail:' || scope_id, null,
@@ -122,7 +124,7 @@ def replace_killed(workers, addresses):
 @pytest.mark.promise("Every job is done once, none is lost and each scope keeps its order, whoever dies", JOBS, KILLS)
 def test_every_job_is_done_once_and_in_order_while_workers_are_killed(trail, addresses, figure):
     jobs, kills = JOBS.now, KILLS.now
-    workers = [start(addresses) for _ in range(WORKERS)]
+    workers = [start(addresses, pauses=LONG_JOBS) for _ in range(WORKERS)]
     with ended(workers):
         wait_until(lambda: ask(trail, "select count(*) from procrastinate_workers") == WORKERS)
         trail.execute(DEFER, [SCOPES, jobs])
