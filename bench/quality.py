@@ -2,8 +2,9 @@
 
 uv run python bench/quality.py [--set locomo --set madial-zh] [--questions 200]
 
-No model is asked but the local embedder, which reads English and Chinese. The weights are those of
-core/recall/weights.py, which bench/learn.py learned on the half of every set that is called training here.
+No model is asked but the embedder: the local one, which reads English and Chinese, or with RECOLLECT_EMBEDDER=openai
+that of your own endpoint. The weights are those of core/recall/weights.py, which bench/learn.py learned on the half of
+every set that is called training here.
 """
 
 from __future__ import annotations
@@ -26,9 +27,10 @@ from ground import OUT
 from recollect.core.recall import quality as measures
 from recollect.doors.evaluations import write_change
 from recollect.errors import SetupError
-from recollect.llm.build import build_local
+from recollect.llm.build import build_local, build_remote_embedder
 from recollect.llm.embedder import GLOSS, Embedder
 from recollect.models.evaluations import Quality
+from recollect.settings import Settings
 from stored import serving, store
 
 BASELINES: Mapping[str, Mapping[str, tuple[float, float]]] = {
@@ -148,9 +150,10 @@ def summarise(rows: Sequence[Asked]) -> dict[str, dict[str, float]]:
 
 
 def open_embedder(console: Console) -> Embedder | None:
-    """Open the local model that reads Chinese, too, or say why vectors are missing."""
+    """Open the endpoint of the settings, else the local model that reads Chinese, too; or say why there is none."""
+    settings = Settings()
     try:
-        return build_local(GLOSS)
+        return build_remote_embedder(settings) if settings.embedder == "openai" else build_local(GLOSS)
     except SetupError as error:
         console.print(f"no vectors: {error}")
         return None

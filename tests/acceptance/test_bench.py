@@ -261,6 +261,14 @@ def test_learn(shared):
 
 @pytest.mark.real_model
 @pytest.mark.skipif(not has_minilm(), reason="the local model is not installed")
+def test_weighing(shared):
+    printed = run("weighing.py", "vector", "0", "--set", "madial-zh", "--questions", "60")
+    rows = dict(line.strip("| ").split(" | ", 1) for line in printed.splitlines() if line.startswith("| "))
+    assert set(rows) == {"weight", "in use", "0"}
+    assert rows["0"] != rows["in use"]
+
+
+@pytest.mark.real_model
 def test_blocks(shared):
     figures = measure("blocks", "--conversations", "1", "--questions", "200")
     assert figures["questions"]["all"] > 10
