@@ -288,6 +288,26 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/v1/conversations/{conversation}/messages": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * List Messages
+         * @description Fetch one page of the messages of all branches in the order of their numbers, after the one so numbered.
+         */
+        get: operations["list_messages"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/v1/conversations/{conversation}/purge": {
         parameters: {
             query?: never;
@@ -1008,6 +1028,26 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/v1/memories/read": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Read Memories
+         * @description Fetch up to 200 memories in the order of their ids, in the versions of these ids; unknown ones are absent.
+         */
+        post: operations["read_memories"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/v1/memories/{memory_id}": {
         parameters: {
             query?: never;
@@ -1027,6 +1067,26 @@ export interface paths {
          * @description Delete a memory of a scope, and everything that was derived from it, for good.
          */
         delete: operations["forget_one"];
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/memories/{memory_id}/evidence": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Walk Evidence
+         * @description Follow the evidence of a memory both ways: what it was made from, and what was made from it.
+         */
+        get: operations["walk_evidence"];
+        put?: never;
+        post?: never;
+        delete?: never;
         options?: never;
         head?: never;
         patch?: never;
@@ -1598,7 +1658,7 @@ export interface components {
          */
         ApiKey: {
             /** Agent */
-            agent?: string | null;
+            agent: string | null;
             /**
              * Created At
              * Format: date-time
@@ -1618,7 +1678,7 @@ export interface components {
             /** Trust */
             trust: number;
             /** User */
-            user?: string | null;
+            user: string | null;
         };
         /** AppendAnswer */
         AppendAnswer: {
@@ -1799,20 +1859,20 @@ export interface components {
              * Name
              * @default
              */
-            name?: string;
-            side?: components["schemas"]["Role"] | null;
+            name: string;
+            side: components["schemas"]["Role"] | null;
             /** Type */
             type: string;
             /**
              * Upload Id
              * @default
              */
-            upload_id?: string;
+            upload_id: string;
             /**
              * Url
              * @default
              */
-            url?: string;
+            url: string;
         };
         /**
          * AttachmentBody
@@ -1861,36 +1921,36 @@ export interface components {
              * Left Out
              * @default 0
              */
-            left_out?: number;
+            left_out: number;
             /** Lines */
             lines: components["schemas"]["Line"][];
             /**
              * Message
              * @default
              */
-            message?: string;
+            message: string;
             /** Messages */
             messages: {
                 [key: string]: components["schemas"]["JsonValue"];
             }[];
             /** Methods */
-            methods?: {
+            methods: {
                 [key: string]: string;
             };
             /**
              * Not Repeated
              * @default 0
              */
-            not_repeated?: number;
+            not_repeated: number;
             /**
              * Pinned Left Out
              * @default []
              */
-            pinned_left_out?: string[];
+            pinned_left_out: string[];
             /** Recall Id */
-            recall_id?: string | null;
+            recall_id: string | null;
             /** @default ok */
-            status?: components["schemas"]["Status"];
+            status: components["schemas"]["Status"];
             /** Text */
             text: string;
             /** Tokenizer */
@@ -2141,7 +2201,7 @@ export interface components {
          * @description What one channel proposes: a memory and how strongly, in the channel's own unit.
          */
         Candidate: {
-            factors?: components["schemas"]["Factors"] | null;
+            factors: components["schemas"]["Factors"] | null;
             /**
              * Id
              * Format: uuid
@@ -2155,7 +2215,7 @@ export interface components {
          * @description One channel's part in a hit: its own score, and the share it adds to the total.
          */
         ChannelScore: {
-            factors?: components["schemas"]["Factors"] | null;
+            factors: components["schemas"]["Factors"] | null;
             /** Score */
             score: number;
             /** Share */
@@ -2172,7 +2232,7 @@ export interface components {
          */
         Context: {
             /** Asked */
-            asked?: string | null;
+            asked: string | null;
             /** Block */
             block: string;
             history: components["schemas"]["History"];
@@ -2182,12 +2242,12 @@ export interface components {
              * Lines
              * @default []
              */
-            lines?: components["schemas"]["Line"][];
+            lines: components["schemas"]["Line"][];
             /**
              * Message
              * @default
              */
-            message?: string;
+            message: string;
             /** Messages */
             messages: {
                 [key: string]: components["schemas"]["JsonValue"];
@@ -2200,10 +2260,10 @@ export interface components {
              * Pinned Left Out
              * @default []
              */
-            pinned_left_out?: string[];
+            pinned_left_out: string[];
             spending: components["schemas"]["Spending"];
             /** @default ok */
-            status?: components["schemas"]["Status"];
+            status: components["schemas"]["Status"];
             summary: components["schemas"]["Memory"] | null;
         };
         /**
@@ -3017,9 +3077,9 @@ export interface components {
             /** Entities */
             entities: components["schemas"]["Entity"][];
             /** Next Cursor */
-            next_cursor?: string | null;
+            next_cursor: string | null;
             /** @default age */
-            ordered_by?: components["schemas"]["EntityOrder"];
+            ordered_by: components["schemas"]["EntityOrder"];
         };
         /**
          * Entity
@@ -3030,23 +3090,23 @@ export interface components {
              * Aliases
              * @default []
              */
-            aliases?: string[];
+            aliases: string[];
             /**
              * Description
              * @default
              */
-            description?: string;
+            description: string;
             /**
              * Id
              * Format: uuid
              */
             id: string;
             /** Merged Into */
-            merged_into?: string | null;
+            merged_into: string | null;
             /** Name */
             name: string;
             /** @default other */
-            type?: components["schemas"]["EntityType"];
+            type: components["schemas"]["EntityType"];
         };
         /**
          * EntityOrder
@@ -3088,6 +3148,32 @@ export interface components {
         ErasureReceipts: {
             /** Erasures */
             erasures: components["schemas"]["UserErasure"][];
+        };
+        /**
+         * EvidenceStep
+         * @description A memory that a walk along the evidence came to.
+         */
+        EvidenceStep: {
+            /** Depth */
+            depth: number;
+            memory: components["schemas"]["Memory"];
+            /**
+             * Of
+             * Format: uuid
+             */
+            of: string;
+        };
+        /**
+         * EvidenceWalk
+         * @description What a memory was made from, and what was made from it, each once, the nearest first.
+         */
+        EvidenceWalk: {
+            /** Derived */
+            derived: components["schemas"]["EvidenceStep"][];
+            /** Sources */
+            sources: components["schemas"]["EvidenceStep"][];
+            /** Whole */
+            whole: boolean;
         };
         /**
          * ExplainBody
@@ -3203,19 +3289,19 @@ export interface components {
              * Remarks
              * @default []
              */
-            remarks?: string[];
+            remarks: string[];
             /**
              * Restored
              * @default true
              */
-            restored?: boolean;
+            restored: boolean;
             /** Scopes */
             scopes: number;
             /**
              * Waiting
              * @default 0
              */
-            waiting?: number;
+            waiting: number;
         };
         /**
          * Facets
@@ -3226,39 +3312,39 @@ export interface components {
              * Actor
              * @default
              */
-            actor?: string;
+            actor: string;
             /**
              * Asks
              * @default []
              */
-            asks?: components["schemas"]["Asks"][];
+            asks: components["schemas"]["Asks"][];
             /**
              * Keywords
              * @default []
              */
-            keywords?: string[];
+            keywords: string[];
             /**
              * Names
              * @default []
              */
-            names?: string[];
+            names: string[];
             /**
              * Periods
              * @default []
              */
-            periods?: components["schemas"]["Period"][];
+            periods: components["schemas"]["Period"][];
             /** @default words */
-            script?: components["schemas"]["Script"];
+            script: components["schemas"]["Script"];
             /**
              * Topics
              * @default []
              */
-            topics?: string[];
+            topics: string[];
             /**
              * Topics First
              * @default false
              */
-            topics_first?: boolean;
+            topics_first: boolean;
         };
         /**
          * Fact
@@ -3276,14 +3362,14 @@ export interface components {
              */
             id: string;
             /** Memory Id */
-            memory_id?: string | null;
+            memory_id: string | null;
             /** Object */
             object: string;
             /**
              * Object Name
              * @default
              */
-            object_name?: string;
+            object_name: string;
             /** Predicate */
             predicate: string;
             span: components["schemas"]["Span"];
@@ -3293,16 +3379,16 @@ export interface components {
              * Subject Name
              * @default
              */
-            subject_name?: string;
+            subject_name: string;
             /** Superseded At */
-            superseded_at?: string | null;
+            superseded_at: string | null;
             /** Text */
             text: string;
             /**
              * Version
              * @default 1
              */
-            version?: number;
+            version: number;
         };
         /**
          * FactBody
@@ -3409,7 +3495,7 @@ export interface components {
             /** Facts */
             facts: components["schemas"]["Fact"][];
             /** Next Cursor */
-            next_cursor?: string | null;
+            next_cursor: string | null;
         };
         /**
          * FadeBody
@@ -3518,11 +3604,11 @@ export interface components {
          */
         FadingRules: {
             /** Days */
-            days?: number | null;
+            days: number | null;
             /** Fact Days */
-            fact_days?: number | null;
+            fact_days: number | null;
             /** Threshold */
-            threshold?: number | null;
+            threshold: number | null;
         };
         /**
          * Fate
@@ -3536,40 +3622,40 @@ export interface components {
          */
         Features: {
             /** Accessed At */
-            accessed_at?: string | null;
+            accessed_at: string | null;
             /**
              * Asks
              * @default false
              */
-            asks?: boolean;
+            asks: boolean;
             /**
              * Assistant
              * @default false
              */
-            assistant?: boolean;
+            assistant: boolean;
             /** Cosine */
-            cosine?: number | null;
+            cosine: number | null;
             /**
              * Importance
              * @default 5
              */
-            importance?: number;
+            importance: number;
             /**
              * Is Instruction
              * @default false
              */
-            is_instruction?: boolean;
+            is_instruction: boolean;
             kind: components["schemas"]["Kind"];
             /**
              * Length
              * @default 0
              */
-            length?: number;
+            length: number;
             /**
              * Named
              * @default false
              */
-            named?: boolean;
+            named: boolean;
             /**
              * Occurred At
              * Format: date-time
@@ -3579,32 +3665,32 @@ export interface components {
              * Place
              * @default 0
              */
-            place?: number;
+            place: number;
             /**
              * Session
              * @default
              */
-            session?: string;
+            session: string;
             /**
              * Speaker
              * @default
              */
-            speaker?: string;
+            speaker: string;
             /**
              * Tells Number
              * @default false
              */
-            tells_number?: boolean;
+            tells_number: boolean;
             /**
              * Tells Time
              * @default false
              */
-            tells_time?: boolean;
+            tells_time: boolean;
             /**
              * Terms
              * @default []
              */
-            terms?: number[];
+            terms: number[];
         };
         /** FeedbackAnswer */
         FeedbackAnswer: {
@@ -3945,7 +4031,7 @@ export interface components {
         FoundItem: {
             item: components["schemas"]["Item"];
             /** Score */
-            score?: number | null;
+            score: number | null;
         };
         /**
          * GetBody
@@ -4148,19 +4234,19 @@ export interface components {
              * Duplicates
              * @default []
              */
-            duplicates?: string[];
+            duplicates: string[];
             memory: components["schemas"]["Memory"];
             /** Preferences */
-            preferences?: {
+            preferences: {
                 [key: string]: number;
             };
             /** Relevance */
-            relevance?: number | null;
+            relevance: number | null;
             /**
              * Scope
              * @default
              */
-            scope?: string;
+            scope: string;
             /** Score */
             score: number;
         };
@@ -4184,7 +4270,7 @@ export interface components {
              * Embedding
              * @default []
              */
-            embedding?: number[];
+            embedding: number[];
             /** Key */
             key: string;
             /** Memory Id */
@@ -4490,7 +4576,7 @@ export interface components {
              * Again
              * @default false
              */
-            again?: boolean;
+            again: boolean;
             /** Evidence */
             evidence: string[];
             kind: components["schemas"]["Kind"];
@@ -4509,7 +4595,7 @@ export interface components {
              * Pinned
              * @default false
              */
-            pinned?: boolean;
+            pinned: boolean;
             /** Score */
             score: number;
             /** Short Id */
@@ -4686,12 +4772,12 @@ export interface components {
              * Contested
              * @default false
              */
-            contested?: boolean;
+            contested: boolean;
             /**
              * Conversation
              * @default
              */
-            conversation?: string;
+            conversation: string;
             /**
              * Created At
              * Format: date-time
@@ -4704,7 +4790,7 @@ export interface components {
             /** Evidence */
             evidence: string[];
             /** Expires At */
-            expires_at?: string | null;
+            expires_at: string | null;
             /**
              * Id
              * Format: uuid
@@ -4715,9 +4801,9 @@ export interface components {
             /** Importance */
             importance: number;
             /** @default caller */
-            importance_from?: components["schemas"]["ImportanceFrom"];
+            importance_from: components["schemas"]["ImportanceFrom"];
             /** Invalid At */
-            invalid_at?: string | null;
+            invalid_at: string | null;
             /** Keywords */
             keywords: string[];
             kind: components["schemas"]["Kind"];
@@ -4741,18 +4827,18 @@ export interface components {
              * Pinned
              * @default false
              */
-            pinned?: boolean;
-            role?: components["schemas"]["Role"] | null;
+            pinned: boolean;
+            role: components["schemas"]["Role"] | null;
             /** Speaker */
             speaker: string;
-            state?: components["schemas"]["MemoryState"] | null;
+            state: components["schemas"]["MemoryState"] | null;
             /** Superseded At */
-            superseded_at?: string | null;
+            superseded_at: string | null;
             triple: components["schemas"]["Triple"];
             /** Trust */
             trust: number;
             /** Valid At */
-            valid_at?: string | null;
+            valid_at: string | null;
         };
         /**
          * MemoryBody
@@ -4934,7 +5020,7 @@ export interface components {
             /** Alike */
             alike: number;
             /** Confirmed */
-            confirmed?: boolean | null;
+            confirmed: boolean | null;
             kept: components["schemas"]["Entity"];
             reason: components["schemas"]["MergeReason"];
         };
@@ -4944,7 +5030,7 @@ export interface components {
          */
         MergeProposals: {
             /** Next Cursor */
-            next_cursor?: string | null;
+            next_cursor: string | null;
             /** Proposals */
             proposals: components["schemas"]["MergeProposal"][];
         };
@@ -4971,7 +5057,7 @@ export interface components {
              */
             id: string;
             /** Metadata */
-            metadata?: {
+            metadata: {
                 [key: string]: components["schemas"]["JsonValue"];
             };
             /** Name */
@@ -5082,6 +5168,16 @@ export interface components {
              * @default done
              */
             status?: components["schemas"]["MessageStatus"];
+        };
+        /**
+         * MessagePage
+         * @description Messages of all branches of a conversation in the order of their numbers, and where to go on.
+         */
+        MessagePage: {
+            /** Messages */
+            messages: components["schemas"]["Message"][];
+            /** Next */
+            next: number | null;
         };
         /**
          * MessageStatus
@@ -5217,31 +5313,31 @@ export interface components {
              * Conversations
              * @default 0
              */
-            conversations?: number;
+            conversations: number;
             /**
              * Entities
              * @default 0
              */
-            entities?: number;
+            entities: number;
             /** Events */
             events: number;
             /**
              * Facts
              * @default 0
              */
-            facts?: number;
+            facts: number;
             /**
              * Items
              * @default 0
              */
-            items?: number;
+            items: number;
             /** Memories */
             memories: number;
             /**
              * Messages
              * @default 0
              */
-            messages?: number;
+            messages: number;
             profile: components["schemas"]["Profile"];
             /** Strengths */
             strengths: components["schemas"]["Strength"][];
@@ -5249,19 +5345,19 @@ export interface components {
              * Summaries
              * @default 0
              */
-            summaries?: number;
+            summaries: number;
             /** Thoughts */
             thoughts: number;
             /**
              * To Rederive
              * @default 0
              */
-            to_rederive?: number;
+            to_rederive: number;
             /**
              * Topics
              * @default 0
              */
-            topics?: number;
+            topics: number;
             /** Unreflected Importance */
             unreflected_importance: number;
             /** Unreflected Memories */
@@ -5286,23 +5382,23 @@ export interface components {
              * Call Id
              * @default
              */
-            call_id?: string;
+            call_id: string;
             /**
              * Name
              * @default
              */
-            name?: string;
+            name: string;
             /**
              * Text
              * @default
              */
-            text?: string;
+            text: string;
             type: components["schemas"]["PartType"];
             /**
              * Url
              * @default
              */
-            url?: string;
+            url: string;
         };
         /**
          * PartBody
@@ -5402,7 +5498,7 @@ export interface components {
              * Phrase
              * @default
              */
-            phrase?: string;
+            phrase: string;
             /**
              * Start
              * Format: date-time
@@ -5454,7 +5550,7 @@ export interface components {
          */
         Placing: {
             /** Before */
-            before?: number | null;
+            before: number | null;
             /** Channels */
             channels: {
                 [key: string]: components["schemas"]["ChannelScore"];
@@ -5463,23 +5559,23 @@ export interface components {
              * Duplicates
              * @default []
              */
-            duplicates?: string[];
+            duplicates: string[];
             fate: components["schemas"]["Fate"];
-            features?: components["schemas"]["Features"] | null;
+            features: components["schemas"]["Features"] | null;
             /**
              * Id
              * Format: uuid
              */
             id: string;
-            memory?: components["schemas"]["Memory"] | null;
+            memory: components["schemas"]["Memory"] | null;
             /** Preferences */
-            preferences?: {
+            preferences: {
                 [key: string]: number;
             };
             /** Rank */
             rank: number;
             /** Relevance */
-            relevance?: number | null;
+            relevance: number | null;
             /** Score */
             score: number;
         };
@@ -5502,7 +5598,7 @@ export interface components {
              * Errors
              * @description The fields at fault.
              */
-            errors?: components["schemas"]["FieldProblem"][];
+            errors: components["schemas"]["FieldProblem"][];
             /**
              * Status
              * @description The HTTP status.
@@ -5529,121 +5625,121 @@ export interface components {
              * Also
              * @default []
              */
-            also?: string[];
+            also: string[];
             /** Archive After Days */
-            archive_after_days?: number | null;
+            archive_after_days: number | null;
             /** As Of */
-            as_of?: string | null;
+            as_of: string | null;
             /** At */
-            at?: string | null;
+            at: string | null;
             /**
              * Below
              * @default false
              */
-            below?: boolean;
+            below: boolean;
             /**
              * Channels
              * @default []
              */
-            channels?: string[];
+            channels: string[];
             /** Consult */
-            consult?: boolean | null;
+            consult: boolean | null;
             /**
              * Conversations
              * @default []
              */
-            conversations?: string[];
+            conversations: string[];
             /** Delete After Days */
-            delete_after_days?: number | null;
+            delete_after_days: number | null;
             /** @default talk */
-            enrich?: components["schemas"]["Enrich"];
+            enrich: components["schemas"]["Enrich"];
             /** Fading Days */
-            fading_days?: number | null;
+            fading_days: number | null;
             /** Fading Fact Days */
-            fading_fact_days?: number | null;
+            fading_fact_days: number | null;
             /** Fading Threshold */
-            fading_threshold?: number | null;
+            fading_threshold: number | null;
             /** Idle Minutes */
-            idle_minutes?: number | null;
+            idle_minutes: number | null;
             /** Judge */
-            judge?: boolean | null;
+            judge: boolean | null;
             /**
              * Kinds
              * @default []
              */
-            kinds?: components["schemas"]["Kind"][];
+            kinds: components["schemas"]["Kind"][];
             /**
              * Language
              * @default
              */
-            language?: string;
+            language: string;
             /** Limit */
-            limit?: number | null;
+            limit: number | null;
             /**
              * Min Importance
              * @default 0
              */
-            min_importance?: number;
+            min_importance: number;
             /** Min Relevance */
-            min_relevance?: number | null;
+            min_relevance: number | null;
             /**
              * Min Trust
              * @default 0
              */
-            min_trust?: number;
+            min_trust: number;
             /**
              * Names
              * @default []
              */
-            names?: string[];
+            names: string[];
             /**
              * Origins
              * @default []
              */
-            origins?: string[];
+            origins: string[];
             /** Pinned */
-            pinned?: boolean | null;
+            pinned: boolean | null;
             /** Purge After Days */
-            purge_after_days?: number | null;
+            purge_after_days: number | null;
             /** Reflection Threshold */
-            reflection_threshold?: number | null;
+            reflection_threshold: number | null;
             /**
              * Roles
              * @default []
              */
-            roles?: components["schemas"]["Role"][];
+            roles: components["schemas"]["Role"][];
             /** Segment Depth */
-            segment_depth?: number | null;
+            segment_depth: number | null;
             /** Since */
-            since?: string | null;
+            since: string | null;
             /**
              * Speakers
              * @default []
              */
-            speakers?: string[];
-            state?: components["schemas"]["RecallState"] | null;
+            speakers: string[];
+            state: components["schemas"]["RecallState"] | null;
             /**
              * Topics
              * @default []
              */
-            topics?: string[];
+            topics: string[];
             /**
              * Topics Only
              * @default false
              */
-            topics_only?: boolean;
+            topics_only: boolean;
             /** Until */
-            until?: string | null;
-            weighing?: components["schemas"]["Weighing"];
+            until: string | null;
+            weighing: components["schemas"]["Weighing"];
             /** Weights */
-            weights?: {
+            weights: {
                 [key: string]: number;
             };
             /**
              * Where
              * @default []
              */
-            where?: string[];
+            where: string[];
         };
         /**
          * ProfileBody
@@ -5982,17 +6078,50 @@ export interface components {
              * Activation
              * @default 0.55
              */
-            activation?: number;
+            activation: number;
             /**
              * Diffusion
              * @default 0.35
              */
-            diffusion?: number;
+            diffusion: number;
             /**
              * Independence
              * @default 0.5
              */
-            independence?: number;
+            independence: number;
+        };
+        /**
+         * ReadBody
+         * @description Memories of a scope to read.
+         * @example {
+         *       "agent": "ada",
+         *       "ids": [
+         *         "01a1dd05-b16b-7000-b535-83c8ebea4fa9"
+         *       ]
+         *     }
+         */
+        ReadBody: {
+            /**
+             * Agent
+             * @description Whose memory it is; may be empty where the key is bound to an agent.
+             */
+            agent: string;
+            /**
+             * Ids
+             * @description Ids of the memories, of any version.
+             */
+            ids: string[];
+            /**
+             * User
+             * @description Whom it is about or with; empty for an agent alone.
+             * @default
+             */
+            user?: string;
+        };
+        /** ReadMemoriesAnswer */
+        ReadMemoriesAnswer: {
+            /** Memories */
+            memories: components["schemas"]["Memory"][];
         };
         /**
          * RecallBody
@@ -6275,7 +6404,7 @@ export interface components {
              * Known
              * @default false
              */
-            known?: boolean;
+            known: boolean;
             state: components["schemas"]["MemoryState"];
         };
         /**
@@ -6287,15 +6416,15 @@ export interface components {
              * Accessed
              * @default []
              */
-            accessed?: string[];
-            facets?: components["schemas"]["Facets"];
+            accessed: string[];
+            facets: components["schemas"]["Facets"];
             /** Hits */
             hits: components["schemas"]["Hit"][];
             /**
              * Message
              * @default
              */
-            message?: string;
+            message: string;
             /** Methods */
             methods: {
                 [key: string]: string;
@@ -6304,13 +6433,13 @@ export interface components {
              * Milliseconds
              * @default 0
              */
-            milliseconds?: number;
+            milliseconds: number;
             /** Recall Id */
-            recall_id?: string | null;
+            recall_id: string | null;
             /** @default ok */
-            status?: components["schemas"]["Status"];
+            status: components["schemas"]["Status"];
             /** Tallies */
-            tallies?: {
+            tallies: {
                 [key: string]: components["schemas"]["Tally"];
             };
         };
@@ -6380,7 +6509,7 @@ export interface components {
              * Reason
              * @default
              */
-            reason?: string;
+            reason: string;
             /** Thoughts */
             thoughts: components["schemas"]["Receipt"][];
         };
@@ -6395,7 +6524,7 @@ export interface components {
             job: string;
             /** Reason */
             reason: string;
-            reflection?: components["schemas"]["Reflection"] | null;
+            reflection: components["schemas"]["Reflection"] | null;
             state: components["schemas"]["JobState"];
         };
         /**
@@ -6437,7 +6566,7 @@ export interface components {
             predicate: string;
             subject: components["schemas"]["Entity"];
             /** Superseded At */
-            superseded_at?: string | null;
+            superseded_at: string | null;
             /** Text */
             text: string;
             /** Valid At */
@@ -6869,12 +6998,12 @@ export interface components {
              * Changed
              * @default true
              */
-            changed?: boolean;
+            changed: boolean;
             /**
              * Contested
              * @default false
              */
-            contested?: boolean;
+            contested: boolean;
             /**
              * Id
              * Format: uuid
@@ -6884,7 +7013,7 @@ export interface components {
              * Outdated
              * @default []
              */
-            outdated?: string[];
+            outdated: string[];
             state: components["schemas"]["MemoryState"];
             /** Version */
             version: number;
@@ -6952,9 +7081,9 @@ export interface components {
          */
         Span: {
             /** Invalid At */
-            invalid_at?: string | null;
+            invalid_at: string | null;
             /** Valid At */
-            valid_at?: string | null;
+            valid_at: string | null;
         };
         /**
          * Spending
@@ -6998,7 +7127,7 @@ export interface components {
             conversation: string;
             ending: components["schemas"]["Ending"];
             /** Enriched At */
-            enriched_at?: string | null;
+            enriched_at: string | null;
             /** First Number */
             first_number: number;
             /**
@@ -7016,7 +7145,7 @@ export interface components {
             similarity: number | null;
             state: components["schemas"]["SegmentState"];
             /** Summary Id */
-            summary_id?: string | null;
+            summary_id: string | null;
         };
         /**
          * Strength
@@ -7050,7 +7179,7 @@ export interface components {
              * Next Cursor
              * @default
              */
-            next_cursor?: string;
+            next_cursor: string;
             /** Relations */
             relations: components["schemas"]["Relation"][];
         };
@@ -7092,12 +7221,12 @@ export interface components {
              *       "independence": 0.5
              *     }
              */
-            reach?: components["schemas"]["Reach"];
+            reach: components["schemas"]["Reach"];
             /**
              * Related
              * @default []
              */
-            related?: string[];
+            related: string[];
         };
         /**
          * TopicTree
@@ -7110,7 +7239,7 @@ export interface components {
              * Whole
              * @default true
              */
-            whole?: boolean;
+            whole: boolean;
         };
         /**
          * Triple
@@ -7121,17 +7250,17 @@ export interface components {
              * Object
              * @default
              */
-            object?: string;
+            object: string;
             /**
              * Predicate
              * @default
              */
-            predicate?: string;
+            predicate: string;
             /**
              * Subject
              * @default
              */
-            subject?: string;
+            subject: string;
         };
         /**
          * TripleBody
@@ -7201,7 +7330,7 @@ export interface components {
              * Applied
              * @default false
              */
-            applied?: boolean;
+            applied: boolean;
             /** Before */
             before: {
                 [key: string]: number;
@@ -7280,9 +7409,9 @@ export interface components {
             /** Asked By */
             asked_by: string;
             /** Begun At */
-            begun_at?: string | null;
+            begun_at: string | null;
             /** Finished At */
-            finished_at?: string | null;
+            finished_at: string | null;
             /** Id */
             id: string | null;
             /** Removed */
@@ -7300,20 +7429,20 @@ export interface components {
          */
         Weighing: {
             /** Decay */
-            decay?: number | null;
+            decay: number | null;
             /** Gains */
-            gains?: [
+            gains: [
                 number,
                 number,
                 number
             ] | null;
             /** Importance */
-            importance?: number | null;
-            mode?: components["schemas"]["Mode"] | null;
+            importance: number | null;
+            mode: components["schemas"]["Mode"] | null;
             /** Recency */
-            recency?: number | null;
+            recency: number | null;
             /** Similarity */
-            similarity?: number | null;
+            similarity: number | null;
         };
     };
     responses: never;
@@ -8510,6 +8639,108 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["ListLeavesAnswer"];
+                };
+            };
+            /** @description The request cannot be read */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description An API key is needed */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description This API key may not do that */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not found */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The request is too large */
+            413: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The request cannot be accepted as it stands */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Try again later */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    list_messages: {
+        parameters: {
+            query: {
+                /** @description Only messages after the one so numbered. */
+                after?: number;
+                /** @description Most messages on a page. */
+                limit?: number;
+                /** @description Whose memory it is; may be empty where the key is bound to an agent. */
+                agent: string;
+                /** @description Whom it is about or with; empty for an agent alone. */
+                user?: string;
+            };
+            header?: never;
+            path: {
+                /** @description Your own name for the conversation. */
+                conversation: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["MessagePage"];
                 };
             };
             /** @description The request cannot be read */
@@ -12419,6 +12650,90 @@ export interface operations {
             };
         };
     };
+    read_memories: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["ReadBody"];
+            };
+        };
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ReadMemoriesAnswer"];
+                };
+            };
+            /** @description The request cannot be read */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description An API key is needed */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description This API key may not do that */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The request is too large */
+            413: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The request cannot be accepted as it stands */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Try again later */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
     get: {
         parameters: {
             query: {
@@ -12541,6 +12856,108 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["Forgotten"];
+                };
+            };
+            /** @description The request cannot be read */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description An API key is needed */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description This API key may not do that */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not found */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The request is too large */
+            413: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The request cannot be accepted as it stands */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Try again later */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    walk_evidence: {
+        parameters: {
+            query: {
+                /** @description Most steps each way. */
+                depth?: number;
+                /** @description Most memories each way. */
+                limit?: number;
+                /** @description Whose memory it is; may be empty where the key is bound to an agent. */
+                agent: string;
+                /** @description Whom it is about or with; empty for an agent alone. */
+                user?: string;
+            };
+            header?: never;
+            path: {
+                /** @description The id of the memory. */
+                memory_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["EvidenceWalk"];
                 };
             };
             /** @description The request cannot be read */
