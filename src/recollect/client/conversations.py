@@ -19,6 +19,7 @@ if TYPE_CHECKING:
         Conversation,
         History,
         Leaf,
+        MessagePage,
         PurgeReceipt,
         Reply,
         Shares,
@@ -82,6 +83,11 @@ class RemoteConversation(ConversationPart):
         answer: Reply = await load("recollect.client.special").converse(
             self, text, budget, window=window, system=system, report=report, timeout_seconds=timeout_seconds
         )
+        return answer
+
+    async def messages(self, after: int = 0, limit: int = 200) -> MessagePage:
+        """Fetch one page of the messages of all branches in the order of their numbers, after the one so numbered."""
+        answer: MessagePage = await self.call("conversation.messages", after=after, limit=limit)
         return answer
 
     async def leaves(self, limit: int = 50) -> list[Leaf]:

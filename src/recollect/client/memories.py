@@ -14,6 +14,7 @@ from recollect.loading import load
 
 if TYPE_CHECKING:
     from recollect.models.memories import (
+        EvidenceWalk,
         FadedPage,
         Fading,
         FadingRules,
@@ -61,6 +62,16 @@ class RemoteMemories(RemoteView):
     async def get(self, memory_id: UUID) -> Memory:
         """Fetch one memory, in the version of this id."""
         answer: Memory = await self.call("get", memory_id=memory_id)
+        return answer
+
+    async def get_many(self, ids: Sequence[UUID]) -> list[Memory]:
+        """Fetch up to 200 memories in the order of their ids, in the versions of these ids; unknown ones are absent."""
+        answer: list[Memory] = await self.call("get_many", ids=ids)
+        return answer
+
+    async def evidence(self, memory_id: UUID, depth: int = 3, limit: int = 200) -> EvidenceWalk:
+        """Follow the evidence of a memory both ways: what it was made from, and what was made from it."""
+        answer: EvidenceWalk = await self.call("evidence", memory_id=memory_id, depth=depth, limit=limit)
         return answer
 
     async def browse(self, cursor: UUID | None = None, limit: int = 50, only: Filter | None = None) -> Page:

@@ -30,9 +30,11 @@ OPERATIONS: Mapping[str, RemoteOperation] = {
     "associate": RemoteOperation("POST", "/v1/associate", lambda: list[models.Association], answer="associations"),
     "browse": RemoteOperation("GET", "/v1/memories", lambda: models.Page),
     "conversations": RemoteOperation("GET", "/v1/conversations", lambda: models.Conversations),
+    "evidence": RemoteOperation("GET", "/v1/memories/{memory_id}/evidence", lambda: models.EvidenceWalk),
     "feedback": RemoteOperation("POST", "/v1/feedback", lambda: int, answer="marked"),
     "forget": RemoteOperation("POST", "/v1/forget", lambda: list[UUID], answer="forgotten"),
     "get": RemoteOperation("GET", "/v1/memories/{memory_id}", lambda: models.Memory),
+    "get_many": RemoteOperation("POST", "/v1/memories/read", lambda: list[models.Memory], answer="memories"),
     "last_chat": RemoteOperation("GET", "/v1/last-chat", lambda: models.Memory),
     "load": RemoteOperation("POST", "/v1/load", lambda: list[UUID], answer="ids"),
     "metadata": RemoteOperation(
@@ -72,6 +74,9 @@ OPERATIONS: Mapping[str, RemoteOperation] = {
     "conversation.history": RemoteOperation("POST", "/v1/history", lambda: models.History),
     "conversation.leaves": RemoteOperation(
         "GET", "/v1/conversations/{conversation}/leaves", lambda: list[models.Leaf], answer="leaves"
+    ),
+    "conversation.messages": RemoteOperation(
+        "GET", "/v1/conversations/{conversation}/messages", lambda: models.MessagePage
     ),
     "conversation.purge": RemoteOperation(
         "POST", "/v1/conversations/{conversation}/purge", lambda: models.PurgeReceipt

@@ -15,6 +15,7 @@ from recollect.models.conversations import (
     ConversationState,
     History,
     Leaf,
+    MessagePage,
     PurgeReceipt,
     Reply,
     Shares,
@@ -27,7 +28,7 @@ from recollect.models.service import Right
 from recollect.verbs.conversations.append import append
 from recollect.verbs.conversations.context import context
 from recollect.verbs.conversations.converse import converse
-from recollect.verbs.conversations.history import history
+from recollect.verbs.conversations.history import history, list_messages
 from recollect.verbs.conversations.manage import bring, describe, get_conversation, list_leaves, list_receipts, purge
 from recollect.verbs.conversations.prompt import PromptRequest
 from recollect.verbs.knowledge.enrich import close_segment, list_segments
@@ -91,6 +92,11 @@ class ConversationView:
         async with within(timeout_seconds):
             return await converse(access.parts, access.caller, access.scope, self.conversation, wanted, report)
 
+    @operation("GET /v1/conversations/{conversation}/messages", Right.READ)
+    async def messages(self, after: int = 0, limit: int = 200) -> MessagePage:
+        """Fetch one page of the messages of all branches in the order of their numbers, after the one so numbered."""
+        return await list_messages(self.access.parts, self.access.scope, self.conversation, after, limit)
+
     @operation("GET /v1/conversations/{conversation}/leaves", Right.READ, answer="leaves", command="conversations")
     async def leaves(self, limit: int = 50) -> list[Leaf]:
         """List the ends of the conversation's threads, newest first; each can be a history's leaf."""
@@ -121,17 +127,17 @@ class ConversationView:
     @operation("POST /v1/conversations/{conversation}/archive", Right.WRITE, command="conversations")
     async def archive(self) -> Conversation:
         """Take the conversation out of recall; it stays readable, and the next message brings it back."""
-        return await self._bring(ConversationState.ARCHIVED)
+        return await bring_into(self, ConversationState.ARCHIVED)
 
     @operation("POST /v1/conversations/{conversation}/restore", Right.WRITE, command="conversations")
     async def restore(self) -> Conversation:
         """Restore an archived or deleted conversation, with what was derived from it."""
-        return await self._bring(ConversationState.ACTIVE)
+        return await bring_into(self, ConversationState.ACTIVE)
 
     @operation("POST /v1/conversations/{conversation}/delete", Right.WRITE, command="conversations")
     async def delete(self) -> Conversation:
         """Make the conversation invisible, with all that was derived from it; it can be restored until it is purged."""
-        return await self._bring(ConversationState.DELETED)
+        return await bring_into(self, ConversationState.DELETED)
 
     @operation("POST /v1/conversations/{conversation}/purge", Right.WRITE, command="conversations")
     async def purge(self) -> PurgeReceipt:
@@ -143,5 +149,7 @@ class ConversationView:
         """List what purges of conversations of this name removed, the latest first."""
         return await list_receipts(self.access.parts, self.access.scope, self.conversation, limit)
 
-    async def _bring(self, wanted: ConversationState) -> Conversation:
-        return await bring(self.access.parts, self.access.caller, self.access.scope, self.conversation, wanted)
+
+async def bring_into(view: ConversationView, wanted: ConversationState) -> Conversation:
+    """Bring the conversation of a view into a state."""
+    return await bring(view.access.parts, view.access.caller, view.access.scope, view.conversation, wanted)

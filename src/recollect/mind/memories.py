@@ -9,6 +9,7 @@ from uuid import UUID
 from recollect.mind.access import Access
 from recollect.mind.operations import operation
 from recollect.models.memories import (
+    EvidenceWalk,
     FadedPage,
     Fading,
     FadingRules,
@@ -25,7 +26,7 @@ from recollect.models.recall import EVERYTHING, Filter
 from recollect.models.service import Right
 from recollect.verbs.memories.fade import explain, fade, list_faded, revive
 from recollect.verbs.memories.load import load
-from recollect.verbs.memories.read import browse, forget, get, pin
+from recollect.verbs.memories.read import browse, forget, get, get_many, pin, walk_evidence
 from recollect.verbs.memories.remember import as_new, remember
 from recollect.verbs.memories.revise import list_versions, revise
 
@@ -58,6 +59,16 @@ class MemoryVerbs:
     async def get(self, memory_id: UUID) -> Memory:
         """Fetch one memory, in the version of this id."""
         return await get(self.access.parts, self.access.scope, memory_id)
+
+    @operation("POST /v1/memories/read", Right.READ, answer="memories")
+    async def get_many(self, ids: Sequence[UUID]) -> list[Memory]:
+        """Fetch up to 200 memories in the order of their ids, in the versions of these ids; unknown ones are absent."""
+        return await get_many(self.access.parts, self.access.scope, ids)
+
+    @operation("GET /v1/memories/{memory_id}/evidence", Right.READ)
+    async def evidence(self, memory_id: UUID, depth: int = 3, limit: int = 200) -> EvidenceWalk:
+        """Follow the evidence of a memory both ways: what it was made from, and what was made from it."""
+        return await walk_evidence(self.access.parts, self.access.scope, memory_id, depth, limit)
 
     @operation("GET /v1/memories", Right.READ, command="export")
     async def browse(self, cursor: UUID | None = None, limit: int = 50, only: Filter | None = None) -> Page:

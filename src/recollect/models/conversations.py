@@ -171,6 +171,15 @@ class Conversations:
 
 
 @dataclass(frozen=True, slots=True)
+class MessagePage:
+    """Messages of all branches of a conversation in the order of their numbers, and where to go on."""
+
+    messages: tuple[Message, ...]
+    next: int | None
+    """The number of the last one, after which the next page begins; None on the last page."""
+
+
+@dataclass(frozen=True, slots=True)
 class Leaf:
     """The end of one thread."""
 

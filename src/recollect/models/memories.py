@@ -201,6 +201,27 @@ class Page:
     next_cursor: UUID | None
 
 
+@dataclass(frozen=True, slots=True)
+class EvidenceStep:
+    """A memory that a walk along the evidence came to."""
+
+    memory: Memory
+    of: UUID
+    """The memory that led to it: it was made from this one, or this one was made from it."""
+    depth: int
+    """How many steps it is away, 1 for the nearest."""
+
+
+@dataclass(frozen=True, slots=True)
+class EvidenceWalk:
+    """What a memory was made from, and what was made from it, each once, the nearest first."""
+
+    sources: tuple[EvidenceStep, ...]
+    derived: tuple[EvidenceStep, ...]
+    whole: bool
+    """Whether that is all; false where the depth or the limit ended the walk."""
+
+
 class Grounds(StrEnum):
     """Which rule decided whether a memory fades."""
 

@@ -167,6 +167,12 @@ async def test_what_nobody_answered_is_passed_by_in_the_same_walk(service, owner
     assert_frugal(work, len(rows), each=2)
 
 
+async def test_a_page_of_messages_reads_those_it_returns_once_in_either_table(service, conversation, statistics):
+    for after in (0, 2_000, MESSAGES - 5):
+        rows, work = read(service, "numbered", after=after)
+        assert_frugal(work, len(rows), each=3)
+
+
 BAD_WALKS = {
     "looks a parent up without its key": (
         "and messages.id between walked.parent_id and walked.parent_id",

@@ -16,6 +16,7 @@ from recollect.doors.http import problems
 from recollect.doors.http.admission import Admission
 from recollect.doors.http.auth import KnownKeys
 from recollect.doors.http.capacity import Capacity
+from recollect.doors.http.document import HttpDoor
 from recollect.doors.http.key_check import KeyCheck
 from recollect.doors.http.middleware import Observed
 from recollect.doors.http.routes import (
@@ -52,7 +53,7 @@ def create_app(settings: Settings | None = None, recollect: Recollect | None = N
             app.state.recollect = opened
             yield
 
-    app = FastAPI(
+    app = HttpDoor(
         title="Recollect",
         version=version("recollect"),
         description=DESCRIPTION,

@@ -216,6 +216,16 @@ async def read_turns(
     return [to_read(row, tokenizer) for row in await found.fetchall()]
 
 
+async def page_messages(
+    database: Database, scope: Scope, conversation: str, after: int, limit: int, tokenizer: str
+) -> list[Message]:
+    """Fetch messages of all branches after a number, in the order of their numbers."""
+    parameters = {**names(scope), "conversation": conversation, "after": after, "limit": limit}
+    async with database.reading(scope.tenant_id) as connection:
+        found = await connection.execute(QUERIES["numbered"], parameters)
+    return [to_read(row, tokenizer).message for row in await found.fetchall()]
+
+
 async def list_leaves(database: Database, scope: Scope, conversation: str, limit: int) -> list[Leaf]:
     """List the ends of a conversation's threads, newest first."""
     parameters = {**names(scope), "conversation": conversation, "limit": limit}

@@ -263,6 +263,28 @@ left join lateral (
 ) followed on true
 order by shown.occurred_at desc, shown.number desc
 
+-- name: numbered
+with place as materialized (
+    select scope_id, id from conversations
+    where scope_id = {this_scope}
+      and id between %(conversation)s and %(conversation)s and state in ('active', 'archived')
+    order by id limit 1
+), shown as materialized (
+    select * from messages
+    where scope_id = (select scope_id from place) and conversation_id = (select id from place) and number > %(after)s
+    order by number limit %(limit)s
+)
+select shown.id, shown.parent_id, shown.turn_id, shown.number, shown.role, shown.status, shown.occurred_at,
+       shown.tokens, shown.images, shown.parts, shown.attachments, shown.external_id, said.content, said.speaker,
+       said.metadata
+from shown
+cross join lateral (
+    select content, speaker, metadata from memories
+    where memories.scope_id = (select scope_id from place) and memories.id between shown.id and shown.id
+    order by memories.id limit 1
+) said
+order by shown.number
+
 -- name: leaves
 with place as materialized (
     select scope_id, id from conversations

@@ -10,12 +10,17 @@ from uuid import UUID
 from recollect.core.service.numbers import tenant_of
 from recollect.core.text.similar import SourceText
 from recollect.core.text.variants import check_version
-from recollect.models.memories import Kind
+from recollect.models.memories import EvidenceStep, EvidenceWalk, Kind, Memory
+from recollect.models.service import Scope
 from recollect.store.database.pool import Connection, Database, load_queries
 from recollect.store.memories import memories
 from recollect.store.memories.columns import Row
+from recollect.store.memories.memories import RowQuery
+from recollect.store.service.scopes import names
 
 QUERIES = load_queries(__file__)
+MOST_LINKS = 2_000
+"""So many links are read for each step of a walk."""
 
 
 async def fetch_source_texts(database: Database, scope_id: int, ids: Sequence[UUID]) -> dict[UUID, SourceText]:
@@ -93,3 +98,50 @@ async def write(connection: Connection, scope_id: int, row: Row, terms: int) -> 
 async def keep_past(connection: Connection, scope_id: int, memory_id: UUID) -> None:
     """Withhold a memory that was derived again from recall if it is a version that is over."""
     await connection.execute(QUERIES["keep_past"], {"scope_id": scope_id, "id": memory_id})
+
+
+async def walk(database: Database, scope: Scope, memory_id: UUID, depth: int, limit: int) -> EvidenceWalk | None:
+    """Follow evidence both ways, of one moment; None if there is no such memory."""
+    async with database.reading(scope.tenant_id, one_snapshot=True) as connection:
+        if not await read_each(connection, scope, [memory_id]):
+            return None
+        sources, all_sources = await follow(connection, scope, memory_id, EvidenceReach("sources_of", depth, limit))
+        derived, all_derived = await follow(connection, scope, memory_id, EvidenceReach("derived_of", depth, limit))
+    return EvidenceWalk(sources, derived, all_sources and all_derived)
+
+
+@dataclass(frozen=True, slots=True)
+class EvidenceReach:
+    """One direction of a walk, and how far it may go."""
+
+    query: str
+    depth: int
+    limit: int
+
+
+async def follow(
+    connection: Connection, scope: Scope, start: UUID, way: EvidenceReach
+) -> tuple[tuple[EvidenceStep, ...], bool]:
+    """Follow evidence one way, step by step, and tell whether that was all; what is hidden leads nowhere."""
+    found: dict[UUID, EvidenceStep] = {}
+    ends, whole = [start], True
+    # One step more than allowed tells whether anything is left.
+    for step in range(1, way.depth + 2):
+        parameters = {**names(scope), "ends": ends, "known": [start, *found], "most": MOST_LINKS}
+        rows = await (await connection.execute(QUERIES[way.query], parameters)).fetchall()
+        # Of two that lead to the same memory, the first counts.
+        links = {row["id"]: row["of"] for row in reversed(rows)}
+        room = way.limit - len(found) if step <= way.depth else 0
+        whole = whole and len(links) <= room and len(rows) < MOST_LINKS
+        chosen = sorted(links)[:room]
+        seen = await read_each(connection, scope, chosen) if chosen else {}
+        ends = [each for each in chosen if each in seen]
+        found |= {each: EvidenceStep(seen[each], links[each], step) for each in ends}
+        if not ends:
+            break
+    return tuple(found.values()), whole
+
+
+async def read_each(connection: Connection, scope: Scope, ids: Sequence[UUID]) -> dict[UUID, Memory]:
+    """Read memories by their ids within a transaction, in whichever version; hidden ones are absent."""
+    return await memories.read(await memories.ask(connection, scope, RowQuery(ids, expired=True, every=True)))

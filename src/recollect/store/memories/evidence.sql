@@ -78,3 +78,24 @@ select count_in(%(scope_id)s, array[%(kind)s], %(terms)s)
 
 -- name: keep_past
 select withhold_memories(%(scope_id)s, array(select past_among(%(scope_id)s, array[%(id)s::uuid])), 'past')
+
+-- name: sources_of
+-- End by end, as the key has them: of one that leads to very many, no more are read than are asked for.
+select found.source_id as id, ends.id as of
+from unnest(%(ends)s::uuid[]) with ordinality as ends (id, place)
+cross join lateral (
+    select source_id from evidence
+    where scope_id = {this_scope} and memory_id between ends.id and ends.id and source_id <> all (%(known)s::uuid[])
+    order by memory_id, source_id limit %(most)s
+) found
+limit %(most)s
+
+-- name: derived_of
+select found.memory_id as id, ends.id as of
+from unnest(%(ends)s::uuid[]) with ordinality as ends (id, place)
+cross join lateral (
+    select memory_id from evidence
+    where scope_id = {this_scope} and source_id between ends.id and ends.id and memory_id <> all (%(known)s::uuid[])
+    order by source_id, memory_id limit %(most)s
+) found
+limit %(most)s

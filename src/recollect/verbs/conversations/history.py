@@ -11,10 +11,11 @@ from recollect.core.conversations.budget import Fitted, cost, fit, fit_upstream,
 from recollect.core.conversations.messages import to_prompt, to_text
 from recollect.core.conversations.threads import ThreadNode, bound_fetch, walk_upstream
 from recollect.core.recall.checks import check_filter
+from recollect.core.text.checks import check_limit
 from recollect.core.text.tokens import ESTIMATE, find_tokenizer
 from recollect.errors import InvalidInputError, NotFoundError
 from recollect.llm.tokens.count import Tokenizer
-from recollect.models.conversations import LEGACY, Conversation, History, MessageStatus, Oversized, Window
+from recollect.models.conversations import LEGACY, Conversation, History, MessagePage, MessageStatus, Oversized, Window
 from recollect.models.memories import Role
 from recollect.models.recall import Filter
 from recollect.models.service import Scope
@@ -23,6 +24,7 @@ from recollect.store.conversations.conversations import EVERY_STATE, IN_SIGHT, R
 from recollect.verbs.parts import Parts
 
 MOST_TOKENS = 10_000_000
+LARGEST_NUMBER = 2**63 - 1
 UNKNOWN = "There is no such conversation in this scope."
 NO_LEAF = "leaf names no message of this conversation."
 
@@ -38,6 +40,19 @@ async def history(parts: Parts, scope: Scope, conversation: str, window: Window)
         if known is None or known.state not in IN_SIGHT:
             raise NotFoundError(UNKNOWN)
     return show(choose(path, window), path, window, tokenizer)
+
+
+async def list_messages(parts: Parts, scope: Scope, conversation: str, after: int, limit: int) -> MessagePage:
+    """Fetch one page of the messages of all branches, in the order of their numbers."""
+    check_conversation(conversation)
+    check_limit(limit)
+    if not 0 <= after <= LARGEST_NUMBER:
+        raise InvalidInputError("after must be the number of a message, or 0")
+    tokenizer = choose_tokenizer(parts, "").name
+    found = await conversations.page_messages(parts.database, scope, conversation, after, limit + 1, tokenizer)
+    if not found and await conversations.find(parts.database, scope, conversation) is None:
+        raise NotFoundError(UNKNOWN)
+    return MessagePage(tuple(found[:limit]), found[limit - 1].number if len(found) > limit else None)
 
 
 def check_window(window: Window) -> None:

@@ -8,22 +8,44 @@ from uuid import UUID
 
 from recollect.core.memories.checks import MOST_MEMORIES
 from recollect.core.recall.checks import check_filter
-from recollect.core.text.checks import check_limit
+from recollect.core.text.checks import MOST_HITS, check_limit
 from recollect.errors import InvalidInputError, NotFoundError
-from recollect.models.memories import Memory, Page
+from recollect.models.memories import EvidenceWalk, Memory, Page
 from recollect.models.recall import Filter
 from recollect.models.service import Scope
-from recollect.store.memories import memories
+from recollect.store.memories import evidence, memories
 from recollect.store.memories.memories import RowQuery
 from recollect.store.service import scopes
 from recollect.verbs.parts import Parts
+
+UNKNOWN_MEMORY = "There is no such memory in this scope."
+DEEPEST_WALK = 6
 
 
 async def get(parts: Parts, scope: Scope, memory_id: UUID) -> Memory:
     """Fetch one memory, in any of its versions; a foreign id is as unknown as a made-up one."""
     found = await memories.fetch_one(parts.database, scope, memory_id)
     if found is None:
-        raise NotFoundError("There is no such memory in this scope.")
+        raise NotFoundError(UNKNOWN_MEMORY)
+    return found
+
+
+async def get_many(parts: Parts, scope: Scope, ids: Sequence[UUID]) -> list[Memory]:
+    """Fetch memories in the order in which they are named, in any of their versions; unknown ones are left out."""
+    if not 1 <= len(ids) <= MOST_HITS:
+        raise InvalidInputError(f"ids must hold 1 to {MOST_HITS} items")
+    found = await memories.fetch_every(parts.database, scope, ids)
+    return [found[each] for each in dict.fromkeys(ids) if each in found]
+
+
+async def walk_evidence(parts: Parts, scope: Scope, memory_id: UUID, depth: int, limit: int) -> EvidenceWalk:
+    """Follow evidence from a memory both ways, up to a depth and a number of memories each way."""
+    check_limit(limit)
+    if not 1 <= depth <= DEEPEST_WALK:
+        raise InvalidInputError(f"depth must be between 1 and {DEEPEST_WALK}")
+    found = await evidence.walk(parts.database, scope, memory_id, depth, limit)
+    if found is None:
+        raise NotFoundError(UNKNOWN_MEMORY)
     return found
 
 

@@ -80,6 +80,15 @@ for name, key, errors in (
     ("close_segment", "conversation.close_segment", [404]),
 ):
     forward(router, name, key, OfScope, errors=errors, conversation=ConversationId)
+forward(
+    router,
+    "list_messages",
+    "conversation.messages",
+    errors=[404],
+    conversation=ConversationId,
+    after=Annotated[int, Query(ge=0, le=2**63 - 1, description="Only messages after the one so numbered.")],
+    limit=most(200, "messages on a page"),
+)
 forward(router, "list_leaves", "conversation.leaves", errors=[404], conversation=ConversationId, limit=Limit)
 forward(router, "list_receipts", "conversation.receipts", conversation=ConversationId, limit=Limit)
 forward(

@@ -6,7 +6,7 @@ import inspect
 from typing import Annotated, Any
 from uuid import UUID
 
-from fastapi import APIRouter, Path
+from fastapi import APIRouter, Path, Query
 from pydantic import BaseModel, Field
 
 from recollect.doors.http.auth import AskedMind, Cursor, IdempotencyKey, id_of, most
@@ -56,6 +56,15 @@ add_route(
     errors=(),
 )
 forward(router, "get", "get", errors=[404], memory_id=MemoryId)
+forward(
+    router,
+    "walk_evidence",
+    "evidence",
+    errors=[404],
+    memory_id=MemoryId,
+    depth=Annotated[int, Query(ge=1, le=6, description="Most steps each way.")],
+    limit=most(200, "memories each way"),
+)
 forward(router, "list_versions", "versions", errors=[404], memory_id=MemoryId)
 
 
@@ -69,6 +78,17 @@ async def revise(mind: Mind, memory_id: Annotated[UUID, OF_MEMORY], body: Revise
 async def forget(mind: Mind, body: ForgetBody) -> list[UUID]:
     """Delete what the body names, or only list it."""
     return await mind.forget(body.ids, build(Filter, body), dry_run=body.dry_run)
+
+
+class ReadBody(OfScope):
+    """Memories of a scope to read."""
+
+    model_config = show({"agent": "ada", "ids": [EXAMPLE_ID]})
+
+    ids: list[UUID] = Field(min_length=1, max_length=200, description="Ids of the memories, of any version.")
+
+
+forward(router, "read_memories", "get_many", ReadBody)
 
 
 class PinBody(OfScope):

@@ -1,0 +1,56 @@
+"""The document that describes the HTTP door: an answer has every field, so its schema requires every field."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any, cast
+
+from fastapi import FastAPI
+
+PREFIX = "#/components/schemas/"
+SPARSE = frozenset({"Health"})
+"""Answers that leave out what is null."""
+
+
+class HttpDoor(FastAPI):
+    """The application: it serves the routes and describes them."""
+
+    def openapi(self) -> dict[str, Any]:
+        """Describe all routes, once."""
+        if self.openapi_schema is None:
+            require_answers(super().openapi())
+        return super().openapi()
+
+
+def require_answers(document: Mapping[str, Any]) -> None:
+    """Require every property of what only answers have; a default says what a program may leave out, not an answer."""
+    schemas: Mapping[str, dict[str, Any]] = document["components"]["schemas"]
+    sent, given = set[str](), set[str]()
+    for path in document["paths"].values():
+        for operation in path.values():
+            follow([operation.get("requestBody"), operation.get("parameters")], schemas, sent)
+            follow(operation["responses"], schemas, given)
+    for name in given - sent - SPARSE:
+        if properties := schemas[name].get("properties"):
+            schemas[name]["required"] = [*properties]
+
+
+def follow(part: object, schemas: Mapping[str, object], found: set[str]) -> None:
+    """Collect the names of all schemas that a part of the document leads to."""
+    for name in list_references(part):
+        if name not in found:
+            found.add(name)
+            follow(schemas[name], schemas, found)
+
+
+def list_references(part: object) -> Iterator[str]:
+    """List the schemas that a part of the document names itself."""
+    if isinstance(part, Mapping):
+        fields = cast("Mapping[str, object]", part)
+        if "$ref" in fields:
+            yield str(fields["$ref"]).removeprefix(PREFIX)
+        for each in fields.values():
+            yield from list_references(each)
+    elif isinstance(part, list):
+        for each in cast("list[object]", part):
+            yield from list_references(each)
