@@ -23,7 +23,17 @@ if TYPE_CHECKING:
         Strength,
         Tuning,
     )
-    from recollect.models.blocks import Block, Level, Line, Resolved
+    from recollect.models.blocks import (
+        Block,
+        LeftOut,
+        LeftOutHit,
+        LeftOutReason,
+        Level,
+        Line,
+        PromptShares,
+        Resolved,
+        ShareUse,
+    )
     from recollect.models.conversations import (
         LEGACY,
         Appended,
@@ -248,6 +258,9 @@ __all__ = [
     "Leaf",
     "Ledger",
     "LedgerSum",
+    "LeftOut",
+    "LeftOutHit",
+    "LeftOutReason",
     "Level",
     "Line",
     "ListPaths",
@@ -278,6 +291,7 @@ __all__ = [
     "Placing",
     "Profile",
     "PromptMessage",
+    "PromptShares",
     "PurgeReceipt",
     "PutItem",
     "Quality",
@@ -310,6 +324,7 @@ __all__ = [
     "Scopes",
     "Script",
     "SegmentState",
+    "ShareUse",
     "Shares",
     "Span",
     "Spending",
