@@ -87,6 +87,7 @@ class BlockingClient(BlockingMinds):
     revoke_key = blocking(Client.revoke_key)
     jobs = blocking(Client.jobs)
     retry_job = blocking(Client.retry_job)
+    scopes = blocking(Client.scopes)
     export_scopes = blocking(Client.export_scopes)
     import_scopes = blocking(Client.import_scopes)
     forget_user = blocking(Client.forget_user)

@@ -1360,6 +1360,21 @@ begin
                        where scope_id = asked_scope and id = past.conversation_id and state = 'archived');
 end $$;
 
+CREATE FUNCTION public.having_terms(asked_scope bigint, asked_terms bigint[]) RETURNS SETOF uuid
+    LANGUAGE plpgsql STABLE SECURITY DEFINER
+    SET search_path TO 'pg_catalog', 'public', 'pg_temp'
+    SET plan_cache_mode TO 'force_custom_plan'
+    AS $$
+begin
+    if (asked_scope between first_scope() and last_scope()) is not true then
+        return;
+    end if;
+    return query
+    select t.id from memory_terms t where t.scope_id = asked_scope and t.terms @> asked_terms
+    union all
+    select w.id from withheld_memories w where w.scope_id = asked_scope and w.terms @> asked_terms;
+end $$;
+
 CREATE FUNCTION public.heal_lineages() RETURNS trigger
     LANGUAGE plpgsql
     AS $$
@@ -3223,6 +3238,12 @@ CREATE TABLE public.scopes (
     has_evidence boolean DEFAULT false NOT NULL,
     change_number bigint DEFAULT 0 NOT NULL,
     text_version smallint DEFAULT public.text_version_of_new() NOT NULL,
+    written_hour timestamp without time zone GENERATED ALWAYS AS (date_trunc('hour'::text, (last_written_at AT TIME ZONE 'UTC'::text))) STORED NOT NULL,
+    size_step integer GENERATED ALWAYS AS (
+CASE
+    WHEN (memory_count < 16) THEN (memory_count)::double precision
+    ELSE floor((((8)::double precision * ln((memory_count)::double precision)) / ln((2)::double precision)))
+END) STORED NOT NULL,
     CONSTRAINT scopes_check CHECK (((id >> 40) = tenant_id))
 )
 WITH (fillfactor='70');
@@ -3902,6 +3923,10 @@ CREATE INDEX recalls_by_time ON public.recalls USING btree (id);
 
 CREATE INDEX related_topics_by_related ON public.related_topics USING btree (scope_id, related_id);
 
+CREATE INDEX scopes_by_size ON public.scopes USING btree (tenant_id, size_step DESC, id DESC);
+
+CREATE INDEX scopes_by_time ON public.scopes USING btree (tenant_id, written_hour DESC);
+
 CREATE INDEX segments_to_enrich ON public.segments USING btree (scope_id, closed_at, id) WHERE (state = 'closed'::text);
 
 CREATE INDEX shown_memories_by_memory ON public.shown_memories USING btree (scope_id, memory_id);
@@ -4362,6 +4387,9 @@ GRANT ALL ON FUNCTION public.ended_facts(most integer) TO recollect_service;
 REVOKE ALL ON FUNCTION public.equip_space(space integer) FROM PUBLIC;
 
 REVOKE ALL ON FUNCTION public.follow_active_space() FROM PUBLIC;
+
+REVOKE ALL ON FUNCTION public.having_terms(asked_scope bigint, asked_terms bigint[]) FROM PUBLIC;
+GRANT ALL ON FUNCTION public.having_terms(asked_scope bigint, asked_terms bigint[]) TO recollect_service;
 
 REVOKE ALL ON FUNCTION public.is_topic_above(asked_scope bigint, asked_path text) FROM PUBLIC;
 GRANT ALL ON FUNCTION public.is_topic_above(asked_scope bigint, asked_path text) TO recollect_service;
