@@ -11,6 +11,7 @@ from recollect.loading import load
 
 if TYPE_CHECKING:
     from recollect.models.agents import (
+        ActiveDay,
         Association,
         Feedback,
         Fit,
@@ -162,6 +163,7 @@ if TYPE_CHECKING:
         Bounds,
         Caller,
         DailyBudget,
+        EmbedderStatus,
         EmbeddingSpace,
         Job,
         Jobs,
@@ -174,6 +176,8 @@ if TYPE_CHECKING:
         ScopeOrder,
         ScopeQuery,
         Scopes,
+        ServiceStatus,
+        TaskStatus,
         is_scope_name,
     )
     from recollect.models.topics import Filing, Reach, RelatedTopic, Topic, TopicLink, TopicSource, TopicTree
@@ -186,6 +190,7 @@ ROOMS = (
 __all__ = [
     "JSON",
     "LEGACY",
+    "ActiveDay",
     "ApiKey",
     "Appended",
     "Asks",
@@ -205,6 +210,7 @@ __all__ = [
     "DailyBudget",
     "DropItem",
     "Due",
+    "EmbedderStatus",
     "Embedding",
     "EmbeddingSpace",
     "Ending",
@@ -324,6 +330,7 @@ __all__ = [
     "Scopes",
     "Script",
     "SegmentState",
+    "ServiceStatus",
     "ShareUse",
     "Shares",
     "Span",
@@ -332,6 +339,7 @@ __all__ = [
     "StoredSegment",
     "Strength",
     "Tally",
+    "TaskStatus",
     "Timeline",
     "Topic",
     "TopicLink",

@@ -26,6 +26,8 @@ OPEN = {"/health/live", "/health/ready", "/metrics", "/openapi.json", "/docs", "
 OPEN |= {"/openapi-dify.json"}
 # The MCP door names the scope in its tools' arguments: its own tests attack it.
 ELSEWHERE = {"/mcp", "/mcp/"}
+OWN = {"/v1/scopes", "/v1/status"}
+"""What these answer a bound key is of its own scopes, and names no other."""
 # What concerns a tenant, or all users of an agent, and so not one scope.
 WIDER = re.compile(r"^/v1/(jobs|ledger|keys|erasures)\b|^/v1/(metadata|profile|tune)$")
 FORMATS = {"uuid": str(UUID(int=7)), "date-time": "2026-01-31T12:00:00+00:00"}
@@ -157,7 +159,8 @@ async def test_no_route_answers_for_a_scope_that_the_key_is_not_bound_to(recolle
             url, content, _ = requests.build(path, operation, **foreign)
             answer = await bound.request(method, url, **content)
             tried += 1
-            if answer.status_code != 403:
+            own = path in OWN and answer.status_code == 200 and not re.search("bob|zoe", answer.text)
+            if answer.status_code != 403 and not own:
                 leaks.append(f"{method} {path}: {answer.status_code} {answer.text[:200]}")
     assert leaks == []
     assert tried > 50
