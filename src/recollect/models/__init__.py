@@ -11,6 +11,7 @@ from recollect.loading import load
 
 if TYPE_CHECKING:
     from recollect.models.agents import (
+        ActiveDay,
         Association,
         Feedback,
         Fit,
@@ -152,6 +153,7 @@ if TYPE_CHECKING:
         Bounds,
         Caller,
         DailyBudget,
+        EmbedderStatus,
         EmbeddingSpace,
         Job,
         Jobs,
@@ -167,6 +169,8 @@ if TYPE_CHECKING:
         ScopeOrder,
         ScopeQuery,
         Scopes,
+        ServiceStatus,
+        TaskStatus,
         is_scope_name,
     )
     from recollect.models.topics import Filing, Reach, RelatedTopic, Topic, TopicLink, TopicSource, TopicTree
@@ -179,6 +183,7 @@ ROOMS = (
 __all__ = [
     "JSON",
     "LEGACY",
+    "ActiveDay",
     "ApiKey",
     "Appended",
     "Asks",
@@ -198,6 +203,7 @@ __all__ = [
     "DailyBudget",
     "DropItem",
     "Due",
+    "EmbedderStatus",
     "Embedding",
     "EmbeddingSpace",
     "Ending",
@@ -316,6 +322,8 @@ __all__ = [
     "Scopes",
     "Script",
     "SegmentState",
+    "ServiceStatus",
+    "ShareUse",
     "Shares",
     "Span",
     "Spending",
@@ -323,6 +331,7 @@ __all__ = [
     "StoredSegment",
     "Strength",
     "Tally",
+    "TaskStatus",
     "Timeline",
     "Topic",
     "TopicLink",
