@@ -84,6 +84,26 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/v1/activity": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Activity
+         * @description Count by day and kind what was stored on the last days that are still in sight; the oldest day first.
+         */
+        get: operations["activity"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/v1/associate": {
         parameters: {
             query?: never;
@@ -900,6 +920,26 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/v1/key": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Read Own Key
+         * @description Tell what the key that you show may do, for which scopes, and until when.
+         */
+        get: operations["read_own_key"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/v1/keys": {
         parameters: {
             query?: never;
@@ -909,13 +949,13 @@ export interface paths {
         };
         /**
          * List Keys
-         * @description List the keys of your tenant, revoked ones included.
+         * @description List the keys of your tenant, revoked ones included; of those that other keys made, only what is still valid.
          */
         get: operations["list_keys"];
         put?: never;
         /**
          * Create Key
-         * @description Make a key for your tenant; the secret is shown only now.
+         * @description Make a key for your tenant, or for one scope and a day with `delegate`; the secret is shown only now.
          */
         post: operations["create_key"];
         delete?: never;
@@ -936,7 +976,7 @@ export interface paths {
         post?: never;
         /**
          * Revoke Key
-         * @description Revoke a key of your tenant; the next request that shows it is refused.
+         * @description Revoke a key of your tenant, or one that your key made; the next request that shows it is refused.
          */
         delete: operations["revoke_key"];
         options?: never;
@@ -1013,7 +1053,7 @@ export interface paths {
         };
         /**
          * Browse
-         * @description Fetch one page of the memories that a filter admits, oldest first.
+         * @description Fetch one page of the memories that a filter admits, oldest or newest first; only with these words.
          */
         get: operations["browse"];
         put?: never;
@@ -1396,6 +1436,46 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/v1/scopes": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * List Scopes
+         * @description List the scopes of your tenant, the latest written first; a bound key sees its own.
+         */
+        get: operations["list_scopes"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/status": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Read Status
+         * @description Say how the service is set up, and what it still has to do for your tenant, or for a bound key's scopes.
+         */
+        get: operations["read_status"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/v1/topics": {
         parameters: {
             query?: never;
@@ -1611,6 +1691,25 @@ export interface components {
              */
             user?: string;
         };
+        /**
+         * ActiveDay
+         * @description How many memories of one kind were stored on one day.
+         */
+        ActiveDay: {
+            /**
+             * Day
+             * Format: date
+             */
+            day: string;
+            kind: components["schemas"]["Kind"];
+            /** Memories */
+            memories: number;
+        };
+        /** ActivityAnswer */
+        ActivityAnswer: {
+            /** Days */
+            days: components["schemas"]["ActiveDay"][];
+        };
         /** AddFactsAnswer */
         AddFactsAnswer: {
             /** Facts */
@@ -1664,13 +1763,19 @@ export interface components {
              * Format: date-time
              */
             created_at: string;
+            /** Expires At */
+            expires_at: string | null;
             /**
              * Id
              * Format: uuid
              */
             id: string;
+            /** Last Used At */
+            last_used_at: string | null;
             /** Name */
             name: string;
+            /** Parent */
+            parent: string | null;
             /** Revoked At */
             revoked_at: string | null;
             /** Rights */
@@ -1917,6 +2022,7 @@ export interface components {
         Block: {
             /** Budget */
             budget: number;
+            explanation: components["schemas"]["Explanation"] | null;
             /**
              * Left Out
              * @default 0
@@ -2032,6 +2138,12 @@ export interface components {
              * @description The cue's vector, if you have one.
              */
             embedding?: number[];
+            /**
+             * Explain
+             * @description Whether the answer says how it came about; nothing is kept for it.
+             * @default false
+             */
+            explain?: boolean;
             /**
              * Gains
              * @description What the three weights are multiplied with: three numbers, or none for the usual ones.
@@ -2238,6 +2350,7 @@ export interface components {
             history: components["schemas"]["History"];
             /** Hits */
             hits: components["schemas"]["Hit"][];
+            left_out: components["schemas"]["LeftOut"] | null;
             /**
              * Lines
              * @default []
@@ -2261,6 +2374,7 @@ export interface components {
              * @default []
              */
             pinned_left_out: string[];
+            shares: components["schemas"]["PromptShares"] | null;
             spending: components["schemas"]["Spending"];
             /** @default ok */
             status: components["schemas"]["Status"];
@@ -2347,6 +2461,12 @@ export interface components {
              * @description The cue's vector, if you have one.
              */
             embedding?: number[];
+            /**
+             * Explain
+             * @description Whether the answer says how it came about; nothing is kept for it.
+             * @default false
+             */
+            explain?: boolean;
             /**
              * Gains
              * @description What the three weights are multiplied with: three numbers, or none for the usual ones.
@@ -2780,6 +2900,12 @@ export interface components {
              */
             embedding?: number[];
             /**
+             * Explain
+             * @description Whether the answer says how it came about; nothing is kept for it.
+             * @default false
+             */
+            explain?: boolean;
+            /**
              * Gains
              * @description What the three weights are multiplied with: three numbers, or none for the usual ones.
              */
@@ -3031,6 +3157,16 @@ export interface components {
             path: string[];
         };
         /**
+         * EmbedderStatus
+         * @description The embedder of a process, and whether recall goes by its vectors.
+         */
+        EmbedderStatus: {
+            /** Active */
+            active: boolean;
+            /** Model */
+            model: string;
+        };
+        /**
          * EndBody
          * @description When a fact ends.
          * @example {
@@ -3255,11 +3391,8 @@ export interface components {
             proposals: {
                 [key: string]: components["schemas"]["Candidate"][];
             };
-            /**
-             * Recall Id
-             * Format: uuid
-             */
-            recall_id: string;
+            /** Recall Id */
+            recall_id: string | null;
             /** Same */
             same: boolean;
             status: components["schemas"]["Status"];
@@ -4467,13 +4600,18 @@ export interface components {
              */
             agent?: string | null;
             /**
+             * Expires At
+             * @description From when on it is refused; never if left out.
+             */
+            expires_at?: string | null;
+            /**
              * Name
              * @description Shown as the origin of what the key remembers.
              */
             name: string;
             /**
              * Rights
-             * @description Any of read, write, admin.
+             * @description Any of read, write, admin, delegate.
              */
             rights: components["schemas"]["Right"][];
             /**
@@ -4561,6 +4699,40 @@ export interface components {
             /** Step */
             step: string;
         };
+        /**
+         * LeftOut
+         * @description What a prompt leaves out.
+         */
+        LeftOut: {
+            /** Hits */
+            hits: components["schemas"]["LeftOutHit"][];
+            /** Tokens */
+            tokens: number;
+            /** Turns */
+            turns: number;
+        };
+        /**
+         * LeftOutHit
+         * @description A memory that was recalled for a prompt and is not shown.
+         */
+        LeftOutHit: {
+            /**
+             * Id
+             * Format: uuid
+             */
+            id: string;
+            /** Score */
+            score: number;
+            /** Tokens */
+            tokens: number;
+            why: components["schemas"]["LeftOutReason"];
+        };
+        /**
+         * LeftOutReason
+         * @description Why a prompt does not show a memory that was recalled for it.
+         * @enum {string}
+         */
+        LeftOutReason: "no_room" | "limit" | "in_history" | "repeated" | "irrelevant";
         /**
          * Level
          * @description How much of a memory a line shows.
@@ -4681,6 +4853,23 @@ export interface components {
         ListVersionsAnswer: {
             /** Versions */
             versions: components["schemas"]["Memory"][];
+        };
+        /**
+         * ListedScope
+         * @description A scope in a list.
+         */
+        ListedScope: {
+            /** Agent */
+            agent: string;
+            /**
+             * Last Written At
+             * Format: date-time
+             */
+            last_written_at: string;
+            /** Memories */
+            memories: number;
+            /** User */
+            user: string;
         };
         /** LoadAnswer */
         LoadAnswer: {
@@ -4828,10 +5017,12 @@ export interface components {
              * @default false
              */
             pinned: boolean;
+            progress: components["schemas"]["MemoryProgress"] | null;
             role: components["schemas"]["Role"] | null;
             /** Speaker */
             speaker: string;
-            state: components["schemas"]["MemoryState"] | null;
+            /** @default current */
+            state: components["schemas"]["RecallState"];
             /** Superseded At */
             superseded_at: string | null;
             triple: components["schemas"]["Triple"];
@@ -4971,13 +5162,19 @@ export interface components {
             topic?: string;
         };
         /**
-         * MemoryState
+         * MemoryOrder
+         * @description In which order memories are listed: that of their storing, or its reverse.
+         * @enum {string}
+         */
+        MemoryOrder: "oldest" | "newest";
+        /**
+         * MemoryProgress
          * @description How far a memory has come: searchable by text at once, by vector when embedded; failed if embedding gave up.
          *
          *     A message is enriched when what can be learned from its segment is known.
          * @enum {string}
          */
-        MemoryState: "stored" | "embedded" | "enriched" | "failed";
+        MemoryProgress: "stored" | "embedded" | "enriched" | "failed";
         /**
          * MergeBody
          * @description Another topic to absorb a topic.
@@ -5364,8 +5561,38 @@ export interface components {
             unreflected_memories: number;
         };
         /**
+         * OwnKey
+         * @description What a key may do, as shown to its holder.
+         */
+        OwnKey: {
+            /** Agent */
+            agent: string | null;
+            /**
+             * Created At
+             * Format: date-time
+             */
+            created_at: string;
+            /** Expires At */
+            expires_at: string | null;
+            /**
+             * Id
+             * Format: uuid
+             */
+            id: string;
+            /** Name */
+            name: string;
+            /** Rights */
+            rights: components["schemas"]["Right"][];
+            /** Tenant */
+            tenant: number;
+            /** Trust */
+            trust: number;
+            /** User */
+            user: string | null;
+        };
+        /**
          * Page
-         * @description One page of memories, oldest first, and where the next one begins.
+         * @description One page of memories, and where the next one begins.
          */
         Page: {
             /** Memories */
@@ -5979,6 +6206,15 @@ export interface components {
             where?: string[];
         };
         /**
+         * PromptShares
+         * @description How the budget of a prompt was divided in the end.
+         */
+        PromptShares: {
+            history: components["schemas"]["ShareUse"];
+            memories: components["schemas"]["ShareUse"];
+            summary: components["schemas"]["ShareUse"];
+        };
+        /**
          * PurgeReceipt
          * @description What a purge removed, in numbers only, without content.
          */
@@ -6185,6 +6421,12 @@ export interface components {
              * @description The cue's vector, if you have one.
              */
             embedding?: number[];
+            /**
+             * Explain
+             * @description Whether the answer says how it came about; nothing is kept for it.
+             * @default false
+             */
+            explain?: boolean;
             /**
              * Gains
              * @description What the three weights are multiplied with: three numbers, or none for the usual ones.
@@ -6405,7 +6647,7 @@ export interface components {
              * @default false
              */
             known: boolean;
-            state: components["schemas"]["MemoryState"];
+            progress: components["schemas"]["MemoryProgress"];
         };
         /**
          * Recollection
@@ -6417,6 +6659,7 @@ export interface components {
              * @default []
              */
             accessed: string[];
+            explanation: components["schemas"]["Explanation"] | null;
             facets: components["schemas"]["Facets"];
             /** Hits */
             hits: components["schemas"]["Hit"][];
@@ -7014,7 +7257,7 @@ export interface components {
              * @default []
              */
             outdated: string[];
-            state: components["schemas"]["MemoryState"];
+            progress: components["schemas"]["MemoryProgress"];
             /** Version */
             version: number;
         };
@@ -7056,13 +7299,29 @@ export interface components {
          * @description What an API key may do.
          * @enum {string}
          */
-        Right: "read" | "write" | "admin";
+        Right: "read" | "write" | "admin" | "delegate";
         /**
          * Role
          * @description Who says a message.
          * @enum {string}
          */
         Role: "user" | "assistant" | "system" | "tool";
+        /**
+         * ScopeOrder
+         * @description In which order scopes are listed.
+         * @enum {string}
+         */
+        ScopeOrder: "recent" | "size" | "name";
+        /**
+         * Scopes
+         * @description One page of scopes, and where the next one begins.
+         */
+        Scopes: {
+            /** Next Cursor */
+            next_cursor: string | null;
+            /** Scopes */
+            scopes: components["schemas"]["ListedScope"][];
+        };
         /**
          * Script
          * @description The script that dominates a text, as far as ranking needs it.
@@ -7075,6 +7334,34 @@ export interface components {
          * @enum {string}
          */
         SegmentState: "closed" | "enriched" | "failed";
+        /**
+         * ServiceStatus
+         * @description How the service is set up, and what it still has to do for a tenant.
+         */
+        ServiceStatus: {
+            budget: components["schemas"]["DailyBudget"] | null;
+            /** By Words */
+            by_words: string;
+            /** Chat Model */
+            chat_model: string;
+            embedder: components["schemas"]["EmbedderStatus"];
+            /** Jobs */
+            jobs: components["schemas"]["TaskStatus"][];
+            /** Keep Recalls */
+            keep_recalls: string;
+            /** Version */
+            version: string;
+        };
+        /**
+         * ShareUse
+         * @description What one part of a prompt could have cost, with what the others left, and what it costs, in tokens.
+         */
+        ShareUse: {
+            /** Granted */
+            granted: number;
+            /** Used */
+            used: number;
+        };
         /**
          * Span
          * @description When something is true in the world: from `valid_at` until just before `invalid_at`.
@@ -7169,6 +7456,22 @@ export interface components {
             highest: number | null;
             /** Lowest */
             lowest: number | null;
+        };
+        /**
+         * TaskStatus
+         * @description The unfinished jobs of one task.
+         */
+        TaskStatus: {
+            /** Failed */
+            failed: number;
+            /** Oldest Seconds */
+            oldest_seconds: number | null;
+            /** Running */
+            running: number;
+            /** Task */
+            task: string;
+            /** Waiting */
+            waiting: number;
         };
         /**
          * Timeline
@@ -7610,6 +7913,95 @@ export interface operations {
                 content: {
                     "application/json": components["schemas"]["Problem"];
                     "application/problem+json": unknown;
+                };
+            };
+        };
+    };
+    activity: {
+        parameters: {
+            query: {
+                /** @description How many days to look back, today included. */
+                days?: number;
+                /** @description Where days begin, by its IANA name, as in Asia/Shanghai. */
+                zone?: string;
+                /** @description Whose memory it is; may be empty where the key is bound to an agent. */
+                agent: string;
+                /** @description Whom it is about or with; empty for an agent alone. */
+                user?: string;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ActivityAnswer"];
+                };
+            };
+            /** @description The request cannot be read */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description An API key is needed */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description This API key may not do that */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The request is too large */
+            413: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The request cannot be accepted as it stands */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Try again later */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                    "application/problem+json": components["schemas"]["Problem"];
                 };
             };
         };
@@ -11888,6 +12280,86 @@ export interface operations {
             };
         };
     };
+    read_own_key: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["OwnKey"];
+                };
+            };
+            /** @description The request cannot be read */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description An API key is needed */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description This API key may not do that */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The request is too large */
+            413: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The request cannot be accepted as it stands */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Try again later */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
     list_keys: {
         parameters: {
             query?: never;
@@ -12437,6 +12909,10 @@ export interface operations {
                 cursor?: string | null;
                 /** @description Most memories on a page. */
                 limit?: number;
+                /** @description oldest or newest: as they were stored, or the other way round. */
+                order?: components["schemas"]["MemoryOrder"];
+                /** @description Only memories that have all of these words. */
+                words?: string;
                 /** @description Only these kinds; all if empty. */
                 kinds?: components["schemas"]["Kind"][];
                 /** @description Only messages of these conversations. */
@@ -14448,6 +14924,177 @@ export interface operations {
             };
             /** @description Not found */
             404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The request is too large */
+            413: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The request cannot be accepted as it stands */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Try again later */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    list_scopes: {
+        parameters: {
+            query?: {
+                /** @description next_cursor of the page before. */
+                cursor?: string;
+                /** @description Most scopes on a page. */
+                limit?: number;
+                /** @description Only scopes of this agent; all if left out. */
+                agent?: string;
+                /** @description Only scopes with this in the name of agent or user. */
+                search?: string;
+                /** @description recent, size or name. */
+                order?: components["schemas"]["ScopeOrder"];
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Scopes"];
+                };
+            };
+            /** @description The request cannot be read */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description An API key is needed */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description This API key may not do that */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The request is too large */
+            413: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The request cannot be accepted as it stands */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Try again later */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    read_status: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ServiceStatus"];
+                };
+            };
+            /** @description The request cannot be read */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description An API key is needed */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description This API key may not do that */
+            403: {
                 headers: {
                     [name: string]: unknown;
                 };
