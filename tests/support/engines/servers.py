@@ -1,4 +1,4 @@
-"""Start a real server of another engine on a free port of this machine, kill it, start it again, and stop it by its pid."""
+"""Start a real server of another engine on a free port, kill it, start it again, and stop it by its pid."""
 
 from __future__ import annotations
 
