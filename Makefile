@@ -2,7 +2,7 @@
 SHELL := bash
 .SHELLFLAGS := -euo pipefail -c
 .DEFAULT_GOAL := help
-.PHONY: help setup fast check format mypy pyright walls house test serve worker migrate schema docs bench bench-quality doors campaign clean console console-dev console-check console-lint console-e2e release
+.PHONY: help setup fast check format mypy pyright walls house test engines serve worker migrate schema docs bench bench-quality doors campaign clean console console-dev console-check console-lint console-e2e release
 
 # What `setup` installed is what runs: no word resolves or downloads anything again.
 RUN := uv run --no-sync
@@ -49,8 +49,11 @@ console-lint:
 	    npm run --silent lint --prefix clients/typescript && npm run --silent lint --prefix console; \
 	else echo "The console is not checked: run \`make console\` first."; fi
 
-test: ## every test but those of the house, on a real PostgreSQL (ARGS="-k recall" for some of them)
-	$(RUN) pytest $(SPREAD) $(ARGS)
+test: ## every test but those of the house and of the engines, on a real PostgreSQL (ARGS="-k recall" for some of them)
+	$(RUN) pytest $(SPREAD) -m "not engines" $(ARGS)
+
+engines: ## the tests of mirrors, with real OpenSearch and Neo4j servers; needs a JDK of 21 or later, and Maven
+	$(RUN) pytest -m engines $(ARGS)
 
 serve: ## serve HTTP on 127.0.0.1:7077
 	$(RUN) recollect serve $(ARGS)

@@ -87,6 +87,13 @@ class ChatModelError(RecollectError):
         self.unavailable = not (lasting or answered)
 
 
+class MirrorError(RecollectError):
+    """A mirror did not answer, or not wholly; the record is not affected."""
+
+    code = "mirror"
+    unavailable = True
+
+
 class BudgetError(RecollectError):
     """A tenant's tokens of the day are used up; its enrichment waits, and nothing else does."""
 

@@ -148,6 +148,33 @@ class Settings(BaseSettings):
         le=36_500,
         description="Days for which the change log is kept at most while a registered reader has not read it.",
     )
+    mirror_lag_seconds: float = Field(
+        default=60.0,
+        gt=0,
+        le=86_400,
+        description="How far a mirror may be behind the record; one that is further behind is not asked.",
+    )
+    mirror_seconds: float = Field(
+        default=30.0, gt=0, le=3600, description="Longest time to wait for one answer of a mirror while it is fed."
+    )
+    opensearch_url: str = Field(default="", description="Address of an OpenSearch cluster that is to be a mirror.")
+    opensearch_user: str = Field(default="", description="User of the cluster.")
+    opensearch_password: SecretStr = Field(default=SecretStr(""), description="Password of that user.")
+    opensearch_key: SecretStr = Field(default=SecretStr(""), description="API key, in place of a user.")
+    opensearch_ca: Path | None = Field(default=None, description="Certificate authority of the cluster, if its own.")
+    opensearch_index: str = Field(
+        default="recollect",
+        pattern=r"^[a-z][a-z0-9_-]{0,60}$",
+        description="Alias of the mirror, and what its indexes' names begin with; one for each database.",
+    )
+    opensearch_shards: int = Field(default=4, ge=1, le=1024, description="Shards of an index of the mirror.")
+    opensearch_replicas: int = Field(default=1, ge=0, le=10, description="Copies of each of its shards.")
+    neo4j_url: str = Field(default="", description="Address of a Neo4j server that is to be a mirror.")
+    neo4j_user: str = Field(default="", description="User of the server.")
+    neo4j_password: SecretStr = Field(default=SecretStr(""), description="Password of that user.")
+    neo4j_key: SecretStr = Field(default=SecretStr(""), description="Bearer token, in place of a user.")
+    neo4j_ca: Path | None = Field(default=None, description="Certificate authority of the server, if its own.")
+    neo4j_database: str = Field(default="neo4j", description="Database that the mirror has to itself.")
     host: str = Field(default="127.0.0.1", description="Address that `recollect serve` listens on.")
     mcp_hosts: str = Field(
         default="",

@@ -10,6 +10,7 @@ from recollect.channels.channel import Channel
 from recollect.channels.date import DateChannel
 from recollect.channels.graph import GraphChannel
 from recollect.channels.keyword import KeywordChannel
+from recollect.channels.mirror import MirrorChannel
 from recollect.channels.past import PastChannel
 from recollect.channels.recent import RecentChannel
 from recollect.channels.stream import StreamChannel
@@ -33,6 +34,7 @@ from recollect.store.database.migrate import migrate
 from recollect.store.database.pool import Database
 from recollect.store.database.probe import Probe, find_active_space
 from recollect.store.memories import spaces
+from recollect.store.mirrors.build import build_mirrors
 from recollect.verbs.knowledge.steps import choose_steps
 from recollect.verbs.parts import Parts
 
@@ -93,9 +95,14 @@ async def connected(
             prepared=settings.prepare_statements,
         )
         stack.push_async_callback(database.close)
+        mirrors = build_mirrors(settings)
+        for mirror in mirrors.values():
+            stack.push_async_callback(mirror.close)
+        mirrored = (MirrorChannel(mirror, settings.mirror_lag_seconds) for mirror in mirrors.values())
         parts = Parts(
             database,
-            channels=tuple(channel() for channel in CHANNELS),
+            channels=(*(channel() for channel in CHANNELS), *mirrored),
+            mirrors=mirrors,
             embedder=embedder,
             embed_wait_seconds=settings.embed_wait_seconds,
             embed_batch=settings.embedder_batch,

@@ -31,6 +31,7 @@ LOADED = {
     "anyio.from_thread": "only who has no event loop needs it",
     "recollect.client.bodies": "the values, which an import of the SDK does not need",
     "recollect.client.special": "the values, which an import of the SDK does not need",
+    "neo4j": "an extra",
     "onnx": "an extra",
     "onnxruntime": "an extra",
     "rjieba": "an extra",
@@ -41,6 +42,8 @@ LOADED = {
     "recollect.llm.local.gloss.embedder": "an extra",
     "recollect.llm.local.minilm": "an extra",
     "recollect.store.embedded.cluster": "an extra",
+    "recollect.store.mirrors.neo4j": "an extra",
+    "recollect.store.mirrors.opensearch": "an extra",
     "recollect.wiring": "`sync.open`, without which the SDK needs no engine",
 }
 """All that is imported late, and why."""

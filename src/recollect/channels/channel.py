@@ -24,6 +24,8 @@ class Proposal:
     """Candidates in the unit of another channel, to be weighed as if they were that channel's own."""
     rarities: tuple[float, ...] = ()
     """How distinctive each term of the cue is, if the channel counted it."""
+    unscored: bool = False
+    """Whether ids alone are proposed: they are ranked by what the record knows of each."""
 
     @property
     def answered(self) -> bool:

@@ -6,7 +6,7 @@ import asyncio
 import json
 import logging
 import random
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
@@ -34,6 +34,7 @@ from recollect.jobs.derive import (
 )
 from recollect.jobs.embed import active_space, embed_pending, fill_space
 from recollect.jobs.lease import GuardedJobManager, lease_of
+from recollect.jobs.mirror import CHECK, MirrorTasks
 from recollect.jobs.progress import reporting
 from recollect.jobs.upkeep import Pass, retain, sweep, sync_scope
 from recollect.llm.embedder import Embedder, serves
@@ -41,6 +42,7 @@ from recollect.store.conversations import lifecycle
 from recollect.store.database.pool import CONNECTION_TIMEOUTS, UNAVAILABLE, Database, commit_at_once, describe
 from recollect.store.knowledge import segments
 from recollect.store.memories import accesses, embeddings
+from recollect.store.mirrors.mirror import Mirror
 from recollect.store.service import jobs, upkeep
 from recollect.store.service.scopes import read_text_version
 
@@ -100,6 +102,8 @@ class Duties:
     fading_days: float = 0.0
     """Over how many days memories fade by default, if an agent's profile does not say; 0 is never."""
     enriching: Enriching | None = None
+    mirrors: Mapping[str, Mirror] = field(default_factory=dict[str, Mirror])
+    """The mirrors that this worker has an address of."""
 
 
 IDLE = Duties()
@@ -226,7 +230,7 @@ def build_app(dsn: str, database: Database, embedder: Embedder | None, batch: in
     connector = PsycopgConnector(conninfo=dsn, kwargs=kwargs, configure=commit_at_once, min_size=1, max_size=4)
     app = App(connector=connector)
     app.job_manager = GuardedJobManager(connector)
-    tasks = Tasks(app, database, embedder, batch, duties)
+    tasks, mirroring = Tasks(app, database, embedder, batch, duties), MirrorTasks(database, duties.mirrors)
     retry = RetryPolicy()
     around: list[TaskMiddleware] = [partial(keep_reason, database)]
     leased: dict[str, Callable[..., Awaitable[None]]] = {
@@ -240,8 +244,10 @@ def build_app(dsn: str, database: Database, embedder: Embedder | None, batch: in
     for name, task in leased.items():
         app.task(name=name, queue=name, retry=retry, task_middleware=around, pass_context=True)(task)
     app.task(name="fold", queue="fold", retry=retry, task_middleware=around)(tasks.fold)
+    app.task(name="mirror", queue="mirror", retry=retry, task_middleware=around)(mirroring.follow)
     app.task(name="rederive", queue="rederive", retry=retry, task_middleware=around)(tasks.rederive)
     schedule(app, "resume_stalled", duties.pulse.look_at, tasks.resume_stalled)
+    schedule(app, CHECK, "*/30 * * * * *", mirroring.check, lock=CHECK)
     schedule(app, "sweep", "17 * * * *", tasks.sweep)
     schedule(app, "retain", "41 * * * *", tasks.retain)
     schedule(app, "close_silent", "*/5 * * * *", tasks.close_silent)
@@ -249,9 +255,9 @@ def build_app(dsn: str, database: Database, embedder: Embedder | None, batch: in
     return app
 
 
-def schedule(app: App, name: str, cron: str, task: Callable[..., Awaitable[None]]) -> None:
-    """Register a task that runs by the clock, never twice at a time."""
-    registered = app.task(name=name, queue=name, queueing_lock=name, pass_context=True)(task)
+def schedule(app: App, name: str, cron: str, task: Callable[..., Awaitable[None]], *, lock: str | None = None) -> None:
+    """Register a task that runs by the clock and waits at most once; with a lock, it never runs twice at a time."""
+    registered = app.task(name=name, queue=name, queueing_lock=name, lock=lock, pass_context=True)(task)
     app.periodic(cron=cron, periodic_id=name)(registered)
 
 

@@ -26,6 +26,7 @@ from recollect.mind.access import Access, within
 from recollect.mind.imports import Erasures, Exports
 from recollect.mind.keys import KeyVerbs
 from recollect.mind.mind import Mind
+from recollect.mind.mirrors import Mirrors
 from recollect.mind.spaces import EmbeddingSpaces
 from recollect.models.agents import Overview, Reflection, SavedMind
 from recollect.models.conversations import Due
@@ -125,6 +126,7 @@ class Recollect(KeyVerbs):
         rederiving = partial(rederive, parts) if parts.chat else None
         duties = Duties(join_reflection(parts), rederiving, usual_rules(self.settings), fading_days=parts.fading_days)
         duties = replace(duties, enriching=partial(enrich, parts) if "segment" in parts.steps else None)
+        duties = replace(duties, mirrors=parts.mirrors)
         make_app = partial(build_app, self.addresses.service, parts.database, parts.embedder, batch, duties)
         until = partial(nothing_ready, parts.database) if until_empty else None
         await run_worker(make_app, concurrency, until=until, stop_seconds=stop_seconds)
@@ -197,6 +199,11 @@ class Operator:
     def spaces(self) -> EmbeddingSpaces:
         """Return the embedding spaces."""
         return EmbeddingSpaces(self.recollect.parts, self.recollect.addresses.owner, self.recollect.settings)
+
+    @property
+    def mirrors(self) -> Mirrors:
+        """Return the mirrors in other engines."""
+        return Mirrors(self.recollect.parts)
 
     async def restore(self, mind: Mind, saved: SavedMind) -> list[UUID]:
         """Load a whole mind into an empty scope in one transaction; return the ids of its memories."""

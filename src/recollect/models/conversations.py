@@ -314,7 +314,11 @@ class PurgeReceipt:
     """How many rows went, by what they were."""
     begun_at: datetime
     finished_at: datetime | None
-    """None while the purge is under way."""
+    """None while the purge is under way, here or in a mirror."""
+    erased_at: datetime | None = None
+    """When the record had nothing of it any more; None while it has."""
+    mirrors: Mapping[str, str] = field(default_factory=dict[str, str])
+    """What became of it in each mirror, by its name; one that is awaited is absent."""
 
 
 @dataclass(frozen=True, slots=True)

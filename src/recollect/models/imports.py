@@ -167,4 +167,8 @@ class UserErasure:
     """How many rows of each table."""
     begun_at: datetime | None = None
     finished_at: datetime | None = None
-    """None while it is under way, and for a dry run."""
+    """None while it is under way, here or in a mirror, and for a dry run."""
+    erased_at: datetime | None = None
+    """When the record had nothing of the user any more."""
+    mirrors: Mapping[str, str] = field(default_factory=dict[str, str])
+    """What became of it in each mirror, by its name; one that is awaited is absent."""

@@ -19,6 +19,7 @@ from recollect.llm.embedder import Embedder, RecentVectors
 from recollect.llm.tokens.count import Tokenizer
 from recollect.models.memories import Receipt
 from recollect.store.database.pool import Database
+from recollect.store.mirrors.mirror import Mirror
 from recollect.verbs.shared import SharedWrites
 
 Given = ParamSpec("Given")
@@ -73,6 +74,8 @@ class Parts:
     """The steps of enrichment, each by its name and in order."""
     keep_share: float = 0.0
     """The share of recalls that are kept where their cue does not say: from 0 for none to 1 for all."""
+    mirrors: Mapping[str, Mirror] = field(default_factory=dict[str, Mirror])
+    """The mirrors that this process has an address of, by their names."""
     recent_vectors: RecentVectors = field(default_factory=RecentVectors)
     """Of what was said lately, which is compared again with every message that follows."""
     writes: SharedWrites[Any, list[Receipt]] = field(default_factory=SharedWrites[Any, list[Receipt]])

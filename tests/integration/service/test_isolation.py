@@ -43,6 +43,11 @@ KNOWLEDGE = (
     """insert into beliefs (scope_id, id, lineage, version, created_at)
        select id, gen_random_uuid(), gen_random_uuid(), 1, now() from scopes""",
 )
+MIRRORS = (
+    "insert into mirror_positions (scope_id, mirror, generation, position) select id, 'opensearch', 1, 1 from scopes",
+    "insert into unmirrored (scope_id, number) select id, 1 from scopes",
+    "insert into awaited_mirrors select id, gen_random_uuid(), 'opensearch', 1 from scopes",
+)
 SCOPED = """select c.oid::regclass::text, c.relrowsecurity, c.relforcerowsecurity
     from pg_class c join pg_attribute a on a.attrelid = c.oid and a.attname = 'scope_id' and not a.attisdropped
     where c.relkind in ('r', 'p') order by 1"""
@@ -73,6 +78,8 @@ async def tenants(recollect, embedder, owner):
         embedder.recover()
         await new_key(recollect, tenant)
     owner.execute("insert into change_readers (scope_id, name) select id, 'mirror' from scopes")
+    for statement in MIRRORS:
+        owner.execute(statement)
     owner.execute("insert into job_effects select id, 'done', (select min(id) from procrastinate_jobs) from scopes")
     learn(owner)
     for statement in KNOWLEDGE:

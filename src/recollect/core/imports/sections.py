@@ -61,6 +61,7 @@ VECTORS = "vectors/"
 """The beginning of sections with the vectors of one embedding space each, of which the name is the space's number."""
 LEFT_OUT: Mapping[str, str] = {
     "access_log": "it is in accesses, added up",
+    "awaited_mirrors": "of mirrors of another record",
     "change_readers": "readers of another log",
     "changes": "the log of another record: an import is logged as what it stores",
     "context_vectors": "with the vectors",
@@ -68,7 +69,9 @@ LEFT_OUT: Mapping[str, str] = {
     "idempotency_keys": "they repeat answers of another server, for some days",
     "job_effects": "of jobs that another server has done",
     "ledger": "what was paid was paid there",
+    "mirror_positions": "of mirrors of another record",
     "pending_embeddings": "found again by what has no vector",
+    "unmirrored": "of mirrors of another record",
     "withheld_vectors": "with the vectors",
 }
 """Tables of a scope that have no section, and why."""

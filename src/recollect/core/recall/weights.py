@@ -51,12 +51,15 @@ CHOSEN: Mapping[str, float] = MappingProxyType(
         "latest": 3.0,
         "importance": 0.35,
         "accessed": 0.0,
+        "opensearch": 0.05,
+        "neo4j": 0.05,
     }
 )
 """Weights that were not learned with the others. That of `evidence` was chosen on the training half of LoCoMo, with the
 others given (`bench/learned.py`). No question set tells the rest: of filed, linked and stated memories, of age where it
 counts, and of importance: the most important memory leads the least important one by as much as a tenth of the cue's
-words does. When a memory was last accessed counts for nothing unless an agent's profile says so."""
+words does. When a memory was last accessed counts for nothing unless an agent's profile says so. A mirror proposes ids
+alone: its weight decides between equals."""
 NAMES = frozenset({*CHOSEN, *LEARNED[Script.WORDS]})
 
 

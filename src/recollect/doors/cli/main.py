@@ -69,6 +69,9 @@ ROOMS: Mapping[str, Mapping[str, str]] = {
         "import": "Load memories into a scope.",
         "export": "Write a scope's memories to files.",
     },
+    "mirrors": {
+        "mirror": "Look after mirrors of the record in OpenSearch and Neo4j.",
+    },
     MCP: {
         "mcp": "Serve the memory to an MCP client over standard input and output, until the client leaves.",
     },

@@ -99,6 +99,7 @@ async def sync_chunk(
             await move_memories(connection, scope_id, state, ids, earlier)
         if state is ConversationState.PURGING and last:
             await connection.execute(QUERIES["close_purge"], place)
+            await connection.execute(QUERIES["await_mirrors"], place)
         else:
             await connection.execute(QUERIES["advance"], {**place, "number": number, "last": last})
         if last and state in IN_SIGHT:
@@ -164,17 +165,7 @@ async def list_receipts(database: Database, scope: Scope, conversation: str, lim
     parameters = {**names(scope), "conversation": conversation, "limit": limit}
     async with database.reading(scope.tenant_id) as connection:
         found = await connection.execute(QUERIES["receipts"], parameters)
-    return [
-        PurgeReceipt(
-            id=row["id"],
-            conversation=row["conversation_id"],
-            asked_by=row["asked_by"],
-            removed=row["removed"],
-            begun_at=row["begun_at"],
-            finished_at=row["finished_at"],
-        )
-        for row in await found.fetchall()
-    ]
+    return [PurgeReceipt(**row) for row in await found.fetchall()]
 
 
 async def list_due(

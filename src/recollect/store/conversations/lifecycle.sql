@@ -79,7 +79,7 @@ set removed = (
     from jsonb_each_text(erased.removed)
 )
 from erased
-where scope_id = %(scope_id)s and conversation_id = %(conversation)s and finished_at is null
+where scope_id = %(scope_id)s and conversation_id = %(conversation)s and erased_at is null
 
 -- name: advance
 update conversations set synced_number = %(number)s, synced = %(last)s
@@ -89,11 +89,17 @@ where scope_id = %(scope_id)s and id = %(conversation)s
 with closed as (
     delete from conversations where scope_id = %(scope_id)s and id = %(conversation)s
 )
-update purge_receipts set finished_at = clock_timestamp()
-where scope_id = %(scope_id)s and conversation_id = %(conversation)s and finished_at is null
+update purge_receipts
+set erased_at = clock_timestamp(), finished_at = case when not exists (select from mirrors) then clock_timestamp() end
+where scope_id = %(scope_id)s and conversation_id = %(conversation)s and erased_at is null
+
+-- name: await_mirrors
+select await_mirrors(scope_id, id) from purge_receipts
+where scope_id = %(scope_id)s and conversation_id = %(conversation)s and erased_at is not null and finished_at is null
 
 -- name: receipts
-select id, conversation_id, asked_by, removed, begun_at, finished_at from purge_receipts
+select id, conversation_id as conversation, asked_by, removed, begun_at, erased_at, finished_at, mirrors
+from purge_receipts
 where scope_id = {this_scope}
   and (%(conversation)s = '' or conversation_id = %(conversation)s)
 order by begun_at desc, id

@@ -177,6 +177,19 @@ begin
     where scope_id = asked_scope and summary_id = given.elder;
 end $$;
 
+CREATE FUNCTION public.await_mirrors(asked_scope bigint, receipt uuid) RETURNS bigint
+    LANGUAGE sql
+    AS $$
+    with awaited as (
+        insert into awaited_mirrors (scope_id, receipt_id, mirror, number)
+        select distinct asked_scope, receipt, mirrors.name, scopes.change_number
+        from mirrors, scopes where scopes.id = asked_scope
+        on conflict (scope_id, receipt_id, mirror) do update set number = excluded.number
+        returning mirror
+    )
+    select count(*) from awaited
+$$;
+
 CREATE FUNCTION public.belief_of(asked_scope bigint, asked_id uuid) RETURNS timestamp with time zone[]
     LANGUAGE plpgsql STABLE
     AS $$
@@ -453,6 +466,14 @@ begin
     when 'rederive' then return query
         select distinct scope_id from memories
         where scope_id > after and withheld = 'to_rederive' order by scope_id limit most;
+    when 'mirror' then return query
+        -- The scopes of a tenant are fed by one job.
+        select distinct scope_id >> 40 << 40 from unmirrored where scope_id > after + 1099511627775 or after = 0
+        order by 1 limit most;
+    when 'held' then return query
+        select distinct scope_id from mirror_positions where scope_id > after order by scope_id limit most;
+    when 'awaited' then return query
+        select distinct scope_id from awaited_mirrors where scope_id > after order by scope_id limit most;
     when 'expire' then return query
         select distinct scope_id from memories
         where expires_at <= now() and withheld is null and scope_id > after order by scope_id limit most;
@@ -1778,6 +1799,9 @@ begin
     update scopes set change_number = change_number + 1 where id = changed_scope returning change_number into next_number;
     insert into changes (scope_id, number, key_id, operation, ids)
     values (changed_scope, next_number, current_key(), changed, changed_ids);
+    if exists (select from mirrors) then
+        perform note_unmirrored(changed_scope, next_number);
+    end if;
 end $$;
 
 CREATE FUNCTION public.log_conversation() RETURNS trigger
@@ -1997,6 +2021,25 @@ begin
     left join shown stated on stated.id_now = latest.stated_parent;
 end $$;
 
+CREATE FUNCTION public.mirror_standing(asked_mirror text, asked_generation integer) RETURNS TABLE(scopes bigint, behind bigint, seconds double precision)
+    LANGUAGE sql STABLE SECURITY DEFINER
+    SET search_path TO 'pg_catalog', 'public', 'pg_temp'
+    AS $$
+    with lacking as materialized (
+        select unmirrored.scope_id, unmirrored.since, coalesce(held.position, 0) as position
+        from unmirrored left join mirror_positions held
+            on held.scope_id = unmirrored.scope_id and held.mirror = asked_mirror and held.generation = asked_generation
+        where unmirrored.number > coalesce(held.position, 0)
+    )
+    select (select count(*) from mirror_positions held
+            where held.mirror = asked_mirror and held.generation = asked_generation),
+           count(*),
+           coalesce(extract(epoch from clock_timestamp() - min(coalesce((
+               select at from changes where changes.scope_id = lacking.scope_id and number = lacking.position + 1
+           ), lacking.since))), 0)::float8
+    from lacking
+$$;
+
 CREATE FUNCTION public.names_of(asked_scope bigint, asked_topic uuid) RETURNS text[]
     LANGUAGE plpgsql STABLE
     AS $$
@@ -2163,7 +2206,10 @@ begin
             select scope_id, number from changes
             where at < before and not exists (
                 select from change_readers reader
-                where reader.scope_id = changes.scope_id and reader.position < changes.number)
+                where reader.scope_id = changes.scope_id and reader.position < changes.number
+                union all
+                select from mirror_positions mirrored
+                where mirrored.scope_id = changes.scope_id and mirrored.position < changes.number)
             limit most);
     when 'unread_changes' then
         delete from changes where (scope_id, number) in (
@@ -2935,6 +2981,15 @@ CREATE TABLE public.api_keys (
 
 ALTER TABLE ONLY public.api_keys FORCE ROW LEVEL SECURITY;
 
+CREATE TABLE public.awaited_mirrors (
+    scope_id bigint NOT NULL,
+    receipt_id uuid NOT NULL,
+    mirror text NOT NULL,
+    number bigint NOT NULL
+);
+
+ALTER TABLE ONLY public.awaited_mirrors FORCE ROW LEVEL SECURITY;
+
 CREATE TABLE public.beliefs (
     scope_id bigint NOT NULL,
     id uuid NOT NULL,
@@ -3082,7 +3137,9 @@ CREATE TABLE public.erasure_receipts (
     scopes integer DEFAULT 0 NOT NULL,
     removed jsonb DEFAULT '{}'::jsonb NOT NULL,
     begun_at timestamp with time zone DEFAULT clock_timestamp() NOT NULL,
-    finished_at timestamp with time zone
+    erased_at timestamp with time zone,
+    finished_at timestamp with time zone,
+    mirrors jsonb DEFAULT '{}'::jsonb NOT NULL
 );
 
 ALTER TABLE ONLY public.erasure_receipts FORCE ROW LEVEL SECURITY;
@@ -3415,6 +3472,30 @@ ALTER TABLE ONLY public.mentions ALTER COLUMN description SET STATISTICS 0;
 
 ALTER TABLE ONLY public.mentions FORCE ROW LEVEL SECURITY;
 
+CREATE TABLE public.mirror_positions (
+    scope_id bigint NOT NULL,
+    mirror text NOT NULL,
+    generation integer NOT NULL,
+    "position" bigint NOT NULL,
+    applied_at timestamp with time zone DEFAULT clock_timestamp() NOT NULL
+)
+WITH (fillfactor='70');
+
+ALTER TABLE ONLY public.mirror_positions FORCE ROW LEVEL SECURITY;
+
+CREATE TABLE public.mirrors (
+    name text NOT NULL,
+    generation integer NOT NULL,
+    state text DEFAULT 'building'::text NOT NULL,
+    incarnation uuid NOT NULL,
+    space_id integer,
+    beats bigint DEFAULT 0 NOT NULL,
+    made_at timestamp with time zone DEFAULT clock_timestamp() NOT NULL,
+    CONSTRAINT mirrors_generation_check CHECK ((generation > 0)),
+    CONSTRAINT mirrors_name_check CHECK ((name ~ '^[a-z0-9_]{1,40}$'::text)),
+    CONSTRAINT mirrors_state_check CHECK ((state = ANY (ARRAY['building'::text, 'ready'::text])))
+);
+
 CREATE TABLE public.past_messages (
     scope_id bigint CONSTRAINT messages_scope_id_not_null NOT NULL,
     id uuid CONSTRAINT messages_id_not_null NOT NULL,
@@ -3454,6 +3535,7 @@ CREATE TABLE public.purge_receipts (
     asked_by text NOT NULL,
     removed jsonb DEFAULT '{}'::jsonb NOT NULL,
     begun_at timestamp with time zone DEFAULT clock_timestamp() NOT NULL,
+    erased_at timestamp with time zone,
     finished_at timestamp with time zone,
     mirrors jsonb DEFAULT '{}'::jsonb NOT NULL
 );
@@ -3611,6 +3693,15 @@ ALTER TABLE ONLY public.topics ALTER COLUMN name SET STATISTICS 0;
 
 ALTER TABLE ONLY public.topics FORCE ROW LEVEL SECURITY;
 
+CREATE TABLE public.unmirrored (
+    scope_id bigint NOT NULL,
+    number bigint NOT NULL,
+    since timestamp with time zone DEFAULT clock_timestamp() NOT NULL
+)
+WITH (fillfactor='70');
+
+ALTER TABLE ONLY public.unmirrored FORCE ROW LEVEL SECURITY;
+
 CREATE TABLE public.withheld_memories (
     scope_id bigint NOT NULL,
     id uuid NOT NULL,
@@ -3655,6 +3746,9 @@ ALTER TABLE ONLY public.api_keys
 
 ALTER TABLE ONLY public.api_keys
     ADD CONSTRAINT api_keys_secret_hash_key UNIQUE (secret_hash);
+
+ALTER TABLE ONLY public.awaited_mirrors
+    ADD CONSTRAINT awaited_mirrors_pkey PRIMARY KEY (scope_id, receipt_id, mirror);
 
 ALTER TABLE ONLY public.beliefs
     ADD CONSTRAINT beliefs_one_at_a_time EXCLUDE USING gist (scope_id WITH =, lineage WITH =, tstzrange(created_at, superseded_at) WITH &&);
@@ -3755,6 +3849,12 @@ ALTER TABLE ONLY public.messages
 ALTER TABLE ONLY public.messages
     ADD CONSTRAINT messages_scope_id_conversation_id_number_key UNIQUE (scope_id, conversation_id, number);
 
+ALTER TABLE ONLY public.mirror_positions
+    ADD CONSTRAINT mirror_positions_pkey PRIMARY KEY (scope_id, mirror, generation);
+
+ALTER TABLE ONLY public.mirrors
+    ADD CONSTRAINT mirrors_pkey PRIMARY KEY (name, generation);
+
 ALTER TABLE ONLY public.past_messages
     ADD CONSTRAINT past_messages_pkey PRIMARY KEY (scope_id, id);
 
@@ -3814,6 +3914,9 @@ ALTER TABLE ONLY public.topics
 
 ALTER TABLE ONLY public.topics
     ADD CONSTRAINT topics_scope_id_path_key UNIQUE (scope_id, path);
+
+ALTER TABLE ONLY public.unmirrored
+    ADD CONSTRAINT unmirrored_pkey PRIMARY KEY (scope_id);
 
 ALTER TABLE ONLY public.withheld_memories
     ADD CONSTRAINT withheld_memories_pkey PRIMARY KEY (scope_id, id);
@@ -3908,6 +4011,8 @@ CREATE UNIQUE INDEX messages_by_external_id ON public.messages USING btree (scop
 CREATE INDEX messages_by_parent ON public.messages USING btree (scope_id, parent_id) WHERE (parent_id IS NOT NULL);
 
 CREATE INDEX messages_without_branches ON public.messages USING btree (scope_id, conversation_id, number) WHERE (stated_parent = '00000000-0000-0000-0000-000000000000'::uuid);
+
+CREATE UNIQUE INDEX mirrors_one_each ON public.mirrors USING btree (name, state);
 
 CREATE UNIQUE INDEX one_active_space ON public.embedding_spaces USING btree (state) WHERE (state = 'active'::text);
 
@@ -4110,6 +4215,8 @@ ALTER TABLE public.agents ENABLE ROW LEVEL SECURITY;
 
 ALTER TABLE public.api_keys ENABLE ROW LEVEL SECURITY;
 
+ALTER TABLE public.awaited_mirrors ENABLE ROW LEVEL SECURITY;
+
 ALTER TABLE public.beliefs ENABLE ROW LEVEL SECURITY;
 
 ALTER TABLE public.change_readers ENABLE ROW LEVEL SECURITY;
@@ -4155,6 +4262,8 @@ ALTER TABLE public.memory_terms ENABLE ROW LEVEL SECURITY;
 ALTER TABLE public.mentions ENABLE ROW LEVEL SECURITY;
 
 ALTER TABLE public.messages ENABLE ROW LEVEL SECURITY;
+
+ALTER TABLE public.mirror_positions ENABLE ROW LEVEL SECURITY;
 
 CREATE POLICY of_matcher ON public.entities FOR SELECT TO recollect_matcher USING (true);
 
@@ -4230,6 +4339,8 @@ CREATE POLICY of_tenant ON public.agents USING ((tenant_id = ( SELECT public.cur
 
 CREATE POLICY of_tenant ON public.api_keys USING ((tenant_id = ( SELECT public.current_tenant() AS current_tenant))) WITH CHECK ((tenant_id = ( SELECT public.current_tenant() AS current_tenant)));
 
+CREATE POLICY of_tenant ON public.awaited_mirrors TO recollect_service USING (((scope_id >= ( SELECT public.first_scope() AS first_scope)) AND (scope_id <= ( SELECT public.last_scope() AS last_scope)))) WITH CHECK (((scope_id >= ( SELECT public.first_scope() AS first_scope)) AND (scope_id <= ( SELECT public.last_scope() AS last_scope))));
+
 CREATE POLICY of_tenant ON public.beliefs TO recollect_service USING (((scope_id >= ( SELECT public.first_scope() AS first_scope)) AND (scope_id <= ( SELECT public.last_scope() AS last_scope)))) WITH CHECK (((scope_id >= ( SELECT public.first_scope() AS first_scope)) AND (scope_id <= ( SELECT public.last_scope() AS last_scope))));
 
 CREATE POLICY of_tenant ON public.change_readers TO recollect_service USING (((scope_id >= ( SELECT public.first_scope() AS first_scope)) AND (scope_id <= ( SELECT public.last_scope() AS last_scope)))) WITH CHECK (((scope_id >= ( SELECT public.first_scope() AS first_scope)) AND (scope_id <= ( SELECT public.last_scope() AS last_scope))));
@@ -4276,6 +4387,8 @@ CREATE POLICY of_tenant ON public.mentions TO recollect_service USING (((scope_i
 
 CREATE POLICY of_tenant ON public.messages TO recollect_service USING (((scope_id >= ( SELECT public.first_scope() AS first_scope)) AND (scope_id <= ( SELECT public.last_scope() AS last_scope)))) WITH CHECK (((scope_id >= ( SELECT public.first_scope() AS first_scope)) AND (scope_id <= ( SELECT public.last_scope() AS last_scope))));
 
+CREATE POLICY of_tenant ON public.mirror_positions TO recollect_service USING (((scope_id >= ( SELECT public.first_scope() AS first_scope)) AND (scope_id <= ( SELECT public.last_scope() AS last_scope)))) WITH CHECK (((scope_id >= ( SELECT public.first_scope() AS first_scope)) AND (scope_id <= ( SELECT public.last_scope() AS last_scope))));
+
 CREATE POLICY of_tenant ON public.past_messages TO recollect_service USING (((scope_id >= ( SELECT public.first_scope() AS first_scope)) AND (scope_id <= ( SELECT public.last_scope() AS last_scope)))) WITH CHECK (((scope_id >= ( SELECT public.first_scope() AS first_scope)) AND (scope_id <= ( SELECT public.last_scope() AS last_scope))));
 
 CREATE POLICY of_tenant ON public.pending_embeddings TO recollect_service USING (((scope_id >= ( SELECT public.first_scope() AS first_scope)) AND (scope_id <= ( SELECT public.last_scope() AS last_scope)))) WITH CHECK (((scope_id >= ( SELECT public.first_scope() AS first_scope)) AND (scope_id <= ( SELECT public.last_scope() AS last_scope))));
@@ -4300,6 +4413,8 @@ CREATE POLICY of_tenant ON public.topic_links TO recollect_service USING (((scop
 
 CREATE POLICY of_tenant ON public.topics TO recollect_service USING (((scope_id >= ( SELECT public.first_scope() AS first_scope)) AND (scope_id <= ( SELECT public.last_scope() AS last_scope)))) WITH CHECK (((scope_id >= ( SELECT public.first_scope() AS first_scope)) AND (scope_id <= ( SELECT public.last_scope() AS last_scope))));
 
+CREATE POLICY of_tenant ON public.unmirrored TO recollect_service USING (((scope_id >= ( SELECT public.first_scope() AS first_scope)) AND (scope_id <= ( SELECT public.last_scope() AS last_scope)))) WITH CHECK (((scope_id >= ( SELECT public.first_scope() AS first_scope)) AND (scope_id <= ( SELECT public.last_scope() AS last_scope))));
+
 CREATE POLICY of_tenant ON public.withheld_memories TO recollect_service USING (((scope_id >= ( SELECT public.first_scope() AS first_scope)) AND (scope_id <= ( SELECT public.last_scope() AS last_scope)))) WITH CHECK (((scope_id >= ( SELECT public.first_scope() AS first_scope)) AND (scope_id <= ( SELECT public.last_scope() AS last_scope))));
 
 CREATE POLICY of_tenant ON public.withheld_vectors TO recollect_service USING (((scope_id >= ( SELECT public.first_scope() AS first_scope)) AND (scope_id <= ( SELECT public.last_scope() AS last_scope)))) WITH CHECK (((scope_id >= ( SELECT public.first_scope() AS first_scope)) AND (scope_id <= ( SELECT public.last_scope() AS last_scope))));
@@ -4309,6 +4424,8 @@ CREATE POLICY of_upkeep ON public.access_log TO recollect_upkeep USING (true);
 CREATE POLICY of_upkeep ON public.agents TO recollect_upkeep USING (true);
 
 CREATE POLICY of_upkeep ON public.api_keys TO recollect_upkeep USING (true);
+
+CREATE POLICY of_upkeep ON public.awaited_mirrors TO recollect_upkeep USING (true);
 
 CREATE POLICY of_upkeep ON public.beliefs TO recollect_upkeep USING (true);
 
@@ -4324,6 +4441,8 @@ CREATE POLICY of_upkeep ON public.ledger TO recollect_upkeep USING (true);
 
 CREATE POLICY of_upkeep ON public.memories TO recollect_upkeep USING (true);
 
+CREATE POLICY of_upkeep ON public.mirror_positions TO recollect_upkeep USING (true);
+
 CREATE POLICY of_upkeep ON public.pending_embeddings TO recollect_upkeep USING (true);
 
 CREATE POLICY of_upkeep ON public.recalls TO recollect_upkeep USING (true);
@@ -4333,6 +4452,8 @@ CREATE POLICY of_upkeep ON public.scopes TO recollect_upkeep USING (true);
 CREATE POLICY of_upkeep ON public.segments TO recollect_upkeep USING (true);
 
 CREATE POLICY of_upkeep ON public.shown_memories TO recollect_upkeep USING (true);
+
+CREATE POLICY of_upkeep ON public.unmirrored TO recollect_upkeep USING (true);
 
 CREATE POLICY only_of_reader ON public.scopes AS RESTRICTIVE FOR SELECT TO recollect_compat USING (COALESCE((tenant_id = ( SELECT public.reading_tenant() AS reading_tenant)), true));
 
@@ -4359,6 +4480,8 @@ ALTER TABLE public.shown_memories ENABLE ROW LEVEL SECURITY;
 ALTER TABLE public.topic_links ENABLE ROW LEVEL SECURITY;
 
 ALTER TABLE public.topics ENABLE ROW LEVEL SECURITY;
+
+ALTER TABLE public.unmirrored ENABLE ROW LEVEL SECURITY;
 
 ALTER TABLE public.withheld_memories ENABLE ROW LEVEL SECURITY;
 
@@ -4420,6 +4543,9 @@ GRANT ALL ON FUNCTION public.match_terms(asked_scope bigint, asked_terms bigint[
 GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE public.messages TO recollect_service;
 GRANT SELECT ON TABLE public.messages TO recollect_compat;
 
+REVOKE ALL ON FUNCTION public.mirror_standing(asked_mirror text, asked_generation integer) FROM PUBLIC;
+GRANT ALL ON FUNCTION public.mirror_standing(asked_mirror text, asked_generation integer) TO recollect_service;
+
 REVOKE ALL ON FUNCTION public.next_tenant() FROM PUBLIC;
 
 REVOKE ALL ON FUNCTION public.open_to_readers(opened regclass) FROM PUBLIC;
@@ -4459,6 +4585,12 @@ GRANT UPDATE(revoked_at) ON TABLE public.api_keys TO recollect_service;
 GRANT SELECT(expires_at) ON TABLE public.api_keys TO recollect_upkeep;
 
 GRANT UPDATE(last_used_at) ON TABLE public.api_keys TO recollect_service;
+
+GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE public.awaited_mirrors TO recollect_service;
+
+GRANT SELECT(scope_id) ON TABLE public.awaited_mirrors TO recollect_upkeep;
+
+GRANT SELECT(mirror) ON TABLE public.awaited_mirrors TO recollect_upkeep;
 
 GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE public.beliefs TO recollect_service;
 GRANT SELECT ON TABLE public.beliefs TO recollect_compat;
@@ -4532,7 +4664,11 @@ GRANT UPDATE(scopes) ON TABLE public.erasure_receipts TO recollect_service;
 
 GRANT UPDATE(removed) ON TABLE public.erasure_receipts TO recollect_service;
 
+GRANT UPDATE(erased_at) ON TABLE public.erasure_receipts TO recollect_service;
+
 GRANT UPDATE(finished_at) ON TABLE public.erasure_receipts TO recollect_service;
+
+GRANT UPDATE(mirrors) ON TABLE public.erasure_receipts TO recollect_service;
 
 GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE public.evidence TO recollect_service;
 GRANT SELECT ON TABLE public.evidence TO recollect_compat;
@@ -4630,6 +4766,19 @@ GRANT SELECT ON TABLE public.memory_terms TO recollect_matcher;
 
 GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE public.mentions TO recollect_service;
 
+GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE public.mirror_positions TO recollect_service;
+
+GRANT SELECT(scope_id) ON TABLE public.mirror_positions TO recollect_upkeep;
+
+GRANT SELECT(mirror) ON TABLE public.mirror_positions TO recollect_upkeep;
+
+GRANT SELECT(generation) ON TABLE public.mirror_positions TO recollect_upkeep;
+
+GRANT SELECT("position") ON TABLE public.mirror_positions TO recollect_upkeep;
+
+GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE public.mirrors TO recollect_service;
+GRANT SELECT ON TABLE public.mirrors TO recollect_upkeep;
+
 GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE public.past_messages TO recollect_service;
 
 GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE public.pending_embeddings TO recollect_service;
@@ -4682,6 +4831,9 @@ GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE public.topic_links TO recollect_servi
 
 GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE public.topics TO recollect_service;
 GRANT SELECT ON TABLE public.topics TO recollect_matcher;
+
+GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE public.unmirrored TO recollect_service;
+GRANT SELECT ON TABLE public.unmirrored TO recollect_upkeep;
 
 GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE public.withheld_memories TO recollect_service;
 GRANT SELECT ON TABLE public.withheld_memories TO recollect_matcher;

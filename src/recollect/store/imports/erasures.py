@@ -61,7 +61,7 @@ async def begin(database: Database, tenant_id: int, user: str, asked_by: str) ->
 async def erase_scope(database: Database, tenant_id: int, scope_id: int, receipt: UUID) -> None:
     """Erase all rows of a scope and note how many there were, in one transaction."""
     async with database.transaction(tenant_id, pipelined=False) as connection:
-        parameters = {"scope_id": scope_id}
+        parameters: dict[str, object] = {"scope_id": scope_id}
         await connection.execute(QUERIES["lock"], parameters)
         # Counted before: what is erased takes rows of other tables along.
         removed = await count_rows(connection, scope_id)
@@ -69,6 +69,7 @@ async def erase_scope(database: Database, tenant_id: int, scope_id: int, receipt
             await connection.execute(SQL(QUERIES["erase"]).format(table=table), parameters)
         await connection.execute(QUERIES["reset"], parameters)
         await connection.execute(QUERIES["cancel"], parameters)
+        await connection.execute(QUERIES["await_mirrors"], parameters | {"id": receipt})
         await connection.execute(QUERIES["note"], {"id": receipt, "removed": Jsonb(dict(removed))})
 
 

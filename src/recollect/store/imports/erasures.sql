@@ -25,7 +25,7 @@ where status = 'todo' and (args ->> 'scope_id')::bigint = %(scope_id)s
 -- name: begin
 with unfinished as (
     select id from erasure_receipts
-    where tenant_id = current_tenant() and "user" = %(user)s and finished_at is null order by begun_at limit 1
+    where tenant_id = current_tenant() and "user" = %(user)s and erased_at is null order by begun_at limit 1
 ), begun as (
     insert into erasure_receipts (tenant_id, "user", asked_by)
     select current_tenant(), %(user)s, %(asked_by)s where not exists (select from unfinished)
@@ -45,11 +45,17 @@ set scopes = scopes + 1, removed = (
 )
 where tenant_id = current_tenant() and id = %(id)s
 
+-- name: await_mirrors
+select await_mirrors(%(scope_id)s, %(id)s)
+
 -- name: finish
-update erasure_receipts set finished_at = clock_timestamp() where tenant_id = current_tenant() and id = %(id)s
-returning id, "user", asked_by, scopes, removed, begun_at, finished_at
+update erasure_receipts
+set erased_at = clock_timestamp(),
+    finished_at = case when not exists (select from awaited_mirrors where receipt_id = %(id)s) then clock_timestamp() end
+where tenant_id = current_tenant() and id = %(id)s
+returning id, "user", asked_by, scopes, removed, begun_at, erased_at, finished_at, mirrors
 
 -- name: receipts
-select id, "user", asked_by, scopes, removed, begun_at, finished_at from erasure_receipts
+select id, "user", asked_by, scopes, removed, begun_at, erased_at, finished_at, mirrors from erasure_receipts
 where tenant_id = current_tenant() and (%(user)s = '' or "user" = %(user)s)
 order by begun_at desc, id limit %(limit)s

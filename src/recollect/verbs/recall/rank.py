@@ -31,7 +31,7 @@ MOST_SURVEYED = 500
 """Features are read for at most so many candidates: two channels propose 400."""
 HEAVY_LIMIT = 50
 """Where more hits are asked for, they are ranked in a thread, so that the event loop stays free."""
-PAST, VECTOR = "past", "vector"
+PAST, VECTOR, TEXT = "past", "vector", "text"
 """What the first finds stands among the candidates of others; the second knows how near what it proposes is."""
 PLUGGED_IN = 1.0
 """The weight of a channel that is not one of ours."""
@@ -57,13 +57,17 @@ async def rank(parts: Parts, place: Place, asked: AskedCue, proposals: Mapping[s
     lent = {unit: some for proposal in proposals.values() for unit, some in proposal.lent.items()}
     candidates = join(own, lent, asked.depth)
     weights = {**dict.fromkeys(candidates, PLUGGED_IN), **usual_weights(asked.reading.script), **asked.cue.weights}
-    if asked.cue.blank or len(own.keys() - {PAST}) == 1:
+    unscored = [proposal.candidates.ids for proposal in proposals.values() if proposal.unscored]
+    if asked.cue.blank or (len(own.keys() - {PAST}) == 1 and not unscored):
         return rank_plainly(asked, candidates, {**weights, **dict.fromkeys(own, 1.0)})
     found = await look_over(parts, place, asked, candidates, lending=weights[EVIDENCE] > 0)
     if found is None:
         # A simpler answer is better than a late one.
         return rank_plainly(asked, candidates, weights)
     rarities = next((proposal.rarities for proposal in proposals.values() if proposal.rarities), ())
+    if unscored:
+        added, rarities = score_by_record(asked, candidates, found[0], np.concatenate(unscored), rarities)
+        candidates |= added
 
     def choose() -> Ranking:
         inputs = replace(line_up(asked, candidates, found[0], weights, rarities), evidence=found[1])
@@ -72,6 +76,24 @@ async def rank(parts: Parts, place: Place, asked: AskedCue, proposals: Mapping[s
         return choose_best(Ranking(inputs, fuse(inputs), asked.limit), asked.cue.min_relevance)
 
     return await spare_loop(asked.limit > HEAVY_LIMIT, choose)
+
+
+def score_by_record(
+    asked: AskedCue,
+    candidates: Mapping[str, Candidates],
+    found: FeatureTable,
+    ids: Ids,
+    rarities: tuple[float, ...],
+) -> tuple[dict[str, Candidates], tuple[float, ...]]:
+    """Score ids as the channels `vector` and `text` would, if those were not asked; all terms are equally rare then."""
+    known = np.unique(ids[found.knows(ids)])
+    rows = found.find(known)
+    scores = {VECTOR: np.nan_to_num(found.cosines[rows])}
+    if asked.reading.terms and not rarities:
+        rarities = (1.0,) * len(asked.reading.terms)
+        scores[TEXT] = found.terms[rows].sum(axis=1).astype(np.float64)
+    told = {name: Candidates(known[each != 0], each[each != 0]) for name, each in scores.items()}
+    return {name: some for name, some in told.items() if name not in candidates and len(some)}, rarities
 
 
 def rank_plainly(asked: AskedCue, candidates: Mapping[str, Candidates], weights: Mapping[str, float]) -> Ranking:

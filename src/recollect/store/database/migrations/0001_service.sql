@@ -264,7 +264,11 @@ create table erasure_receipts (
     removed jsonb not null default '{}',
     begun_at timestamptz not null default clock_timestamp(),
     -- Null while it is under way, or where it was broken off: the next call goes on with it.
+    erased_at timestamptz,
+    -- When no mirror had any of it either.
     finished_at timestamptz,
+    -- What became of it in each mirror, by its name.
+    mirrors jsonb not null default '{}',
     primary key (tenant_id, id)
 );
 alter table erasure_receipts enable row level security;
@@ -272,7 +276,7 @@ alter table erasure_receipts force row level security;
 create policy of_tenant on erasure_receipts
     using (tenant_id = (select current_tenant())) with check (tenant_id = (select current_tenant()));
 grant select, insert on erasure_receipts to recollect_service;
-grant update (scopes, removed, finished_at) on erasure_receipts to recollect_service;
+grant update (scopes, removed, erased_at, finished_at, mirrors) on erasure_receipts to recollect_service;
 create index erasure_receipts_by_time on erasure_receipts (tenant_id, begun_at desc);
 
 -- Put the policy of scoped tables on one of them; used by every file that makes such a table.

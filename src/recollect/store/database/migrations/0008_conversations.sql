@@ -130,8 +130,10 @@ create table purge_receipts (
     asked_by text not null,
     removed jsonb not null default '{}',
     begun_at timestamptz not null default clock_timestamp(),
+    -- When the record had nothing of it any more, and when no mirror had any of it either.
+    erased_at timestamptz,
     finished_at timestamptz,
-    -- How far each mirror has followed, by its name.
+    -- What became of it in each mirror, by its name.
     mirrors jsonb not null default '{}',
     primary key (scope_id, id)
 );

@@ -56,6 +56,9 @@ begin
     update scopes set change_number = change_number + 1 where id = changed_scope returning change_number into next_number;
     insert into changes (scope_id, number, key_id, operation, ids)
     values (changed_scope, next_number, current_key(), changed, changed_ids);
+    if exists (select from mirrors) then
+        perform note_unmirrored(changed_scope, next_number);
+    end if;
 end $$;
 
 -- Every write stores memories, so this plan is kept; the general function below makes its own each time.

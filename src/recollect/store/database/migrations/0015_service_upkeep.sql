@@ -63,6 +63,14 @@ begin
     when 'rederive' then return query
         select distinct scope_id from memories
         where scope_id > after and withheld = 'to_rederive' order by scope_id limit most;
+    when 'mirror' then return query
+        -- The scopes of a tenant are fed by one job.
+        select distinct scope_id >> 40 << 40 from unmirrored where scope_id > after + 1099511627775 or after = 0
+        order by 1 limit most;
+    when 'held' then return query
+        select distinct scope_id from mirror_positions where scope_id > after order by scope_id limit most;
+    when 'awaited' then return query
+        select distinct scope_id from awaited_mirrors where scope_id > after order by scope_id limit most;
     when 'expire' then return query
         select distinct scope_id from memories
         where expires_at <= now() and withheld is null and scope_id > after order by scope_id limit most;
@@ -223,7 +231,10 @@ begin
             select scope_id, number from changes
             where at < before and not exists (
                 select from change_readers reader
-                where reader.scope_id = changes.scope_id and reader.position < changes.number)
+                where reader.scope_id = changes.scope_id and reader.position < changes.number
+                union all
+                select from mirror_positions mirrored
+                where mirrored.scope_id = changes.scope_id and mirrored.position < changes.number)
             limit most);
     when 'unread_changes' then
         delete from changes where (scope_id, number) in (

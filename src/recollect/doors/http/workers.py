@@ -56,7 +56,7 @@ class Supervisor:
     async def run(self, started: asyncio.Event) -> int:
         """Run one process to its end, and set the event when it has started; return its exit code."""
         ours, theirs = socket.socketpair()
-        ours.setblocking(False)
+        ours.setblocking(False)  # noqa: FBT003 - it takes no name
         with ours:
             with theirs:
                 process = await asyncio.create_subprocess_exec(
@@ -105,7 +105,7 @@ def supervised(supervisor: int | None, stop: Callable[[], object]) -> Iterator[C
         return
     loop = asyncio.get_running_loop()
     with socket.socket(fileno=supervisor) as connection:
-        connection.setblocking(False)
+        connection.setblocking(False)  # noqa: FBT003 - it takes no name
         loop.add_reader(connection, stop)
         try:
             yield lambda: report_ready(connection)

@@ -1,0 +1,85 @@
+"""Look after mirrors of the record in other engines: build, fill again, compare, drop."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+from typing import Annotated, TypeVar
+
+import typer
+from rich.progress import Progress
+from rich.table import Table
+
+from recollect.doors.cli.terminal import Yes, err, out, run
+from recollect.doors.words import translate
+from recollect.mind.mirrors import Mirrors
+from recollect.models.mirrors import MirrorStatus
+
+commands = typer.Typer()
+mirror_app = typer.Typer(no_args_is_help=True, help="Look after mirrors of the record in OpenSearch and Neo4j.")
+Name = Annotated[str, typer.Argument(help="`opensearch` or `neo4j`.")]
+Done = TypeVar("Done")
+
+
+def with_progress(step: str, work: Callable[[Mirrors, Callable[[int], None]], Awaitable[Done]]) -> Done:
+    """Do something with all scopes, and show how many are done."""
+    with Progress(console=err) as progress:
+        task = progress.add_task(step, total=None)
+
+        async def count_first(mirrors: Mirrors) -> Done:
+            progress.update(task, total=await mirrors.count_scopes())
+            return await work(mirrors, lambda done: progress.update(task, completed=done))
+
+        return run(lambda recollect: count_first(recollect.operator.mirrors))
+
+
+@mirror_app.command("build")
+def build(name: Name) -> None:
+    """Fill a mirror for the first time; one that was broken off goes on."""
+    tell_ready(with_progress("filling", lambda mirrors, report: mirrors.build(name, report)))
+
+
+@mirror_app.command("rebuild")
+def rebuild(name: Name) -> None:
+    """Fill a mirror again beside the one that answers, then let it take its place."""
+    tell_ready(with_progress("filling", lambda mirrors, report: mirrors.rebuild(name, report)))
+
+
+def tell_ready(made: MirrorStatus) -> None:
+    """Say that a mirror answers from now on."""
+    out.print(f"{made.name} answers from generation {made.generation}: {made.scopes} scopes, {made.behind} behind.")
+
+
+@mirror_app.command("status")
+def show_status() -> None:
+    """Show every mirror: what it holds, how far it is behind, and whether its engine answers."""
+    table = Table("mirror", "generation", "state", "scopes", "behind", "lag", "answers")
+    for each in run(lambda recollect: recollect.operator.mirrors.status()):
+        answers = "no address" if each.answers is None else "yes" if each.answers else "no"
+        lag = f"{each.lag_seconds:,.1f} s"
+        table.add_row(each.name, str(each.generation), each.state, str(each.scopes), str(each.behind), lag, answers)
+    out.print(table)
+
+
+@mirror_app.command("verify")
+def verify(name: Name, mend: Annotated[bool, typer.Option("--mend", help="Make equal what differs.")] = False) -> None:
+    """Compare all that a mirror holds with the record, by checksums; end with 1 if it differs and is not mended."""
+    found = with_progress("comparing", lambda mirrors, report: mirrors.verify(name, report, mend=mend))
+    counted = f"{found.missing} missing, {found.changed} changed, {found.extra} extra"
+    out.print(f"{found.scopes} scopes compared: {counted}{', mended' if found.differing and mend else ''}.")
+    if found.differing and not mend:
+        raise typer.Exit(1)
+
+
+@mirror_app.command("drop")
+def drop(name: Name, yes: Yes = False) -> None:
+    """Drop a mirror with all that it holds; receipts that wait for it are finished with a note."""
+    if not yes:
+        typer.confirm(f"Drop the mirror {name}?", abort=True)
+    ended, removed = run(lambda recollect: recollect.operator.mirrors.drop(name))
+    out.print(translate("dropped"))
+    out.print(f"{ended} waiting receipts have a note of it.")
+    if not removed:
+        out.print("The engine did not answer: what it holds is still there, and has to be removed by hand.")
+
+
+commands.add_typer(mirror_app, name="mirror")

@@ -1,0 +1,304 @@
+"""Feed mirrors from the change log: what changed is read from the record and applied, however often it is done.
+
+A position moves only after the mirror has acknowledged. Where the log does not go on at a position, or a mirror knows
+less than it had acknowledged, the scope is compared with the record as a whole, and mended.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import logging
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
+
+from recollect.core.mirrors.rows import Batch, Checksums, Difference, MirroredRow, RowKey, checksum, coalesce, compare
+from recollect.core.service.numbers import tenant_of
+from recollect.errors import MirrorError
+from recollect.jobs.embed import NO_REPORT
+from recollect.store.database.pool import Database
+from recollect.store.mirrors import generations, positions
+from recollect.store.mirrors.generations import Generation
+from recollect.store.mirrors.mirror import Mirror
+from recollect.store.mirrors.positions import Unmirrored
+from recollect.store.mirrors.record import RecordReader, ScopeLog, reading_record
+from recollect.store.service import jobs, upkeep
+
+TOGETHER = 200
+"""How many scopes are followed at a time."""
+FORMER = 5
+"""So many generations before a new one are removed: usually one is there, or none."""
+CHECK = "check_mirrors"
+DROPPED = "dropped, with all that it held"
+DROPPED_UNSEEN = "dropped while it did not answer: what it held may still be there"
+LOG = logging.getLogger("recollect.mirror")
+STALE = "The record is not the one that the mirror {} was filled from; it is filled again."
+STILL_HELD = "The mirror {} still has rows that it was told to remove."
+UNKNOWN = "This worker has no address of the mirror {}; another worker may have it."
+
+
+@dataclass(frozen=True, slots=True)
+class Feed:
+    """A generation of a mirror, and the record that it follows."""
+
+    database: Database
+    mirror: Mirror
+    generation: Generation
+
+    async def follow(self, waiting: Sequence[Unmirrored]) -> None:
+        """Follow the log of scopes of one tenant as far as it goes now."""
+        if not self.generation.current:
+            await defer_check(self.database)
+            raise MirrorError(STALE.format(self.mirror.name))
+        behind = [each.scope_id for each in waiting]
+        while behind:
+            tenant_id = tenant_of(behind[0])
+            known = await positions.read_positions(self.database, tenant_id, self.generation, behind)
+            held = await self.mirror.read_positions(self.generation, [each for each in behind if known.get(each)])
+            lost = [scope for scope, position in known.items() if held.get(scope, 0) < position]
+            async with reading_record(self.database, tenant_id, self.generation.space) as record:
+                logs = await record.read_log({each: known.get(each, 0) for each in behind if each not in lost})
+                broken = [scope for scope, log in logs.items() if log.broken]
+                followed = {scope: log for scope, log in logs.items() if not log.broken and log.rows}
+                batches = await read_batches(record, self.mirror, followed)
+            await self.apply(batches)
+            for scope_id in (*lost, *broken):
+                await self.mend(scope_id)
+            behind = [scope for scope, log in followed.items() if log.rows[-1].number < log.change_number]
+
+    async def apply(self, batches: Sequence[Batch]) -> None:
+        """Apply batches of one tenant, see that what is gone is gone, and save the positions."""
+        if not batches:
+            return
+        await self.mirror.apply(self.generation, batches)
+        for batch in batches:
+            if batch.gone and await self.mirror.find_held(self.generation, batch.scope_id, batch.gone):
+                raise MirrorError(STILL_HELD.format(self.mirror.name))
+        reached = {batch.scope_id: batch.position for batch in batches}
+        note = f"seen without it {datetime.now(UTC).isoformat(timespec='seconds')}"
+        await positions.save(self.database, tenant_of(batches[0].scope_id), self.generation, reached, note)
+        await self.beat()
+
+    async def beat(self) -> None:
+        """Count that it was written to: it knows the number before the record does, so that a lower one is a loss."""
+        beats = await self.mirror.read_beats(self.generation)
+        if beats < self.generation.beats:
+            # The trace of the loss stays until every scope was looked at.
+            await defer_check(self.database)
+            return
+        await self.count(beats + 1)
+
+    async def count(self, beats: int) -> None:
+        """Note how many times it was written to, there and then here."""
+        await self.mirror.note_beat(self.generation, beats)
+        await generations.note_beat(self.database, self.generation, beats)
+
+    async def restore(self, report: Callable[[int], None] = NO_REPORT) -> int:
+        """Mend every scope of which the mirror knows less than it had acknowledged, if it has lost anything."""
+        if await self.mirror.read_beats(self.generation) >= self.generation.beats:
+            return 0
+        mended = 0
+        async for scopes in upkeep.walk_due(self.database, positions.HELD):
+            held = await self.mirror.read_positions(self.generation, scopes)
+            for tenant_id, own in positions.by_tenant(scopes).items():
+                known = await positions.read_positions(self.database, tenant_id, self.generation, own)
+                for scope_id in [each for each, position in known.items() if held.get(each, 0) < position]:
+                    await self.mend(scope_id)
+                    mended += 1
+                    report(mended)
+        await self.count(self.generation.beats + 1)
+        return mended
+
+    async def fill(self, report: Callable[[int], None] = NO_REPORT) -> int:
+        """Copy every scope that the generation does not hold yet; return how many scopes there are."""
+        seen = 0
+        async for scopes in upkeep.walk_due(self.database, "fill"):
+            for tenant_id, own in positions.by_tenant(scopes).items():
+                known = await positions.read_positions(self.database, tenant_id, self.generation, own)
+                for scope_id in own:
+                    if scope_id not in known:
+                        await self.mend(scope_id)
+                    seen += 1
+                    report(seen)
+        return seen
+
+    async def mend(self, scope_id: int) -> Difference:
+        """Compare all that the mirror holds of a scope with the record, and apply what differs."""
+        held = await self.read_held(scope_id)
+        tenant_id = tenant_of(scope_id)
+        async with reading_record(self.database, tenant_id, self.generation.space) as record:
+            if await record.read_incarnation() != self.generation.incarnation:
+                raise MirrorError(STALE.format(self.mirror.name))
+            version = (await record.read_log({scope_id: 0})).get(scope_id, ScopeLog(0, (), broken=False)).change_number
+            differing: list[MirroredRow] = []
+            checksums: dict[RowKey, str] = {}
+            batch = Batch(scope_id, version, 0)
+            for table in self.mirror.tables:
+                async for page in record.walk(scope_id, table):
+                    own = {row.key: checksum(row) for row in page}
+                    differing = [row for row in page if held.get(row.key) != own[row.key]]
+                    checksums |= own
+                    if differing:
+                        # Not followed to any number yet: that is known at the end.
+                        await self.mirror.apply(self.generation, [replace(batch, present=differing)])
+        found = compare(checksums, held)
+        await self.apply([replace(batch, position=version, gone=sorted(found.extra, key=lambda key: key.id))])
+        return found
+
+    async def read_held(self, scope_id: int) -> Checksums:
+        """Read the checksums of all that the mirror holds of a scope."""
+        held: dict[RowKey, str] = {}
+        async for page in self.mirror.walk(self.generation, scope_id):
+            held |= {row.key: checksum(row) for row in page}
+        return held
+
+    async def verify(self, scope_id: int) -> Difference:
+        """Compare all that the mirror holds of a scope with the record, and change nothing."""
+        held = await self.read_held(scope_id)
+        checksums: dict[RowKey, str] = {}
+        async with reading_record(self.database, tenant_of(scope_id), self.generation.space) as record:
+            for table in self.mirror.tables:
+                async for page in record.walk(scope_id, table):
+                    checksums |= {row.key: checksum(row) for row in page}
+        return compare(checksums, held)
+
+
+async def read_batches(record: RecordReader, mirror: Mirror, logs: Mapping[int, ScopeLog]) -> list[Batch]:
+    """Read what became of all that the log names, once for each id: what the record does not have is gone."""
+    touched: dict[int, list[RowKey]] = {}
+    for scope_id, log in logs.items():
+        named = coalesce(log.rows, mirror.tables)
+        ids = {**named.ids, **({table: await record.find_entities(scope_id, named) for table in named.entities})}
+        touched[scope_id] = [RowKey(table, each) for table, some in ids.items() for each in some]
+    rows = await record.read_rows((scope_id, key) for scope_id, keys in touched.items() for key in keys)
+    return [
+        Batch(
+            scope_id=scope_id,
+            version=log.change_number,
+            position=log.rows[-1].number,
+            present=[rows[scope_id, key] for key in touched[scope_id] if (scope_id, key) in rows],
+            gone=[key for key in touched[scope_id] if (scope_id, key) not in rows],
+        )
+        for scope_id, log in logs.items()
+    ]
+
+
+async def feed_tenant(
+    database: Database, mirrors: Mapping[str, Mirror], tenant_id: int, only: Generation | None = None
+) -> None:
+    """Let every mirror follow the log of a tenant's scopes; one that does not answer does not hold up the others."""
+    after = 0
+    while waiting := await positions.list_unmirrored(database, tenant_id, after, TOGETHER):
+        after = waiting[-1].scope_id
+        if only is not None:
+            await feed_waiting(database, mirrors, only, waiting)
+            continue
+        # Read anew for each page: a mirror may have been built or dropped meanwhile.
+        there = await generations.list_generations(database)
+        outcomes = await asyncio.gather(
+            *(feed_waiting(database, mirrors, each, waiting) for each in there), return_exceptions=True
+        )
+        problems = [each for each in outcomes if isinstance(each, BaseException)]
+        if problems:
+            raise problems[0]
+        await positions.settle(database, tenant_id, waiting)
+
+
+async def feed_waiting(
+    database: Database, mirrors: Mapping[str, Mirror], generation: Generation, waiting: Sequence[Unmirrored]
+) -> None:
+    """Let one generation of a mirror follow the log of scopes."""
+    if generation.mirror not in mirrors:
+        raise MirrorError(UNKNOWN.format(generation.mirror))
+    await Feed(database, mirrors[generation.mirror], generation).follow(waiting)
+
+
+async def build(database: Database, mirror: Mirror, report: Callable[[int], None] = NO_REPORT) -> Generation:
+    """Fill a mirror beside the one that answers, and let it answer; go on with a filling that was broken off."""
+    begun = await begin(database, mirror)
+    await mirror.create(begun)
+    await Feed(database, mirror, begun).fill(report)
+    async for tenants in upkeep.walk_due(database, "mirror"):
+        for first_of_tenant in tenants:
+            # What was changed meanwhile, so that it is not long behind; the worker goes on with it.
+            await feed_tenant(database, {mirror.name: mirror}, tenant_of(first_of_tenant), only=begun)
+    ready = await generations.make_ready(database, begun)
+    await mirror.switch(ready)
+    for former in range(max(1, ready.number - FORMER), ready.number):
+        await mirror.remove(former)
+        await positions.forget_generation(database, mirror.name, former)
+    return ready
+
+
+async def begin(database: Database, mirror: Mirror) -> Generation:
+    """Begin a generation; one that was begun from another record is given up."""
+    for other in await generations.list_generations(database, mirror.name):
+        if not other.ready and not other.current:
+            await generations.remove(database, mirror.name, other.number)
+            await mirror.remove(other.number)
+            await positions.forget_generation(database, mirror.name, other.number)
+    return await generations.begin(database, mirror.name)
+
+
+async def drop(database: Database, mirror: str, engine: Mirror | None) -> tuple[int, bool]:
+    """Drop a mirror: end what waits for it with a note, and remove its rows; say how many waited, and if it could."""
+    numbers = [each.number for each in await generations.list_generations(database, mirror)]
+    # First, so that nothing more waits for it.
+    await generations.remove(database, mirror)
+    removed = engine is not None
+    for number in numbers:
+        removed = removed and await attempt_removal(engine, number)
+    note = DROPPED if removed else DROPPED_UNSEEN
+    ended = await positions.end_waiting(database, mirror, note)
+    await positions.forget_generation(database, mirror)
+    return ended, removed
+
+
+async def attempt_removal(engine: Mirror | None, number: int) -> bool:
+    """Remove a generation, and tell whether that was possible."""
+    try:
+        if engine is not None:
+            await engine.remove(number)
+    except MirrorError:
+        return False
+    return engine is not None
+
+
+async def check(database: Database, mirrors: Mapping[str, Mirror]) -> None:
+    """See that no scope waits without a job, and that no mirror has lost anything or follows another record."""
+    await upkeep.defer_due(database, "mirror")
+    for generation in await generations.list_generations(database):
+        mirror = mirrors.get(generation.mirror)
+        if mirror is None:
+            continue
+        try:
+            if generation.current:
+                await Feed(database, mirror, generation).restore()
+            elif generation.ready:
+                await build(database, mirror)
+        except MirrorError as problem:
+            # It comes again by the clock.
+            LOG.warning(json.dumps({"event": "mirror_not_checked", "mirror": mirror.name, "error": str(problem)}))
+
+
+async def defer_check(database: Database) -> None:
+    """See that a job looks whether mirrors must be mended or filled again."""
+    async with database.transaction(None) as connection:
+        await jobs.defer(connection, CHECK, CHECK, {})
+
+
+@dataclass(frozen=True, slots=True)
+class MirrorTasks:
+    """What a worker does for mirrors."""
+
+    database: Database
+    mirrors: Mapping[str, Mirror]
+
+    async def follow(self, scope_id: int) -> None:
+        """Let the mirrors follow what changed in the scopes of a tenant, whose first number this is."""
+        await feed_tenant(self.database, self.mirrors, tenant_of(scope_id))
+
+    async def check(self, _context: object, timestamp: int = 0) -> None:  # noqa: ARG002 - the engine's call
+        """See that no scope waits without a job, and that no mirror has lost anything or follows another record."""
+        await check(self.database, self.mirrors)

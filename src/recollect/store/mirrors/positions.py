@@ -1,0 +1,100 @@
+"""How far mirrors have followed in each scope, which scopes wait for them, and which receipts do."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from recollect.core.service.numbers import tenant_of
+from recollect.store.database.pool import Connection, Cursor, Database, load_queries
+from recollect.store.mirrors.generations import Generation
+from recollect.store.service import upkeep
+
+QUERIES = load_queries(__file__)
+HELD, AWAITED = "held", "awaited"
+"""What scopes are looked for by: those that a mirror holds, and those whose receipts wait for one."""
+
+
+@dataclass(frozen=True, slots=True)
+class Unmirrored:
+    """A scope with changes that not every mirror has, and the number of the newest."""
+
+    scope_id: int
+    number: int
+
+
+async def list_unmirrored(database: Database, tenant_id: int, after: int, limit: int) -> list[Unmirrored]:
+    """List scopes of a tenant that wait for a mirror, in the order of their numbers."""
+    async with database.reading(tenant_id) as connection:
+        found = await connection.execute(QUERIES["unmirrored"], {"after": after, "limit": limit})
+    return [Unmirrored(row["scope_id"], row["number"]) for row in await found.fetchall()]
+
+
+async def settle(database: Database, tenant_id: int, followed: Sequence[Unmirrored]) -> None:
+    """Note that every mirror has followed these scopes so far; what was changed meanwhile waits on."""
+    parameters = {"scopes": [each.scope_id for each in followed], "numbers": [each.number for each in followed]}
+    async with database.transaction(tenant_id) as connection:
+        await connection.execute(QUERIES["renew"], parameters)
+        await connection.execute(QUERIES["settle"], parameters)
+
+
+async def read_positions(
+    database: Database, tenant_id: int, generation: Generation, scopes: Sequence[int]
+) -> dict[int, int]:
+    """Read how far a generation has followed some scopes; those that it does not hold are absent."""
+    parameters = {"mirror": generation.mirror, "generation": generation.number, "scopes": list(scopes)}
+    async with database.reading(tenant_id) as connection:
+        found = await connection.execute(QUERIES["positions"], parameters)
+    return {row["scope_id"]: row["position"] for row in await found.fetchall()}
+
+
+async def save(
+    database: Database, tenant_id: int, generation: Generation, positions: Mapping[int, int], note: str
+) -> None:
+    """Save how far a generation has followed scopes, and finish the receipts that waited for nothing else."""
+    parameters = {
+        "mirror": generation.mirror,
+        "generation": generation.number,
+        "scopes": list(positions),
+        "positions": list(positions.values()),
+    }
+    async with database.transaction(tenant_id) as connection:
+        await connection.execute(QUERIES["save"], parameters)
+        await end(connection, parameters | {"note": note, "dropped": False})
+
+
+async def end(connection: Connection, parameters: Mapping[str, object]) -> Cursor:
+    """End waits of receipts for a mirror; what waits for nothing any more is finished."""
+    for held in ("hold_purges", "hold_erasures"):
+        # From here on no other mirror ends a wait of the same receipts: the last one finishes them.
+        await connection.execute(QUERIES[held], parameters)
+    return await connection.execute(QUERIES["end"], parameters)
+
+
+async def forget_generation(database: Database, mirror: str, number: int | None = None) -> None:
+    """Forget how far a generation has followed, or all of a mirror, in every scope."""
+    async for scopes in upkeep.walk_due(database, HELD):
+        for tenant_id, own in by_tenant(scopes).items():
+            async with database.transaction(tenant_id) as connection:
+                parameters = {"mirror": mirror, "generation": number, "scopes": own}
+                await connection.execute(QUERIES["forget"], parameters)
+
+
+async def end_waiting(database: Database, mirror: str, note: str) -> int:
+    """End every wait of a receipt for a mirror, with a note; return how many there were."""
+    ended = 0
+    async for scopes in upkeep.walk_due(database, AWAITED):
+        for tenant_id, own in by_tenant(scopes).items():
+            parameters = {"mirror": mirror, "scopes": own, "note": note, "dropped": True}
+            async with database.transaction(tenant_id) as connection:
+                gone = await end(connection, parameters)
+            ended += (await gone.fetchone() or {"ended": 0})["ended"]
+    return ended
+
+
+def by_tenant(scopes: Sequence[int]) -> dict[int, list[int]]:
+    """Group scopes by their tenant."""
+    grouped: dict[int, list[int]] = {}
+    for scope_id in scopes:
+        grouped.setdefault(tenant_of(scope_id), []).append(scope_id)
+    return grouped

@@ -1,0 +1,57 @@
+"""A Recollect with mirrors in real engines, each test with an index, a database and a graph of its own."""
+
+from __future__ import annotations
+
+from contextlib import asynccontextmanager
+from uuid import uuid4
+
+from recollect.core.mirrors.rows import MirroredTable
+from recollect.jobs.mirror import Feed, feed_tenant
+from recollect.settings import Settings
+from recollect.store.mirrors import generations
+from recollect.wiring import connected
+
+PATIENT = {"deadline_seconds": 60, "channel_seconds": 30, "embed_wait_seconds": 30, "mirror_seconds": 60}
+
+
+def search_settings(url, **more):
+    name = f"t{uuid4().hex[:12]}"
+    return {"opensearch_url": url, "opensearch_index": name, "opensearch_shards": 2, "opensearch_replicas": 0, **more}
+
+
+@asynccontextmanager
+async def mirrored(addresses, embedder, **settings):
+    """Run with mirrors; what they hold is removed afterwards."""
+    async with connected(Settings(embedder="fake", **(PATIENT | settings)), addresses, embedder) as recollect:
+        try:
+            yield recollect
+        finally:
+            for each in await recollect.operator.mirrors.status(probe=False):
+                if each.name in recollect.parts.mirrors:
+                    await recollect.operator.mirrors.drop(each.name)
+
+
+async def follow(recollect):
+    """Let the mirrors follow all that has changed, as the worker does."""
+    database, tenants = recollect.parts.database, set()
+    for scope in recollect.opened:
+        tenants.add(scope.tenant_id)
+    for tenant_id in tenants:
+        await feed_tenant(database, recollect.parts.mirrors, tenant_id)
+
+
+async def feed_of(recollect, name):
+    """The feed of the generation that answers."""
+    [ready] = [each for each in await generations.list_generations(recollect.parts.database, name) if each.ready]
+    return Feed(recollect.parts.database, recollect.parts.mirrors[name], ready)
+
+
+async def scope_of(mind):
+    """The number of a mind's scope."""
+    return (await mind.access.locate()).scope_id
+
+
+async def held_ids(recollect, name, mind, table=MirroredTable.MEMORIES):
+    """The ids that a mirror holds of a mind."""
+    held = await (await feed_of(recollect, name)).read_held(await scope_of(mind))
+    return {key.id for key in held if key.table is table}
