@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Callable, Sequence
 from typing import TYPE_CHECKING, Any, BinaryIO
 from urllib.parse import quote
 
@@ -32,6 +32,7 @@ if TYPE_CHECKING:
 
 
 JOB, JOBS, LEDGER = (lambda: models.Job), (lambda: models.Jobs), (lambda: models.Ledger)
+NUMBER: Callable[[], Any] = lambda: int  # noqa: E731 - a type, like the others
 SCOPES, STATUS = (lambda: models.Scopes), (lambda: models.ServiceStatus)
 ERASURE, ERASURES, IMPORTED = (
     (lambda: models.UserErasure),
@@ -101,11 +102,18 @@ class Client(RemoteKeyVerbs):
         return RemoteMind(self, agent, user)
 
     async def jobs(
-        self, state: JobState | None = None, *, task: str = "", cursor: str | None = None, limit: int = 50
+        self,
+        state: JobState | None = None,
+        *,
+        task: str = "",
+        agent: str | None = None,
+        user: str | None = None,
+        cursor: str | None = None,
+        limit: int = 50,
     ) -> Jobs:
-        """Fetch one page of the tenant's jobs that wait, run or have failed, the newest first."""
+        """Fetch one page of the tenant's unfinished or failed jobs, the newest first; of some scopes if named."""
         chosen = {"state": state, "task": task, "cursor": cursor, "limit": limit}
-        parameters = {name: str(value) for name, value in chosen.items() if value}
+        parameters = name_scopes(agent, user) | {name: str(value) for name, value in chosen.items() if value}
         found: Jobs = reader(JOBS)(await self.send("GET", "/v1/jobs", params=parameters))
         return found
 
@@ -113,6 +121,12 @@ class Client(RemoteKeyVerbs):
         """Retry a failed job of the tenant; needs the right `admin`."""
         job: Job = reader(JOB)(await self.send("POST", f"/v1/jobs/{quote(job_id, safe='')}/retry"))
         return job
+
+    async def retry_jobs(self, task: str = "", *, agent: str | None = None, user: str | None = None) -> int:
+        """Retry all failed jobs of the tenant, of one task or of some scopes if named; needs the right `admin`."""
+        body = name_scopes(agent, user) | ({"task": task} if task else {})
+        retried: dict[str, int] = reader(NUMBER, "retried")(await self.send("POST", "/v1/jobs/retry", json=body))
+        return retried["retried"]
 
     async def scopes(
         self,
