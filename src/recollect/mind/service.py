@@ -26,8 +26,8 @@ from recollect.mind.access import Access, within
 from recollect.mind.imports import Erasures, Exports
 from recollect.mind.keys import KeyVerbs
 from recollect.mind.mind import Mind
-from recollect.mind.mirrors import Mirrors
-from recollect.mind.spaces import EmbeddingSpaces
+from recollect.mind.operators.mirrors import Mirrors
+from recollect.mind.operators.spaces import EmbeddingSpaces
 from recollect.models.agents import Overview, Reflection, SavedMind
 from recollect.models.conversations import Due
 from recollect.models.service import Caller, EmbeddingSpace, Right, Scope

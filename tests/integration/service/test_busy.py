@@ -12,7 +12,7 @@ from conftest import new_key
 from recollect.client import Client
 from recollect.doors.cli.server import build_server
 from recollect.doors.http.app import create_app
-from recollect.doors.http.capacity import BURST_SECONDS, GRACE_SECONDS, LONGEST_SECONDS
+from recollect.doors.http.server.capacity import BURST_SECONDS, GRACE_SECONDS, LONGEST_SECONDS
 from recollect.errors import UnavailableError
 from recollect.mind.conversations import ConversationView
 from recollect.settings import Settings

@@ -8,7 +8,7 @@ import random
 
 import pytest
 
-from recollect.doors.http.capacity import (
+from recollect.doors.http.server.capacity import (
     BURST_SECONDS,
     CALM_SECONDS,
     LONGEST_SECONDS,

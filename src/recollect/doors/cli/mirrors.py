@@ -11,7 +11,7 @@ from rich.table import Table
 
 from recollect.doors.cli.terminal import Yes, err, out, run
 from recollect.doors.words import translate
-from recollect.mind.mirrors import Mirrors
+from recollect.mind.operators.mirrors import Mirrors
 from recollect.models.mirrors import MirrorStatus
 
 commands = typer.Typer()

@@ -26,10 +26,10 @@ from recollect.doors.cli.terminal import (
     stop_on_signals,
 )
 from recollect.doors.http.app import create_app
-from recollect.doors.http.capacity import KEEP_SECONDS
 from recollect.doors.http.console import OneTimeLinks, is_loopback
-from recollect.doors.http.protocol import BoundedProtocol
-from recollect.doors.http.workers import serve_together, supervised
+from recollect.doors.http.server.capacity import KEEP_SECONDS
+from recollect.doors.http.server.protocol import BoundedProtocol
+from recollect.doors.http.server.workers import serve_together, supervised
 from recollect.doors.logs import log_to_stderr, report
 from recollect.doors.words import GREETING, translate
 from recollect.errors import RecollectError, SetupError

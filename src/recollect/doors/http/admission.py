@@ -7,10 +7,10 @@ import time
 
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from recollect.doors.http.capacity import Capacity
 from recollect.doors.http.metrics import REFUSED
 from recollect.doors.http.middleware import GUARDED, UPLOADS, has_body
 from recollect.doors.http.problems import respond
+from recollect.doors.http.server.capacity import Capacity
 from recollect.settings import Settings
 
 PATIENT = ("/mcp", "/dify/")

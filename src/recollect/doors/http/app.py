@@ -15,7 +15,6 @@ from recollect.doors.dify.middleware import DifyDoor
 from recollect.doors.http import console, problems
 from recollect.doors.http.admission import Admission
 from recollect.doors.http.auth import KnownKeys
-from recollect.doors.http.capacity import Capacity
 from recollect.doors.http.document import HttpDoor
 from recollect.doors.http.key_check import KeyCheck
 from recollect.doors.http.middleware import Observed
@@ -32,6 +31,7 @@ from recollect.doors.http.routes import (
     tenants,
     topics,
 )
+from recollect.doors.http.server.capacity import Capacity
 from recollect.doors.http.transfers import Transfers
 from recollect.doors.mcp import http as mcp
 from recollect.mind.service import Recollect

@@ -1,0 +1,1 @@
+"""What operators look after in a running Recollect."""
