@@ -29,6 +29,7 @@ class RemoteOperation:
 OPERATIONS: Mapping[str, RemoteOperation] = {
     "associate": RemoteOperation("POST", "/v1/associate", lambda: list[models.Association], answer="associations"),
     "browse": RemoteOperation("GET", "/v1/memories", lambda: models.Page),
+    "changes": RemoteOperation("GET", "/v1/changes"),
     "conversations": RemoteOperation("GET", "/v1/conversations", lambda: models.Conversations),
     "feedback": RemoteOperation("POST", "/v1/feedback", lambda: int, answer="marked"),
     "forget": RemoteOperation("POST", "/v1/forget", lambda: list[UUID], answer="forgotten"),

@@ -105,6 +105,7 @@ class BlockingMind(Blocking):
 
     associate = blocking(RemoteMind.associate)
     browse = blocking(RemoteMind.browse)
+    changes = blocking_pieces(RemoteMind.changes)
     conversations = blocking(RemoteMind.conversations)
     feedback = blocking(RemoteMind.feedback)
     forget = blocking(RemoteMind.forget)
