@@ -35,6 +35,7 @@ from recollect.store.database.pool import Database
 from recollect.store.database.probe import Probe, find_active_space
 from recollect.store.memories import spaces
 from recollect.store.mirrors.build import build_mirrors
+from recollect.store.service.changes import ChangeFeed
 from recollect.verbs.knowledge.steps import choose_steps
 from recollect.verbs.parts import Parts
 
@@ -99,6 +100,8 @@ async def connected(
         for mirror in mirrors.values():
             stack.push_async_callback(mirror.close)
         mirrored = (MirrorChannel(mirror, settings.mirror_lag_seconds) for mirror in mirrors.values())
+        feed = ChangeFeed(addresses.service, database)
+        stack.push_async_callback(feed.close)
         parts = Parts(
             database,
             channels=(*(channel() for channel in CHANNELS), *mirrored),
@@ -115,6 +118,7 @@ async def connected(
             judge_seconds=settings.judge_seconds,
             steps=choose_steps(settings.steps),
             keep_share=share_kept(settings),
+            feed=feed,
         )
         yield Recollect(parts, settings, addresses, probe)
 
