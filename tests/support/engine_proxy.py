@@ -6,6 +6,7 @@ import asyncio
 import contextlib
 import json
 import re
+import ssl
 from collections.abc import Callable
 from typing import Self
 
@@ -16,9 +17,10 @@ CHUNKED = re.compile(rb"^transfer-encoding: *chunked\r$", re.IGNORECASE | re.MUL
 class EngineProxy:
     """An address that forwards to an engine, with faults on demand; of HTTP it knows requests and answers."""
 
-    def __init__(self, port: int, *, http: bool = True) -> None:
+    def __init__(self, port: int, *, http: bool = True, tls: ssl.SSLContext | None = None) -> None:
         self._target = port
         self._http = http
+        self._tls = tls
         self._writers: set[asyncio.StreamWriter] = set()
         self.delay_seconds = 0.0
         self.refusing = False
@@ -32,7 +34,7 @@ class EngineProxy:
         """The heads of all requests."""
 
     async def __aenter__(self) -> Self:
-        self._server = await asyncio.start_server(self._serve, "127.0.0.1", 0)
+        self._server = await asyncio.start_server(self._serve, "127.0.0.1", 0, ssl=self._tls)
         self.port = self._server.sockets[0].getsockname()[1]
         return self
 
