@@ -26,9 +26,9 @@ async def mirrored(addresses, embedder, **settings):
         try:
             yield recollect
         finally:
-            for each in await recollect.operator.mirrors.status(probe=False):
-                if each.name in recollect.parts.mirrors:
-                    await recollect.operator.mirrors.drop(each.name)
+            there = {each.name for each in await recollect.operator.mirrors.status(probe=False)}
+            for name in there & recollect.parts.mirrors.keys():
+                await recollect.operator.mirrors.drop(name)
 
 
 async def follow(recollect):

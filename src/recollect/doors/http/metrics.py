@@ -12,6 +12,7 @@ from prometheus_client.core import GaugeMetricFamily
 from prometheus_client.multiprocess import MultiProcessCollector
 from prometheus_client.registry import Collector
 
+from recollect.models.mirrors import MirrorStatus
 from recollect.models.recall import Status
 
 FOLDER_VARIABLE = "PROMETHEUS_MULTIPROC_DIR"
@@ -82,6 +83,26 @@ class JobCounts(Collector):
         yield family
 
 
+class MirrorLags(Collector):
+    """How far mirrors are behind the record: read for each request."""
+
+    def __init__(self, mirrors: Iterable[MirrorStatus]) -> None:
+        self._mirrors = mirrors
+
+    def collect(self) -> Iterator[GaugeMetricFamily]:
+        """Yield the lag of each mirror that answers, and in how many scopes it lacks something."""
+        lag = GaugeMetricFamily("recollect_mirror_lag_seconds", "Age of the oldest change it lacks.", labels=["mirror"])
+        behind = GaugeMetricFamily(
+            "recollect_mirror_scopes_behind", "Scopes of which it lacks a change.", labels=["mirror"]
+        )
+        for each in self._mirrors:
+            if each.state != "building":
+                lag.add_metric([each.name], each.lag_seconds)
+                behind.add_metric([each.name], each.behind)
+        yield lag
+        yield behind
+
+
 def note_pool(read: Callable[[], dict[str, int]], *, at_once: bool = False) -> None:
     """Note the counters of this process's pool, at most once a second unless told otherwise."""
     now = time.monotonic()
@@ -91,11 +112,12 @@ def note_pool(read: Callable[[], dict[str, int]], *, at_once: bool = False) -> N
             POOL.labels(counter).set(value)
 
 
-def write_metrics(job_counts: Iterable[tuple[str, str, int]]) -> bytes:
+def write_metrics(job_counts: Iterable[tuple[str, str, int]], mirrors: Iterable[MirrorStatus]) -> bytes:
     """Write all that was counted, by every process that serves this address."""
     counted, read = REGISTRY, CollectorRegistry()
     if FOLDER_VARIABLE in os.environ:
         counted = CollectorRegistry()
         MultiProcessCollector(counted)  # type: ignore[no-untyped-call]
     read.register(JobCounts(job_counts))
+    read.register(MirrorLags(mirrors))
     return generate_latest(counted) + generate_latest(read)

@@ -70,6 +70,12 @@ def told_as_ours(name: str, *kinds: type[Exception]) -> Iterator[None]:
     try:
         yield
     except kinds as problem:
-        code = getattr(problem, "status_code", None) or getattr(problem, "code", None)
-        said = f"{type(problem).__name__} {code}" if code and code != "N/A" else type(problem).__name__
-        raise MirrorError(f"The mirror {name} is not available ({said}).") from None
+        raise MirrorError(f"The mirror {name} is not available ({describe(problem)}).") from None
+
+
+def describe(problem: Exception) -> str:
+    """Name an error by its class, its code, and the class of its cause, if it has them."""
+    code = getattr(problem, "status_code", None) or getattr(problem, "code", None)
+    cause = getattr(problem, "info", None)
+    told = [type(problem).__name__, "" if code == "N/A" else str(code or "")]
+    return " ".join(filter(None, [*told, type(cause).__name__ if isinstance(cause, Exception) else ""]))

@@ -238,4 +238,5 @@ async def ready(recollect: Running) -> Health | Response:
 async def metrics(recollect: Running) -> Response:
     """Return the counters that Prometheus collects."""
     note_pool(recollect.pool_counters, at_once=True)
-    return Response(write_metrics(await recollect.jobs.counts()), media_type=CONTENT_TYPE_LATEST)
+    mirrors = await recollect.operator.mirrors.status(probe=False)
+    return Response(write_metrics(await recollect.jobs.counts(), mirrors), media_type=CONTENT_TYPE_LATEST)
