@@ -16,9 +16,9 @@ from numpy.typing import NDArray
 from recollect.core.recall.columns import Scores
 from recollect.models.recall import Script
 
-FLOOR = 0.003
-"""What is less likely to help is not worth its tokens in a prompt."""
-ENOUGH = 0.027
+FLOOR: Mapping[Script, float] = MappingProxyType({Script.WORDS: 0.003, Script.CJK: 0.006})
+"""What is less likely to help is not worth its tokens in a prompt; by the cue's script, as question sets differ."""
+ENOUGH: Mapping[Script, float] = MappingProxyType({Script.WORDS: 0.027, Script.CJK: 0.08})
 """Where nothing is so likely to help, nothing is relevant."""
 WHOLE = 0.9
 """What has this part of the cue's words has enough of them, however short the cue."""
@@ -32,14 +32,17 @@ best one's, and by itself; whether the cue names who spoke; its place in the ran
 WITHOUT_VECTOR: Mapping[Script, tuple[float, ...]] = MappingProxyType(
     {
         Script.WORDS: (-4.51, 1.04, -1.89, 0.63, 1.39, 0.81, -0.6, 0.0),
-        Script.CJK: (-3.55, -0.37, 0.62, 0.06, 0.84, 0.6, -0.85, 0.0),
+        Script.CJK: (-3.86, 2.12, 0.74, -0.99, 0.86, 0.86, -0.89, 0.0),
     }
 )
 ENGLISH = (-4.5, 0.72, -1.73, 0.5, 0.46, 0.48, -0.79, 5.66)
 WITH_VECTOR: Mapping[str, Mapping[Script, tuple[float, ...]]] = MappingProxyType(
     {
         "all-MiniLM-L6-v2@1": {Script.WORDS: ENGLISH},
-        "all-MiniLM-L6-v2@1+cc-cedict@1": {Script.WORDS: ENGLISH},
+        "all-MiniLM-L6-v2@1+cc-cedict@1": {
+            Script.WORDS: ENGLISH,
+            Script.CJK: (-3.55, 2.48, 0.21, -1.07, 0.44, 0.86, -0.9, 3.21),
+        },
     }
 )
 """By embedding model: a cosine of one says something else than that of another."""
@@ -87,16 +90,16 @@ def arrange(
     return np.column_stack(columns)
 
 
-def choose_relevant(hits: Sequence[Rated]) -> tuple[Rated, ...]:
+def choose_relevant(hits: Sequence[Rated], script: Script) -> tuple[Rated, ...]:
     """Choose what is worth its tokens in a prompt; nothing where nothing has enough, all where it is not known."""
     if any(hit.relevance is None for hit in hits):
         return tuple(hits)
-    return () if is_irrelevant(hits) else drop_below(hits, FLOOR)
+    return () if is_irrelevant(hits, script) else drop_below(hits, FLOOR[script])
 
 
-def is_irrelevant(hits: Sequence[Rateable]) -> bool:
+def is_irrelevant(hits: Sequence[Rateable], script: Script) -> bool:
     """Tell whether all of some hits are known to be hardly likely to help."""
-    return bool(hits) and all(hit.relevance is not None and hit.relevance < ENOUGH for hit in hits)
+    return bool(hits) and all(hit.relevance is not None and hit.relevance < ENOUGH[script] for hit in hits)
 
 
 def drop_below(hits: Sequence[Rated], least: float) -> tuple[Rated, ...]:
