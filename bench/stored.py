@@ -10,6 +10,7 @@ from dataclasses import dataclass, replace
 from datetime import timedelta
 from itertools import groupby
 from random import Random
+from typing import Any
 from unittest.mock import patch
 from uuid import UUID
 
@@ -54,7 +55,7 @@ class Stored:
 
 
 @asynccontextmanager
-async def serving(embedder: Embedder | None) -> AsyncIterator[Recollect]:
+async def serving(embedder: Embedder | None, **more: Any) -> AsyncIterator[Recollect]:  # noqa: ANN401 - any setting
     """Serve an empty database whose space is the embedder's; vectors are given with every write and cue."""
     # No plan changes on the way, and no sum is taken in another order: figures repeat to the last digit.
     steady = {"autovacuum": "off", "max_parallel_workers_per_gather": "0"}
@@ -65,7 +66,7 @@ async def serving(embedder: Embedder | None) -> AsyncIterator[Recollect]:
         await prepare(addresses, embedder)
         # Nothing is learned from the messages: what is measured is recall without any model but the embedder.
         # No channel is given up, however busy the machine is: its speed must not show in the figures.
-        settings = Settings(deadline_seconds=300, channel_seconds=60, steps="")
+        settings = Settings(deadline_seconds=300, channel_seconds=60, steps="", **more)
         # Ids by the same chance each time: the same memories, stored again, must rank the same.
         with patch.object(rows.os, "urandom", Random(7).randbytes):
             async with connected(settings, addresses, None) as recollect:

@@ -29,25 +29,8 @@ from recollect.store.memories import memories
 from recollect.store.memories.accesses import FOLD_AT
 from recollect.store.service.scopes import locate
 from recollect.wiring import connected
+from table_rows import KNOWLEDGE, MIRRORS
 
-KNOWLEDGE = (
-    "insert into entity_merges select scope_id, id, now(), gen_random_uuid() from entities",
-    "insert into past_messages select * from messages",
-    """insert into segments (scope_id, conversation_id, first_number, last_number, ending)
-       select id, 'told', 1, 2, 'asked' from scopes""",
-    """insert into extractions (scope_id, segment_id, model, prompt_version, content)
-       select scope_id, id, '', '', '{}' from segments where conversation_id = 'told'""",
-    "insert into entities (scope_id, name, normalised, type) select id, 'Ann', 'ann', 'person' from scopes",
-    """insert into mentions (scope_id, source_id, entity_id, normalised, name)
-       select scope_id, gen_random_uuid(), id, 'ann', 'Ann' from entities""",
-    """insert into beliefs (scope_id, id, lineage, version, created_at)
-       select id, gen_random_uuid(), gen_random_uuid(), 1, now() from scopes""",
-)
-MIRRORS = (
-    "insert into mirror_positions (scope_id, mirror, generation, position) select id, 'opensearch', 1, 1 from scopes",
-    "insert into unmirrored (scope_id, number) select id, 1 from scopes",
-    "insert into awaited_mirrors select id, gen_random_uuid(), 'opensearch', 1 from scopes",
-)
 SCOPED = """select c.oid::regclass::text, c.relrowsecurity, c.relforcerowsecurity
     from pg_class c join pg_attribute a on a.attrelid = c.oid and a.attname = 'scope_id' and not a.attisdropped
     where c.relkind in ('r', 'p') order by 1"""
@@ -78,11 +61,9 @@ async def tenants(recollect, embedder, owner):
         embedder.recover()
         await new_key(recollect, tenant)
     owner.execute("insert into change_readers (scope_id, name) select id, 'mirror' from scopes")
-    for statement in MIRRORS:
-        owner.execute(statement)
     owner.execute("insert into job_effects select id, 'done', (select min(id) from procrastinate_jobs) from scopes")
     learn(owner)
-    for statement in KNOWLEDGE:
+    for statement in (*KNOWLEDGE, *MIRRORS):
         owner.execute(statement)
     return dict(owner.execute("select name, id from tenants where name in ('mine', 'theirs')").fetchall())
 
