@@ -6282,6 +6282,8 @@ export interface components {
             begun_at: string;
             /** Conversation */
             conversation: string;
+            /** Erased At */
+            erased_at: string | null;
             /** Finished At */
             finished_at: string | null;
             /**
@@ -6289,6 +6291,10 @@ export interface components {
              * Format: uuid
              */
             id: string;
+            /** Mirrors */
+            mirrors: {
+                [key: string]: string;
+            };
             /** Removed */
             removed: {
                 [key: string]: number;
@@ -7803,10 +7809,16 @@ export interface components {
             asked_by: string;
             /** Begun At */
             begun_at: string | null;
+            /** Erased At */
+            erased_at: string | null;
             /** Finished At */
             finished_at: string | null;
             /** Id */
             id: string | null;
+            /** Mirrors */
+            mirrors: {
+                [key: string]: string;
+            };
             /** Removed */
             removed: {
                 [key: string]: number;
