@@ -2,7 +2,7 @@
 SHELL := bash
 .SHELLFLAGS := -euo pipefail -c
 .DEFAULT_GOAL := help
-.PHONY: help setup fast check format mypy pyright walls house test engines serve worker migrate schema docs bench bench-quality doors campaign clean console console-dev console-check console-lint console-e2e release
+.PHONY: help setup fast check format mypy pyright walls house test engines serve worker migrate schema docs bench bench-quality bench-console doors campaign clean console console-dev console-check console-lint console-e2e release
 
 # What `setup` installed is what runs: no word resolves or downloads anything again.
 RUN := uv run --no-sync
@@ -76,6 +76,9 @@ bench: ## measure (BENCH=speed for bench/speed.py alone); figures go to bench/ou
 
 bench-quality: ## measure recall on the public question sets of ../shared/bench, beside what others reach on them
 	$(RUN) python bench/quality.py $(ARGS)
+
+bench-console: ## measure every screen of the console on a scope of 100,000 memories, in a real browser
+	$(RUN) python bench/console.py $(ARGS)
 
 doors: ## the tests of every integration and example, with the real frameworks (ARGS="-k langgraph" for one)
 	$(RUN) pytest tests/doors $(ARGS)
