@@ -13,10 +13,11 @@ from recollect.client.transport import Parameters, Transport
 
 if TYPE_CHECKING:
     from recollect.models.imports import ExportImport, UserErasure
-    from recollect.models.service import Job, Jobs, JobState, Ledger
+    from recollect.models.service import Job, Jobs, JobState, Ledger, ScopeOrder, Scopes
 
 
 JOB, JOBS, LEDGER = (lambda: models.Job), (lambda: models.Jobs), (lambda: models.Ledger)
+SCOPES = lambda: models.Scopes  # noqa: E731 - as the others
 ERASURE, ERASURES, IMPORTED = (
     (lambda: models.UserErasure),
     (lambda: list[models.UserErasure]),
@@ -52,6 +53,21 @@ class Client:
         """Retry a failed job of the tenant; needs the right `admin`."""
         job: Job = reader(JOB)(await self.send("POST", f"/v1/jobs/{quote(job_id, safe='')}/retry"))
         return job
+
+    async def scopes(
+        self,
+        agent: str = "",
+        *,
+        search: str = "",
+        order: ScopeOrder | str = "recent",
+        cursor: str | None = None,
+        limit: int = 50,
+    ) -> Scopes:
+        """Fetch one page of the tenant's scopes: the latest written, the largest, or by name; a bound key's own."""
+        chosen = {"agent": agent, "search": search, "order": order, "cursor": cursor, "limit": limit}
+        parameters = {name: str(value) for name, value in chosen.items() if value}
+        found: Scopes = reader(SCOPES)(await self.send("GET", "/v1/scopes", params=parameters))
+        return found
 
     async def ledger(self, agent: str = "", user: str = "", *, days: int = 30) -> Ledger:
         """Sum up what models cost by day, step and model: in one scope, or in all if no agent is named."""

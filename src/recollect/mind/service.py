@@ -46,6 +46,7 @@ from recollect.verbs.parts import Parts, fit_version
 from recollect.verbs.service.costs import Costs
 from recollect.verbs.service.jobs import JobControl, wait_for_jobs
 from recollect.verbs.service.readers import Readers
+from recollect.verbs.service.tenants import TenantView
 
 EVERY_RIGHT = frozenset(Right)
 FULL_TRUST = 100
@@ -61,6 +62,10 @@ class Addresses:
     owner: str
     maintenance: str = ""
     """Set where the database itself may have to be made: the embedded server's first database."""
+
+    def require_owner(self) -> str:
+        """Return the DSN of the tables' owner, or raise."""
+        return ownership.require_owner(self.owner)
 
 
 @dataclass(frozen=True, slots=True)
@@ -160,6 +165,11 @@ class Recollect:
         return JobControl(self.parts.database, self.addresses.owner)
 
     @property
+    def tenant(self) -> TenantView:
+        """Return the view of what a tenant has."""
+        return TenantView(self.parts)
+
+    @property
     def ledger(self) -> Costs:
         """Return the view of costs."""
         return Costs(self.parts, self.addresses.owner)
@@ -173,10 +183,6 @@ class Recollect:
     def operator(self) -> Operator:
         """Return the operations for operators."""
         return Operator(self, Readers(self.addresses.owner))
-
-    def owner_address(self) -> str:
-        """Return the DSN of the tables' owner, or raise."""
-        return ownership.require_owner(self.addresses.owner)
 
 
 def bind(recollect: Recollect, caller: Caller, scope: Scope, place: scopes.Place | None = None) -> Mind:
@@ -203,7 +209,7 @@ class Operator:
     async def act_for(self, tenant: str) -> Caller:
         """Act for a tenant with every right, making the tenant if it is new."""
         check_line("tenant", tenant)
-        tenant_id = await ownership.ensure_tenant(self.recollect.owner_address(), tenant)
+        tenant_id = await ownership.ensure_tenant(self.recollect.addresses.require_owner(), tenant)
         return Caller(tenant_id, EVERY_RIGHT, "operator", FULL_TRUST)
 
     async def first_key(self, tenant: str) -> str | None:
@@ -235,7 +241,7 @@ class Operator:
     @property
     def imports(self) -> Imports:
         """Return the imports from other systems."""
-        return Imports(self.recollect.parts, self.recollect.owner_address())
+        return Imports(self.recollect.parts, self.recollect.addresses.require_owner())
 
     @property
     def exports(self) -> Exports:
@@ -262,11 +268,11 @@ class Operator:
 
     async def rewrite_tables(self, report: rewrite.Report, *, dry_run: bool = False) -> rewrite.Rewritten:
         """Rewrite every table that can hold content, so that no erased byte stays in the data files."""
-        return await rewrite.rewrite_tables(self.recollect.owner_address(), report, dry_run=dry_run)
+        return await rewrite.rewrite_tables(self.recollect.addresses.require_owner(), report, dry_run=dry_run)
 
     async def rewrite_terms(self, report: Callable[[int], None] = lambda _: None) -> int:
         """Fold terms, keywords, names and topics by the newest rules; return how many scopes were behind."""
-        count = await rewrite_terms(self.recollect.parts, self.recollect.owner_address(), report)
+        count = await rewrite_terms(self.recollect.parts, self.recollect.addresses.require_owner(), report)
         await self.recollect.probe.check()
         return count
 

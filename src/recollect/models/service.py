@@ -34,6 +34,47 @@ class Scope:
     user: str = ""
 
 
+class ScopeOrder(StrEnum):
+    """In which order scopes are listed."""
+
+    RECENT = "recent"
+    """The one that was written to last comes first."""
+    SIZE = "size"
+    """The one with the most memories comes first."""
+    NAME = "name"
+    """By agent, then by user."""
+
+
+@dataclass(frozen=True, slots=True)
+class ScopeQuery:
+    """Which scopes of a tenant are listed, and in which order."""
+
+    agent: str = ""
+    """Only those of this agent; of all if empty."""
+    search: str = ""
+    """Only those with this in a name, in letters of either case."""
+    order: ScopeOrder = ScopeOrder.RECENT
+
+
+@dataclass(frozen=True, slots=True)
+class ListedScope:
+    """A scope in a list."""
+
+    agent: str
+    user: str
+    memories: int
+    """How many take part in recall."""
+    last_written_at: datetime
+
+
+@dataclass(frozen=True, slots=True)
+class Scopes:
+    """One page of scopes, and where the next one begins."""
+
+    scopes: tuple[ListedScope, ...]
+    next_cursor: str | None
+
+
 def is_scope_name(value: str) -> bool:
     """Tell whether an agent or a user can have this name: nothing in it is invisible or can be written otherwise."""
     if value.isascii() and IDENTIFIER.fullmatch(value):

@@ -28,6 +28,7 @@ from recollect.doors.http.routes import (
     memories,
     recall,
     service,
+    tenants,
     topics,
 )
 from recollect.doors.http.transfers import Transfers
@@ -66,7 +67,7 @@ def create_app(settings: Settings | None = None, recollect: Recollect | None = N
     app.state.known_keys, app.state.capacity, app.state.transfers = KnownKeys(), Capacity(), Transfers()
     for router in (
         *(memories.router, conversations.router, agents.associations, agents.reflections, knowledge.router),
-        *(items.router, topics.router, recall.router, recall.recalls, agents.router, imports.router),
+        *(items.router, topics.router, recall.router, recall.recalls, agents.router, imports.router, tenants.router),
         *(service.jobs, service.ledger, service.keys, service.health, document.router, dify_knowledge.router),
     ):
         app.include_router(router)

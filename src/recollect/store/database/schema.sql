@@ -3184,6 +3184,12 @@ CREATE TABLE public.scopes (
     has_evidence boolean DEFAULT false NOT NULL,
     change_number bigint DEFAULT 0 NOT NULL,
     text_version smallint DEFAULT public.text_version_of_new() NOT NULL,
+    written_hour timestamp without time zone GENERATED ALWAYS AS (date_trunc('hour'::text, (last_written_at AT TIME ZONE 'UTC'::text))) STORED NOT NULL,
+    size_step integer GENERATED ALWAYS AS (
+CASE
+    WHEN (memory_count < 16) THEN (memory_count)::double precision
+    ELSE floor((((8)::double precision * ln((memory_count)::double precision)) / ln((2)::double precision)))
+END) STORED NOT NULL,
     CONSTRAINT scopes_check CHECK (((id >> 40) = tenant_id))
 )
 WITH (fillfactor='70');
@@ -3860,6 +3866,10 @@ CREATE INDEX purge_receipts_of_conversation ON public.purge_receipts USING btree
 CREATE INDEX recalls_by_time ON public.recalls USING btree (id);
 
 CREATE INDEX related_topics_by_related ON public.related_topics USING btree (scope_id, related_id);
+
+CREATE INDEX scopes_by_size ON public.scopes USING btree (tenant_id, size_step DESC, id DESC);
+
+CREATE INDEX scopes_by_time ON public.scopes USING btree (tenant_id, written_hour DESC);
 
 CREATE INDEX segments_to_enrich ON public.segments USING btree (scope_id, closed_at, id) WHERE (state = 'closed'::text);
 

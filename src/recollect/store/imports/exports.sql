@@ -49,7 +49,8 @@ where tenant_id = current_tenant() and agent = (select agent from scopes where i
 
 -- name: counters
 select (to_jsonb(scopes) - array[
-           'id', 'tenant_id', 'agent', 'user', 'approximate_space', 'folded_space', 'change_number'])::text as line
+           'id', 'tenant_id', 'agent', 'user', 'approximate_space', 'folded_space', 'change_number',
+           'written_hour', 'size_step'])::text as line
 from scopes where id = %(scope_id)s
 
 -- name: vectors

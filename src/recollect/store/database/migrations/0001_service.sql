@@ -186,11 +186,19 @@ create table scopes (
     change_number bigint not null default 0,
     -- By which version its terms, keywords, names and topics were folded: who does not carry it does not write.
     text_version smallint not null default text_version_of_new(),
+    -- What the indexes of the list hold instead of columns that every write changes: the hour of the last write, and the
+    -- size, from 16 on in steps of a twelfth. Most writes change neither, and so write to no index.
+    written_hour timestamp not null generated always as (date_trunc('hour', last_written_at at time zone 'UTC')) stored,
+    size_step integer not null generated always as (
+        case when memory_count < 16 then memory_count else floor(8 * ln(memory_count::float8) / ln(2::float8)) end
+    ) stored,
     unique (tenant_id, agent, "user"),
     check (id >> 40 = tenant_id)
 ) with (fillfactor = 70);
 -- What the planner knows of the names of scopes would tell a reader those of other tenants, by its estimates.
 alter table scopes alter agent set statistics 0, alter "user" set statistics 0;
+create index scopes_by_time on scopes (tenant_id, written_hour desc);
+create index scopes_by_size on scopes (tenant_id, size_step desc, id desc);
 alter table scopes enable row level security;
 alter table scopes force row level security;
 create policy of_tenant on scopes

@@ -1,0 +1,46 @@
+"""Routes for what a tenant has: its scopes."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+from fastapi import APIRouter, Depends, Query, Response
+from pydantic import TypeAdapter
+
+from recollect.doors.http.auth import DOOR, JSON, Running, Secret
+from recollect.doors.http.bodies.fields import Name
+from recollect.doors.http.problems import describe
+from recollect.models.service import Caller, ScopeOrder, ScopeQuery, Scopes
+
+router = APIRouter(prefix="/v1", tags=["tenant"])
+SCOPES = TypeAdapter(Scopes)
+Page = Annotated[str, Query(max_length=300, description="next_cursor of the page before.")]
+
+
+async def any_caller(recollect: Running, shown: Secret) -> Caller:
+    """Let in whoever has a key, bound or not."""
+    return await recollect.authenticate(shown, DOOR, bound=True)
+
+
+async def read_query(
+    agent: Annotated[Name, Query(description="Only scopes of this agent; all if left out.")] = "",
+    search: Annotated[Name, Query(description="Only scopes with this in the name of agent or user.")] = "",
+    order: Annotated[ScopeOrder, Query(description="recent, size or name.")] = ScopeOrder.RECENT,
+) -> ScopeQuery:
+    """Read which scopes are asked for."""
+    return ScopeQuery(agent, search, order)
+
+
+AnyCaller = Annotated[Caller, Depends(any_caller)]
+
+
+@router.get("/scopes", response_model=Scopes, responses=describe())
+async def list_scopes(
+    recollect: Running,
+    caller: AnyCaller,
+    wanted: Annotated[ScopeQuery, Depends(read_query)],
+    cursor: Page = "",
+    limit: Annotated[int, Query(ge=1, le=200, description="Most scopes on a page.")] = 50,
+) -> Response:
+    """List the scopes of your tenant, the latest written first; a bound key sees its own."""
+    return Response(SCOPES.dump_json(await recollect.tenant.scopes(caller, wanted, cursor, limit)), media_type=JSON)
