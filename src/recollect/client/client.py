@@ -7,13 +7,27 @@ from typing import TYPE_CHECKING, Any, BinaryIO
 from urllib.parse import quote
 
 from recollect import models
-from recollect.client.calls import reader
+from recollect.client.calls import Sender, reader
 from recollect.client.mind import RemoteMind
 from recollect.client.transport import Parameters, Transport
 
 if TYPE_CHECKING:
+    from datetime import datetime
+    from uuid import UUID
+
     from recollect.models.imports import ExportImport, UserErasure
-    from recollect.models.service import Job, Jobs, JobState, Ledger, ScopeOrder, Scopes
+    from recollect.models.service import (
+        ApiKey,
+        Job,
+        Jobs,
+        JobState,
+        Ledger,
+        NewKey,
+        OwnKey,
+        Right,
+        ScopeOrder,
+        Scopes,
+    )
 
 
 JOB, JOBS, LEDGER = (lambda: models.Job), (lambda: models.Jobs), (lambda: models.Ledger)
@@ -23,12 +37,57 @@ ERASURE, ERASURES, IMPORTED = (
     (lambda: list[models.UserErasure]),
     (lambda: models.ExportImport),
 )
+KEY, KEYS, NEW_KEY, OWN_KEY = (
+    (lambda: models.ApiKey),
+    (lambda: list[models.ApiKey]),
+    (lambda: models.NewKey),
+    (lambda: models.OwnKey),
+)
 """The types of answers, which are loaded at their first use."""
 LONGEST_SECONDS = 3_900.0
 """Longer than a server takes for an import or an erasure."""
+KEY_SECONDS = 30.0
+"""How long to wait for a new key."""
 
 
-class Client:
+class RemoteKeyVerbs(Sender):
+    """What the holder of an API key does with keys."""
+
+    async def key(self) -> OwnKey:
+        """Tell what one's own key may do, for which scopes, and until when."""
+        own: OwnKey = reader(OWN_KEY)(await self.send("GET", "/v1/key"))
+        return own
+
+    async def keys(self) -> list[ApiKey]:
+        """List the keys of the tenant; needs the right `admin`."""
+        listed: dict[str, list[ApiKey]] = reader(KEYS, "keys")(await self.send("GET", "/v1/keys"))
+        return listed["keys"]
+
+    async def create_key(
+        self,
+        name: str,
+        rights: Sequence[Right | str],
+        *,
+        trust: int = 50,
+        agent: str | None = None,
+        user: str | None = None,
+        expires_at: datetime | None = None,
+    ) -> NewKey:
+        """Make a key; with the right `delegate` alone one for a scope and a day, that ends with one's own."""
+        body = {"name": name, "rights": list(rights), "trust": trust, "agent": agent, "user": user}
+        if expires_at is not None:
+            body["expires_at"] = expires_at.isoformat()
+        # Sent again it would make a second key, whose secret nobody has seen.
+        made: NewKey = reader(NEW_KEY)(await self.send_once("POST", "/v1/keys", KEY_SECONDS, json=body))
+        return made
+
+    async def revoke_key(self, key_id: UUID) -> ApiKey:
+        """Revoke a key of the tenant; without the right `admin` one that one's own key made."""
+        revoked: ApiKey = reader(KEY)(await self.send("DELETE", f"/v1/keys/{key_id}"))
+        return revoked
+
+
+class Client(RemoteKeyVerbs):
     """A connection to a Recollect server, as the holder of one API key."""
 
     def __init__(

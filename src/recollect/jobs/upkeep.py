@@ -27,6 +27,7 @@ from recollect.store.service.scopes import BEGINNING
 
 ORIGIN = "retention"
 KEYS_KEPT = timedelta(days=2)
+CHILD_KEYS_KEPT = timedelta(days=30)
 SHOWN_KEPT = timedelta(days=7)
 """How long a short id of a conversation can be resolved after it was last shown."""
 FOLDED_TOGETHER = 100
@@ -72,6 +73,7 @@ async def retain(database: Database, rules: RetentionRules) -> None:
     await prune_recalls(database, rules)
     await tidy_ledger(database, rules)
     await prune_changes(database, rules)
+    await prune_keys(database)
 
 
 async def prune_recalls(database: Database, rules: RetentionRules) -> int:
@@ -96,6 +98,11 @@ async def prune_changes(database: Database, rules: RetentionRules) -> None:
     await upkeep.prune(database, "unread_changes", now - timedelta(days=rules.unread_change_days))
 
 
+async def prune_keys(database: Database) -> int:
+    """Delete children of keys that expired long ago, and count them."""
+    return await upkeep.prune(database, "child_keys", datetime.now(UTC) - CHILD_KEYS_KEPT)
+
+
 async def retain_now(
     database: Database, rules: RetentionRules, report: Callable[[int], None], *, dry_run: bool, rederive: bool
 ) -> list[Due]:
@@ -109,6 +116,7 @@ async def retain_now(
         await prune_recalls(database, rules)
         await tidy_ledger(database, rules)
         await prune_changes(database, rules)
+        await prune_keys(database)
     return [overdue.due for overdue in found]
 
 

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from recollect.core.conversations.retention import usual_rules
-from recollect.core.service.rights import check_new_bounds, check_right, check_unbound
+from recollect.core.service.rights import check_right, check_unbound
 from recollect.core.text.checks import check_line, check_scope
 from recollect.errors import EmbedderError, InvalidInputError
 from recollect.jobs.derive import Reflecting
@@ -24,16 +24,17 @@ from recollect.llm.chat import ChatModel
 from recollect.llm.embedder import explain_unserved
 from recollect.mind.access import Access, within
 from recollect.mind.imports import Erasures, Exports
+from recollect.mind.keys import KeyVerbs
 from recollect.mind.mind import Mind
 from recollect.mind.spaces import EmbeddingSpaces
 from recollect.models.agents import Overview, Reflection, SavedMind
 from recollect.models.conversations import Due
-from recollect.models.service import ApiKey, Bounds, Caller, EmbeddingSpace, Right, Scope
+from recollect.models.service import Caller, EmbeddingSpace, Right, Scope
 from recollect.settings import Settings
 from recollect.store.database import ownership, rewrite
 from recollect.store.database.probe import Probe
 from recollect.store.memories import embeddings
-from recollect.store.service import keys, scopes
+from recollect.store.service import scopes
 from recollect.store.service.jobs import nothing_ready
 from recollect.verbs.agents.reflect import Occasion, reflect
 from recollect.verbs.imports.imports import Imports
@@ -69,7 +70,7 @@ class Addresses:
 
 
 @dataclass(frozen=True, slots=True)
-class Recollect:
+class Recollect(KeyVerbs):
     """A running Recollect: authorizes callers, opens minds, keeps keys."""
 
     parts: Parts
@@ -105,33 +106,6 @@ class Recollect:
         if right is not None:
             check_right(caller, right)
         return caller
-
-    async def create_key(
-        self,
-        caller: Caller,
-        name: str,
-        rights: Sequence[Right],
-        trust: int,
-        bounds: Bounds = Bounds(),  # noqa: B008 - a frozen value
-    ) -> tuple[ApiKey, str]:
-        """Make a key for the caller's tenant, with no more rights or trust and no wider bounds than its maker has."""
-        check_line("name", name)
-        check_new_bounds(caller, bounds)
-        if not rights or not caller.rights.issuperset(rights):
-            raise InvalidInputError("rights must name at least one right, and none that the maker of the key lacks")
-        if not 0 <= trust <= caller.trust:
-            raise InvalidInputError(f"trust must be between 0 and {caller.trust}, the trust of the key's maker")
-        return await keys.create_key(self.parts.database, caller.tenant_id, name, rights, trust, bounds)
-
-    async def list_keys(self, caller: Caller) -> list[ApiKey]:
-        """List the keys of the caller's tenant."""
-        check_unbound(caller)
-        return await keys.list_keys(self.parts.database, caller.tenant_id)
-
-    async def revoke_key(self, caller: Caller, key_id: UUID) -> ApiKey:
-        """Revoke a key of the caller's tenant."""
-        check_unbound(caller)
-        return await keys.revoke_key(self.parts.database, caller.tenant_id, key_id)
 
     async def ready(self) -> str:
         """Raise UnavailableError or SchemaError unless requests can be served; say why recall goes by words if so."""

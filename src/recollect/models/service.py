@@ -23,6 +23,8 @@ class Right(StrEnum):
     READ = "read"
     WRITE = "write"
     ADMIN = "admin"
+    DELEGATE = "delegate"
+    """To make keys that are bound to one scope and expire within a day, and end with the key that made them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,6 +126,51 @@ class ApiKey:
     """The only agent that it may name; any if None."""
     user: str | None = None
     """The only user of that agent that it may name; any if None, the agent alone if empty."""
+    expires_at: datetime | None = None
+    """From when on it is refused; never if None."""
+    parent: UUID | None = None
+    """The key that it was made by and ends with, if there is one."""
+    last_used_at: datetime | None = None
+    """The beginning of the day, by UTC, on which it was used last."""
+
+
+@dataclass(frozen=True, slots=True)
+class KeyRequest:
+    """What a key is to be."""
+
+    name: str
+    rights: frozenset[Right]
+    trust: int
+    bounds: Bounds = Bounds()
+    expires_at: datetime | None = None
+    parent: UUID | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class NewKey:
+    """A new key; the secret is shown only now."""
+
+    key: ApiKey
+    secret: str
+
+
+@dataclass(frozen=True, slots=True)
+class OwnKey:
+    """What a key may do, as shown to its holder."""
+
+    id: UUID
+    name: str
+    rights: frozenset[Right]
+    trust: int
+    tenant: int
+    """The number of its tenant."""
+    agent: str | None
+    """The only agent that it may name; any if None."""
+    user: str | None
+    """The only user of that agent that it may name; any if None, the agent alone if empty."""
+    created_at: datetime
+    expires_at: datetime | None
+    """From when on it is refused; never if None."""
 
 
 @dataclass(frozen=True, slots=True)

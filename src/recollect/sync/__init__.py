@@ -81,6 +81,10 @@ class BlockingClient(BlockingMinds):
 
     inner: Client
 
+    key = blocking(Client.key)
+    keys = blocking(Client.keys)
+    create_key = blocking(Client.create_key)
+    revoke_key = blocking(Client.revoke_key)
     jobs = blocking(Client.jobs)
     retry_job = blocking(Client.retry_job)
     scopes = blocking(Client.scopes)

@@ -32,7 +32,13 @@ FORMATS = {"uuid": str(UUID(int=7)), "date-time": "2026-01-31T12:00:00+00:00"}
 SAMPLE = {"string": "x", "integer": 1, "number": 1.0, "boolean": True, "object": {}, "array": [], "null": None}
 
 
-async def new_bound_key(recollect, agent="ada", user="li", tenant="default", rights=tuple(Right)):
+# What a key is told about itself alone.
+OWN = {"/v1/key"}
+# Keys that other keys make have tests of their own.
+RIGHTS = (Right.READ, Right.WRITE, Right.ADMIN)
+
+
+async def new_bound_key(recollect, agent="ada", user="li", tenant="default", rights=RIGHTS):
     maker = await recollect.operator.act_for(tenant)
     return (await recollect.create_key(maker, "bound", rights, 50, Bounds(agent, user)))[1]
 
@@ -157,7 +163,7 @@ async def test_no_route_answers_for_a_scope_that_the_key_is_not_bound_to(recolle
             url, content, _ = requests.build(path, operation, **foreign)
             answer = await bound.request(method, url, **content)
             tried += 1
-            if answer.status_code != 403:
+            if answer.status_code != 403 and path not in OWN:
                 leaks.append(f"{method} {path}: {answer.status_code} {answer.text[:200]}")
     assert leaks == []
     assert tried > 50

@@ -206,7 +206,8 @@ async def test_rights_are_what_they_say(recollect, right):
             Right.WRITE: await http.post("/v1/memories", json=memories("x")),
             Right.ADMIN: await http.get("/v1/keys"),
         }
-    assert answers.pop(right).status_code in {200, 201}
+    if right is not Right.DELEGATE:  # it hands on other rights, and gives none by itself
+        assert answers.pop(right).status_code in {200, 201}
     for refused in answers.values():
         check_problem(refused, 403, "forbidden")
 

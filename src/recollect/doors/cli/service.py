@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from datetime import datetime, timedelta
-from typing import Annotated
+from datetime import UTC, datetime, timedelta
+from typing import Annotated, Any
 from uuid import UUID
 
 import typer
@@ -12,7 +12,7 @@ from rich.markup import escape
 from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 from rich.table import Column, Table
 
-from recollect.doors.cli.terminal import Agent, Tenant, User, err, out, run, with_mind
+from recollect.doors.cli.terminal import Agent, Tenant, User, err, out, run, with_mind, with_options
 from recollect.doors.words import translate
 from recollect.mind.mind import Mind
 from recollect.mind.service import Recollect
@@ -209,36 +209,43 @@ def drop_reader(name: Name) -> None:
 
 
 @key_app.command("create")
+@with_options(
+    agent=Annotated[str | None, typer.Option(help="The only agent it may name.", show_default="any")],
+    user=Annotated[str | None, typer.Option(help="The only user of it; '' for the agent alone.", show_default="any")],
+    hours=Annotated[
+        float | None, typer.Option(min=0.01, max=876_000, help="It expires after so many hours.", show_default="never")
+    ],
+)
 def create_key(
     name: Annotated[str, typer.Argument(help="Shown as the origin of what the key remembers.")],
-    right: Annotated[list[Right] | None, typer.Option(help="read, write or admin; repeat for more.")] = None,
+    right: Annotated[list[Right] | None, typer.Option(help="read, write, admin or delegate; repeat.")] = None,
     trust: Annotated[int, typer.Option(help="0 to 100: how far its memories are trusted.")] = 50,
     tenant: Tenant = "default",
-    agent: Annotated[str | None, typer.Option(help="The only agent it may name.", show_default="any")] = None,
-    user: Annotated[
-        str | None, typer.Option(help="The only user of it; '' for the agent alone.", show_default="any")
-    ] = None,
+    **more: Any,  # noqa: ANN401 - what `with_options` names
 ) -> None:
     """Make an API key and show its secret, this once; bound to an agent, or to one of its users, if they are named."""
 
     async def work(recollect: Recollect) -> str:
         caller, rights = await recollect.operator.act_for(tenant), right or [Right.READ, Right.WRITE]
-        return (await recollect.create_key(caller, name, rights, trust, Bounds(agent, user)))[1]
+        bounds, hours = Bounds(more.get("agent"), more.get("user")), more.get("hours")
+        expires_at = None if hours is None else datetime.now(UTC) + timedelta(hours=hours)
+        return (await recollect.create_key(caller, name, rights, trust, bounds, expires_at))[1]
 
     out.print(run(work), highlight=False)
 
 
 @key_app.command("list")
 def list_keys(tenant: Tenant = "default") -> None:
-    """List a tenant's keys."""
-    table = Table(Column("id", no_wrap=True, min_width=36), "name", "rights", "trust", "bound to", "made", "revoked")
+    """List a tenant's keys; of those that other keys made, only what is still valid."""
+    columns = ("name", "rights", "trust", "bound to", "made", "used", "expires", "revoked")
+    table = Table(Column("id", no_wrap=True, min_width=36), *columns)
 
     async def work(recollect: Recollect) -> None:
         for key in await recollect.list_keys(await recollect.operator.act_for(tenant)):
-            revoked = f"{key.revoked_at:%F %T}" if key.revoked_at else ""
             rights, bound = " ".join(sorted(key.rights)), escape(tell_bounds(key))
-            made = f"{key.created_at:%F %T}"
-            table.add_row(str(key.id), escape(key.name), rights, str(key.trust), bound, made, revoked)
+            used = f"{key.last_used_at:%F}" if key.last_used_at else ""
+            times = (show_time(key.created_at), used, show_time(key.expires_at), show_time(key.revoked_at))
+            table.add_row(str(key.id), escape(key.name), rights, str(key.trust), bound, *times)
 
     run(work)
     out.print(table)

@@ -94,17 +94,35 @@ end $$;
 CREATE FUNCTION public.authorize(shown_hash text, asked_agent text, asked_user text, lock_wait text) RETURNS TABLE(tenant_id integer, key_id uuid, name text, rights text[], trust smallint, bound_agent text, bound_user text, agent text, "user" text, place public.place)
     LANGUAGE plpgsql
     AS $$
+declare
+    today timestamptz := date_trunc('day', statement_timestamp(), 'UTC');
+    ancestor uuid;
+    used_at timestamptz;
 begin
     -- A statement cannot shorten its own time limit, but it can wait less long for locks.
     perform set_config('recollect.key', shown_hash, true), set_config('lock_timeout', lock_wait, true);
     select k.tenant_id, k.id, k.name, k.rights, k.trust, k.agent, k."user",
-           coalesce(nullif(asked_agent, ''), k.agent, ''), coalesce(nullif(asked_user, ''), k."user", '')
-        into tenant_id, key_id, name, rights, trust, bound_agent, bound_user, agent, "user"
-        from api_keys k where k.secret_hash = decode(shown_hash, 'hex') and k.revoked_at is null;
+           coalesce(nullif(asked_agent, ''), k.agent, ''), coalesce(nullif(asked_user, ''), k."user", ''),
+           k.parent, k.last_used_at
+        into tenant_id, key_id, name, rights, trust, bound_agent, bound_user, agent, "user", ancestor, used_at
+        from api_keys k where k.secret_hash = decode(shown_hash, 'hex') and k.revoked_at is null
+        and (k.expires_at is null or k.expires_at > clock_timestamp());
     if not found then
         return;
     end if;
     perform set_config('recollect.tenant', tenant_id::text, true);
+    -- A child ends with the key that made it.
+    while ancestor is not null loop
+        select k.parent into ancestor from api_keys k
+        where k.tenant_id = authorize.tenant_id and k.id = ancestor and k.revoked_at is null
+          and (k.expires_at is null or k.expires_at > clock_timestamp());
+        if not found then
+            return;
+        end if;
+    end loop;
+    if used_at is distinct from today then
+        perform note_use(tenant_id, key_id, today);
+    end if;
     if agent <> coalesce(bound_agent, agent) or "user" <> coalesce(bound_user, "user") then
         agent := null;
         "user" := null;
@@ -2016,6 +2034,19 @@ begin
     return null;
 end $$;
 
+CREATE FUNCTION public.note_use(tenant integer, used_key uuid, day timestamp with time zone) RETURNS void
+    LANGUAGE plpgsql
+    AS $$
+begin
+    if current_setting('transaction_read_only') = 'on' then
+        return;
+    end if;
+    perform set_config('synchronous_commit', 'off', true);
+    update api_keys set last_used_at = day where (tenant_id, id) in (
+        select tenant_id, id from api_keys where tenant_id = tenant and id = used_key
+        and last_used_at is distinct from day for no key update skip locked);
+end $$;
+
 CREATE FUNCTION public.open_to_readers(opened regclass) RETURNS void
     LANGUAGE plpgsql
     AS $$
@@ -2122,6 +2153,10 @@ begin
     when 'unread_changes' then
         delete from changes where (scope_id, number) in (
             select scope_id, number from changes where at < before limit most);
+    when 'child_keys' then
+        delete from api_keys where (tenant_id, id) in (
+            select tenant_id, id from api_keys
+            where parent is not null and expires_at < before order by expires_at limit most);
     when 'costs' then
         delete from ledger where (scope_id, at, id) in (
             select scope_id, at, id from ledger where at < before and (at at time zone 'UTC')::time = '00:00'
@@ -2873,10 +2908,14 @@ CREATE TABLE public.api_keys (
     revoked_at timestamp with time zone,
     agent text,
     "user" text,
-    CONSTRAINT api_keys_rights_check CHECK (((rights <@ ARRAY['read'::text, 'write'::text, 'admin'::text]) AND (cardinality(rights) > 0))),
+    expires_at timestamp with time zone,
+    parent uuid,
+    last_used_at timestamp with time zone,
+    CONSTRAINT api_keys_rights_check CHECK (((rights <@ ARRAY['read'::text, 'write'::text, 'admin'::text, 'delegate'::text]) AND (cardinality(rights) > 0))),
     CONSTRAINT api_keys_secret_hash_check CHECK ((length(secret_hash) = 32)),
     CONSTRAINT api_keys_trust_check CHECK (((trust >= 0) AND (trust <= 100))),
-    CONSTRAINT bound_from_the_agent_on CHECK (((agent IS NOT NULL) OR ("user" IS NULL)))
+    CONSTRAINT bound_from_the_agent_on CHECK (((agent IS NOT NULL) OR ("user" IS NULL))),
+    CONSTRAINT children_expire CHECK (((parent IS NULL) OR (expires_at IS NOT NULL)))
 );
 
 ALTER TABLE ONLY public.api_keys FORCE ROW LEVEL SECURITY;
@@ -3785,6 +3824,8 @@ CREATE INDEX beliefs_ending ON public.beliefs USING btree (invalid_at) WHERE ((s
 
 CREATE INDEX changes_by_time ON public.changes USING brin (at) WITH (autosummarize='on');
 
+CREATE INDEX child_keys_by_expiry ON public.api_keys USING btree (expires_at) WHERE (parent IS NOT NULL);
+
 CREATE INDEX conversations_becoming_silent ON public.conversations USING btree (idle_hour) WHERE running;
 
 CREATE INDEX conversations_by_idleness ON public.conversations USING btree (state, idle_hour);
@@ -4252,6 +4293,8 @@ CREATE POLICY of_upkeep ON public.access_log TO recollect_upkeep USING (true);
 
 CREATE POLICY of_upkeep ON public.agents TO recollect_upkeep USING (true);
 
+CREATE POLICY of_upkeep ON public.api_keys TO recollect_upkeep USING (true);
+
 CREATE POLICY of_upkeep ON public.beliefs TO recollect_upkeep USING (true);
 
 CREATE POLICY of_upkeep ON public.change_readers TO recollect_upkeep USING (true);
@@ -4387,8 +4430,19 @@ GRANT SELECT,INSERT,UPDATE ON TABLE public.agents TO recollect_service;
 GRANT SELECT ON TABLE public.agents TO recollect_upkeep;
 
 GRANT SELECT,INSERT ON TABLE public.api_keys TO recollect_service;
+GRANT DELETE ON TABLE public.api_keys TO recollect_upkeep;
+
+GRANT SELECT(tenant_id) ON TABLE public.api_keys TO recollect_upkeep;
+
+GRANT SELECT(id) ON TABLE public.api_keys TO recollect_upkeep;
 
 GRANT UPDATE(revoked_at) ON TABLE public.api_keys TO recollect_service;
+
+GRANT SELECT(expires_at) ON TABLE public.api_keys TO recollect_upkeep;
+
+GRANT SELECT(parent) ON TABLE public.api_keys TO recollect_upkeep;
+
+GRANT UPDATE(last_used_at) ON TABLE public.api_keys TO recollect_service;
 
 GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE public.beliefs TO recollect_service;
 GRANT SELECT ON TABLE public.beliefs TO recollect_compat;

@@ -4,31 +4,31 @@ from __future__ import annotations
 
 import hashlib
 import secrets
-from collections.abc import Iterable
 from uuid import UUID
 
 from psycopg.rows import DictRow
 
 from recollect.core.service.secrets import RANDOM_BYTES, write_secret
 from recollect.errors import NotFoundError
-from recollect.models.service import ApiKey, Bounds, Right
+from recollect.models.service import ApiKey, KeyRequest, Right
 from recollect.store.database.pool import Database, load_queries
 
 QUERIES = load_queries(__file__)
+MISSING = "There is no such key."
 
 
-async def create_key(
-    database: Database, tenant_id: int, name: str, rights: Iterable[Right], trust: int, bounds: Bounds
-) -> tuple[ApiKey, str]:
+async def create_key(database: Database, tenant_id: int, wanted: KeyRequest) -> tuple[ApiKey, str]:
     """Make a key and return it with its secret, which cannot be shown again."""
     secret = write_secret(tenant_id, secrets.token_bytes(RANDOM_BYTES))
     parameters = {
         "hash": hashlib.sha256(secret.encode()).hexdigest(),
-        "name": name,
-        "rights": sorted(set(rights)),
-        "trust": trust,
-        "agent": bounds.agent,
-        "user": bounds.user,
+        "name": wanted.name,
+        "rights": sorted(wanted.rights),
+        "trust": wanted.trust,
+        "agent": wanted.bounds.agent,
+        "user": wanted.bounds.user,
+        "expires_at": wanted.expires_at,
+        "parent": wanted.parent,
     }
     async with database.transaction(tenant_id) as connection:
         rows = await (await connection.execute(QUERIES["create"], parameters)).fetchall()
@@ -36,23 +36,31 @@ async def create_key(
 
 
 async def list_keys(database: Database, tenant_id: int) -> list[ApiKey]:
-    """List a tenant's keys, revoked ones included."""
+    """List a tenant's keys, revoked ones included, but of the children only those that are still let in."""
     async with database.reading(tenant_id) as connection:
         found = await connection.execute(QUERIES["all"])
     return [to_key(row) for row in await found.fetchall()]
 
 
-async def revoke_key(database: Database, tenant_id: int, key_id: UUID) -> ApiKey:
-    """Revoke a key; the next request that shows it is refused."""
+async def read_key(database: Database, tenant_id: int, key_id: UUID) -> ApiKey:
+    """Read a key of a tenant."""
+    async with database.reading(tenant_id) as connection:
+        found = await connection.execute(QUERIES["one"], {"id": key_id})
+    row = await found.fetchone()
+    if row is None:
+        raise NotFoundError(MISSING)
+    return to_key(row)
+
+
+async def revoke_key(database: Database, tenant_id: int, key_id: UUID, parent: UUID | None = None) -> ApiKey:
+    """Revoke a key, or only a child of a key; the next request that shows it is refused."""
     async with database.transaction(tenant_id) as connection:
-        row = await (await connection.execute(QUERIES["revoke"], {"id": key_id})).fetchone()
+        row = await (await connection.execute(QUERIES["revoke"], {"id": key_id, "parent": parent})).fetchone()
         if row is None:
-            raise NotFoundError("There is no such key.")
+            raise NotFoundError(MISSING)
         return to_key(row)
 
 
 def to_key(row: DictRow) -> ApiKey:
     """Turn a row into a key."""
-    rights = frozenset(Right(right) for right in row["rights"])
-    made, revoked = row["created_at"], row["revoked_at"]
-    return ApiKey(row["id"], row["name"], rights, row["trust"], made, revoked, row["agent"], row["user"])
+    return ApiKey(**{**row, "rights": frozenset(Right(right) for right in row["rights"])})

@@ -10,11 +10,23 @@ from prometheus_client import CONTENT_TYPE_LATEST
 from pydantic import BaseModel, Field, TypeAdapter
 
 from recollect.doors.http.auth import DOOR, JSON, Running, Secret
-from recollect.doors.http.bodies.fields import USER, Body, FullName, Integer, Name, show
+from recollect.doors.http.bodies.fields import USER, Body, FullName, Integer, Moment, Name, show
 from recollect.doors.http.metrics import note_pool, write_metrics
 from recollect.doors.http.problems import PROBLEM, TITLES, Problem, describe, respond
 from recollect.errors import SetupError
-from recollect.models.service import ApiKey, Bounds, Caller, Job, Jobs, JobState, Ledger, Right
+from recollect.models.service import (
+    ApiKey,
+    Bounds,
+    Caller,
+    Job,
+    Jobs,
+    JobState,
+    KeyRequest,
+    Ledger,
+    NewKey,
+    OwnKey,
+    Right,
+)
 
 JOB, JOBS = TypeAdapter(Job), TypeAdapter(Jobs)
 jobs = APIRouter(prefix="/v1", tags=["jobs"])
@@ -65,19 +77,13 @@ class KeyBody(Body):
     model_config = show({"name": "web-bot", "rights": ["read", "write"]})
 
     name: str = Field(min_length=1, max_length=200, description="Shown as the origin of what the key remembers.")
-    rights: list[Right] = Field(min_length=1, max_length=3, description="Any of read, write, admin.")
+    rights: list[Right] = Field(min_length=1, max_length=4, description="Any of read, write, admin, delegate.")
     trust: Integer = Field(50, ge=0, le=100, description="How far its memories are trusted; at most your own key's.")
     agent: FullName | None = Field(None, description="The only agent that it may name; any if left out.")
     user: Name | None = Field(
         None, description="The only user of that agent that it may name; any if left out, the agent alone if empty."
     )
-
-
-class NewKey(BaseModel):
-    """A new key; the secret is shown only now."""
-
-    key: ApiKey
-    secret: str
+    expires_at: Moment | None = Field(None, description="From when on it is refused; never if left out.")
 
 
 class Keys(BaseModel):
@@ -91,29 +97,42 @@ async def administrator(recollect: Running, shown: Secret) -> Caller:
     return await recollect.authenticate(shown, DOOR, Right.ADMIN)
 
 
+async def any_caller(recollect: Running, shown: Secret) -> Caller:
+    """Let everybody in who shows a key, bound ones too."""
+    return await recollect.authenticate(shown, DOOR, bound=True)
+
+
 Administrator = Annotated[Caller, Depends(administrator)]
+AnyCaller = Annotated[Caller, Depends(any_caller)]
+
+
+@keys.get("/key", response_model=OwnKey, responses=describe())
+async def read_own_key(caller: AnyCaller, recollect: Running) -> OwnKey:
+    """Tell what the key that you show may do, for which scopes, and until when."""
+    return await recollect.own_key(caller)
 
 
 @keys.post("/keys", status_code=201, response_model=NewKey, responses=describe())
-async def create_key(body: KeyBody, caller: Administrator, recollect: Running) -> NewKey:
-    """Make a key for your tenant; the secret is shown only now."""
-    key, fresh = await recollect.create_key(caller, body.name, body.rights, body.trust, Bounds(body.agent, body.user))
-    return NewKey(key=key, secret=fresh)
+async def create_key(body: KeyBody, caller: AnyCaller, recollect: Running) -> NewKey:
+    """Make a key for your tenant, or for one scope and a day with `delegate`; the secret is shown only now."""
+    bounds = Bounds(body.agent, body.user)
+    wanted = KeyRequest(body.name, frozenset(body.rights), body.trust, bounds, body.expires_at)
+    return NewKey(*await recollect.make_key(caller, wanted))
 
 
 @keys.get("/keys", response_model=Keys, responses=describe())
 async def list_keys(caller: Administrator, recollect: Running) -> Keys:
-    """List the keys of your tenant, revoked ones included."""
+    """List the keys of your tenant, revoked ones included; of those that other keys made, only what is still valid."""
     return Keys(keys=await recollect.list_keys(caller))
 
 
 @keys.delete("/keys/{key_id}", response_model=ApiKey, responses=describe(404))
 async def revoke_key(
     key_id: Annotated[UUID, Path(description="The key's id.", examples=[ID])],
-    caller: Administrator,
+    caller: AnyCaller,
     recollect: Running,
 ) -> ApiKey:
-    """Revoke a key of your tenant; the next request that shows it is refused."""
+    """Revoke a key of your tenant, or one that your key made; the next request that shows it is refused."""
     return await recollect.revoke_key(caller, key_id)
 
 

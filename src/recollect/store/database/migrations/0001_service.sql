@@ -114,14 +114,21 @@ create table api_keys (
     id uuid not null default gen_random_uuid(),
     secret_hash bytea not null unique check (length(secret_hash) = 32),
     name text not null,
-    rights text[] not null check (rights <@ array['read', 'write', 'admin'] and cardinality(rights) > 0),
+    rights text[] not null check (rights <@ array['read', 'write', 'admin', 'delegate'] and cardinality(rights) > 0),
     trust smallint not null check (trust between 0 and 100),
     created_at timestamptz not null default clock_timestamp(),
     revoked_at timestamptz,
     -- Whom it may name; null means any. The service may not change them: a key is bound for as long as it lives.
     agent text,
     "user" text,
+    expires_at timestamptz,
+    -- The key that it was made by and ends with: a session of the console, or a key for a product's own user. There is no
+    -- foreign key: a parent that is gone refuses as one that is revoked.
+    parent uuid,
+    -- To the day: written by the first request of a day.
+    last_used_at timestamptz,
     primary key (tenant_id, id),
+    constraint children_expire check (parent is null or expires_at is not null),
     constraint bound_from_the_agent_on check (agent is not null or "user" is null)
 );
 alter table api_keys enable row level security;
@@ -131,7 +138,8 @@ create policy of_tenant on api_keys
 -- Whoever shows a secret may see the key it belongs to: this is how a caller becomes a tenant.
 create policy of_presenter on api_keys for select using (secret_hash = (select presented_key()));
 grant select, insert on api_keys to recollect_service;
-grant update (revoked_at) on api_keys to recollect_service;
+grant update (revoked_at, last_used_at) on api_keys to recollect_service;
+create index child_keys_by_expiry on api_keys (expires_at) where parent is not null;
 
 -- How many scopes a bucket of a tenant has had: a number is given once, and moves with its tenant.
 create table scope_counters (

@@ -172,6 +172,19 @@ begin
     return found;
 end $$;
 
+-- Note the day on which a key is used, once a day: nobody waits for it, neither another request nor a standby.
+create function note_use(tenant integer, used_key uuid, day timestamptz) returns void
+    language plpgsql as $$
+begin
+    if current_setting('transaction_read_only') = 'on' then
+        return;
+    end if;
+    perform set_config('synchronous_commit', 'off', true);
+    update api_keys set last_used_at = day where (tenant_id, id) in (
+        select tenant_id, id from api_keys where tenant_id = tenant and id = used_key
+        and last_used_at is distinct from day for no key update skip locked);
+end $$;
+
 -- From a secret's hash to a caller and a place in one call: the key names the tenant, the tenant opens the scope.
 -- What the caller leaves out is as the key is bound. Where it names anything else, both names are null, and nothing
 -- is looked up: whether there is such a scope makes no difference, not even in time.
@@ -180,17 +193,35 @@ create function authorize(shown_hash text, asked_agent text, asked_user text, lo
         tenant_id integer, key_id uuid, name text, rights text[], trust smallint,
         bound_agent text, bound_user text, agent text, "user" text, place place)
     language plpgsql as $$
+declare
+    today timestamptz := date_trunc('day', statement_timestamp(), 'UTC');
+    ancestor uuid;
+    used_at timestamptz;
 begin
     -- A statement cannot shorten its own time limit, but it can wait less long for locks.
     perform set_config('recollect.key', shown_hash, true), set_config('lock_timeout', lock_wait, true);
     select k.tenant_id, k.id, k.name, k.rights, k.trust, k.agent, k."user",
-           coalesce(nullif(asked_agent, ''), k.agent, ''), coalesce(nullif(asked_user, ''), k."user", '')
-        into tenant_id, key_id, name, rights, trust, bound_agent, bound_user, agent, "user"
-        from api_keys k where k.secret_hash = decode(shown_hash, 'hex') and k.revoked_at is null;
+           coalesce(nullif(asked_agent, ''), k.agent, ''), coalesce(nullif(asked_user, ''), k."user", ''),
+           k.parent, k.last_used_at
+        into tenant_id, key_id, name, rights, trust, bound_agent, bound_user, agent, "user", ancestor, used_at
+        from api_keys k where k.secret_hash = decode(shown_hash, 'hex') and k.revoked_at is null
+        and (k.expires_at is null or k.expires_at > clock_timestamp());
     if not found then
         return;
     end if;
     perform set_config('recollect.tenant', tenant_id::text, true);
+    -- A child ends with the key that made it.
+    while ancestor is not null loop
+        select k.parent into ancestor from api_keys k
+        where k.tenant_id = authorize.tenant_id and k.id = ancestor and k.revoked_at is null
+          and (k.expires_at is null or k.expires_at > clock_timestamp());
+        if not found then
+            return;
+        end if;
+    end loop;
+    if used_at is distinct from today then
+        perform note_use(tenant_id, key_id, today);
+    end if;
     if agent <> coalesce(bound_agent, agent) or "user" <> coalesce(bound_user, "user") then
         agent := null;
         "user" := null;
