@@ -153,6 +153,12 @@ class Settings(BaseSettings):
         default="",
         description="Names by which clients of MCP reach the server, with commas; empty = local ones where `host` is.",
     )
+    console: Literal["on", "off"] = Field(default="on", description="Whether the console is served at `/console`.")
+    origins: str = Field(
+        default="",
+        description="Origins of other sites whose pages may call the API with a key, with commas, as "
+        "`https://shop.example`.",
+    )
     port: int = Field(default=7077, ge=0, le=65535, description="Port that `recollect serve` listens on.")
 
     @property

@@ -26,6 +26,9 @@ CHINESE: Mapping[str, str] = {
   recollect remember --agent ada "小安在市场买了青苹果"
   recollect recall --agent ada "小安买了什么"
 按 Ctrl-C 停止。""",
+    "See it in a browser (this link works once, for ten minutes): {address}": (
+        "在浏览器中查看（此链接十分钟内有效，只能用一次）：{address}"
+    ),
     "API key (shown this once): [bold]{secret}[/bold]": "API key（只显示这一次）：[bold]{secret}[/bold]",
     "An API key exists already. Make another: recollect key create NAME": (
         "已经有 API key。要再建一个：recollect key create NAME"

@@ -27,7 +27,7 @@ from recollect.store.service.scopes import BEGINNING
 
 ORIGIN = "retention"
 KEYS_KEPT = timedelta(days=2)
-CHILD_KEYS_KEPT = timedelta(days=30)
+EXPIRED_KEYS_KEPT = timedelta(days=30)
 SHOWN_KEPT = timedelta(days=7)
 """How long a short id of a conversation can be resolved after it was last shown."""
 FOLDED_TOGETHER = 100
@@ -99,8 +99,8 @@ async def prune_changes(database: Database, rules: RetentionRules) -> None:
 
 
 async def prune_keys(database: Database) -> int:
-    """Delete children of keys that expired long ago, and count them."""
-    return await upkeep.prune(database, "child_keys", datetime.now(UTC) - CHILD_KEYS_KEPT)
+    """Delete keys that expired long ago, and count them."""
+    return await upkeep.prune(database, "expired_keys", datetime.now(UTC) - EXPIRED_KEYS_KEPT)
 
 
 async def retain_now(

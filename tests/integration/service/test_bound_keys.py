@@ -24,6 +24,8 @@ METHODS = {"get", "post", "put", "patch", "delete"}
 # What is said to anybody, without a key, and nothing of what is remembered.
 OPEN = {"/health/live", "/health/ready", "/metrics", "/openapi.json", "/docs", "/docs/oauth2-redirect", "/redoc"}
 OPEN |= {"/openapi-dify.json"}
+# The pages of the console, and its session, which tells a key about itself: see test_console.py.
+OPEN |= {"/console", "/console/{path:path}", "/console/session"}
 # The MCP door names the scope in its tools' arguments: its own tests attack it.
 ELSEWHERE = {"/mcp", "/mcp/"}
 # What concerns a tenant, or all users of an agent, and so not one scope.

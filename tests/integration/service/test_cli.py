@@ -66,6 +66,12 @@ def test_remember_and_recall_as_processes(environment, up):
     assert re.search(r"text 0\.\d+", table)
 
 
+def test_the_link_that_up_prints_signs_in_to_the_console_once(up):
+    url, link = re.search(r"(http://\S+)/console#link=(\S+)", up).groups()
+    asked = {"json": {"link": link}, "headers": {"X-Recollect-Console": "1"}, "trust_env": False}
+    assert [httpx.post(f"{url}/console/session", **asked).status_code for _ in range(2)] == [201, 401]
+
+
 def test_the_shares_that_recall_shows_add_up_to_the_score(run):
     for content in ("Ann bought green apples", "Ann sold the apples on Sunday", "Bob likes the sea"):
         run("remember", "--agent", "sums", content)

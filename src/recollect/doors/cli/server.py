@@ -9,11 +9,13 @@ import logging
 import socket
 from collections.abc import Callable, Coroutine, Iterator, Sequence
 from contextlib import ExitStack, contextmanager, suppress
+from dataclasses import dataclass
 from importlib.util import find_spec
-from typing import Annotated, Any
+from typing import Annotated, Any, cast
 
 import typer
 import uvicorn
+from fastapi import FastAPI
 from rich.console import Console
 from rich.markup import escape
 
@@ -26,6 +28,7 @@ from recollect.doors.cli.terminal import (
 from recollect.doors.cli.workers import serve_together, supervised
 from recollect.doors.http.app import create_app
 from recollect.doors.http.capacity import KEEP_SECONDS
+from recollect.doors.http.console import OneTimeLinks, is_loopback
 from recollect.doors.http.protocol import BoundedProtocol
 from recollect.doors.logs import log_to_stderr, report
 from recollect.doors.words import GREETING, translate
@@ -70,9 +73,10 @@ async def up(settings: Settings, tenant: str, console: Console) -> None:
         async with open_recollect(settings, work=False, wait_seconds=settings.start_wait_seconds) as recollect:
             secret = await recollect.operator.first_key(tenant)
             server = build_server(settings, recollect)
+            link = make_link(server, settings, tenant)
             worker = asyncio.create_task(recollect.work())
             worker.add_done_callback(lambda _: setattr(server, "should_exit", True))
-            greeter = asyncio.create_task(greet(server, recollect, secret, console))
+            greeter = asyncio.create_task(greet(server, recollect, Welcome(secret, link), console))
             try:
                 await listen(server, sockets, settings)
             finally:
@@ -94,14 +98,30 @@ async def end_worker(worker: asyncio.Task[None]) -> None:
         raise RecollectError(f"The worker has failed, so everything was stopped: {reason}") from None
 
 
-async def greet(server: uvicorn.Server, recollect: Recollect, secret: str | None, console: Console) -> None:
+@dataclass(frozen=True, slots=True)
+class Welcome:
+    """What lets the first visitor in: a new key, if there was none, and a link that works once."""
+
+    secret: str | None
+    link: str
+
+
+def make_link(server: uvicorn.Server, settings: Settings, tenant: str) -> str:
+    """Make a link that signs in to the console once; only where nobody but this machine can use it."""
+    if settings.console == "off" or not is_loopback(settings.host):
+        return ""
+    links: OneTimeLinks = cast("FastAPI", server.config.app).state.links
+    return links.make(tenant)
+
+
+async def greet(server: uvicorn.Server, recollect: Recollect, welcome: Welcome, console: Console) -> None:
     """Say how to use it, once it answers."""
     await call_when_started(server, lambda: None)
     port = server.servers[0].sockets[0].getsockname()[1]
     embedder = recollect.parts.embedder
     key = (
-        translate("API key (shown this once): [bold]{secret}[/bold]", secret=secret)
-        if secret
+        translate("API key (shown this once): [bold]{secret}[/bold]", secret=welcome.secret)
+        if welcome.secret
         else translate("An API key exists already. Make another: recollect key create NAME")
     )
     model = embedder.model if embedder else translate("none (recall by words only)")
@@ -109,6 +129,12 @@ async def greet(server: uvicorn.Server, recollect: Recollect, secret: str | None
     if embedder and embedder.model not in active:
         model += f", but recall reads {' '.join(active)}: run `recollect space change`"
     url = f"http://{recollect.settings.host}:{port}"
+    if welcome.link:
+        # After `#`, which no browser sends: neither into a server's log nor to another page.
+        address = f"{url}/console#link={welcome.link}"
+        key += "\n" + translate(
+            "See it in a browser (this link works once, for ten minutes): {address}", address=address
+        )
     console.print(translate(GREETING, url=url, embedder=escape(model), key=key), highlight=False, soft_wrap=True)
 
 

@@ -16,6 +16,9 @@ from recollect.settings import Settings
 PATIENT = ("/mcp", "/dify/")
 """Whose clients do not retry: they wait up to half of the deadline instead."""
 
+WAITING = (*GUARDED, "/console/session")
+"""Paths whose requests wait for their turn: what needs a key, and what exchanges one."""
+
 
 class Admission:
     """Wrap the application. Bodies are read before, so that a slow client takes no place; routes read files."""
@@ -25,7 +28,7 @@ class Admission:
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Serve one request, or refuse it."""
-        if scope["type"] != "http" or not scope["path"].startswith(GUARDED):
+        if scope["type"] != "http" or not scope["path"].startswith(WAITING):
             await self._app(scope, receive, send)
             return
         small = has_body(dict(scope["headers"])) and scope["path"] not in UPLOADS

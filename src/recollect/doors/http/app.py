@@ -12,13 +12,14 @@ from fastapi.routing import APIRoute
 from recollect.doors.dify import document
 from recollect.doors.dify import knowledge as dify_knowledge
 from recollect.doors.dify.middleware import DifyDoor
-from recollect.doors.http import problems
+from recollect.doors.http import console, problems
 from recollect.doors.http.admission import Admission
 from recollect.doors.http.auth import KnownKeys
 from recollect.doors.http.capacity import Capacity
 from recollect.doors.http.document import HttpDoor
 from recollect.doors.http.key_check import KeyCheck
 from recollect.doors.http.middleware import Observed
+from recollect.doors.http.origins import Origins
 from recollect.doors.http.routes import (
     agents,
     conversations,
@@ -65,17 +66,20 @@ def create_app(settings: Settings | None = None, recollect: Recollect | None = N
         redirect_slashes=False,
     )
     app.state.known_keys, app.state.capacity, app.state.transfers = KnownKeys(), Capacity(), Transfers()
+    app.state.pages, app.state.links = console.Pages.read(console.FOLDER), console.OneTimeLinks()
     for router in (
         *(memories.router, conversations.router, agents.associations, agents.reflections, knowledge.router),
         *(items.router, topics.router, recall.router, recall.recalls, agents.router, imports.router, tenants.router),
         *(service.jobs, service.ledger, service.keys, service.health, document.router, dify_knowledge.router),
+        console.router,
     ):
         app.include_router(router)
-    app.router.routes.extend(mcp.ROUTES)
+    app.router.routes.extend([*mcp.ROUTES, *console.ROUTES])
     problems.install(app)
     app.add_middleware(DifyDoor)
     app.add_middleware(Admission)
     app.add_middleware(KeyCheck)
+    app.add_middleware(Origins)
     app.add_middleware(Observed)  # added last, so that it sees every request first
     return app
 

@@ -67,11 +67,16 @@ async def secret(credentials: Annotated[HTTPAuthorizationCredentials | None, Dep
     return credentials.credentials
 
 
+def door_of(request: Request) -> str:
+    """Name the door that a request came by: the console's page, or any other program."""
+    return cast("str", request.scope.get("door", DOOR))
+
+
 async def mind_opener(request: Request, shown: Annotated[str, Depends(secret)]) -> MindOpener:
     """Give the route a function that turns the names of a scope into a mind."""
 
     async def open_mind(agent: str, user: str) -> Mind:
-        mind = await (await running(request)).authorize(shown, DOOR, agent, user)
+        mind = await (await running(request)).authorize(shown, door_of(request), agent, user)
         request.app.state.known_keys.add(shown)
         return mind
 

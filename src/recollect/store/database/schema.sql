@@ -2153,10 +2153,10 @@ begin
     when 'unread_changes' then
         delete from changes where (scope_id, number) in (
             select scope_id, number from changes where at < before limit most);
-    when 'child_keys' then
+    when 'expired_keys' then
         delete from api_keys where (tenant_id, id) in (
             select tenant_id, id from api_keys
-            where parent is not null and expires_at < before order by expires_at limit most);
+            where expires_at < before order by expires_at limit most);
     when 'costs' then
         delete from ledger where (scope_id, at, id) in (
             select scope_id, at, id from ledger where at < before and (at at time zone 'UTC')::time = '00:00'
@@ -3824,8 +3824,6 @@ CREATE INDEX beliefs_ending ON public.beliefs USING btree (invalid_at) WHERE ((s
 
 CREATE INDEX changes_by_time ON public.changes USING brin (at) WITH (autosummarize='on');
 
-CREATE INDEX child_keys_by_expiry ON public.api_keys USING btree (expires_at) WHERE (parent IS NOT NULL);
-
 CREATE INDEX conversations_becoming_silent ON public.conversations USING btree (idle_hour) WHERE running;
 
 CREATE INDEX conversations_by_idleness ON public.conversations USING btree (state, idle_hour);
@@ -3851,6 +3849,8 @@ CREATE UNIQUE INDEX entity_merges_one_at_a_time ON public.entity_merges USING bt
 CREATE INDEX erasure_receipts_by_time ON public.erasure_receipts USING btree (tenant_id, begun_at DESC);
 
 CREATE INDEX evidence_of_source ON public.evidence USING btree (scope_id, source_id, memory_id);
+
+CREATE INDEX expiring_keys ON public.api_keys USING btree (expires_at) WHERE (expires_at IS NOT NULL);
 
 CREATE INDEX feedback_of_memory ON public.feedback USING btree (scope_id, memory_id);
 
@@ -4439,8 +4439,6 @@ GRANT SELECT(id) ON TABLE public.api_keys TO recollect_upkeep;
 GRANT UPDATE(revoked_at) ON TABLE public.api_keys TO recollect_service;
 
 GRANT SELECT(expires_at) ON TABLE public.api_keys TO recollect_upkeep;
-
-GRANT SELECT(parent) ON TABLE public.api_keys TO recollect_upkeep;
 
 GRANT UPDATE(last_used_at) ON TABLE public.api_keys TO recollect_service;
 

@@ -8,7 +8,7 @@ from fastapi import APIRouter, Depends, Query, Request, Response
 from fastapi.responses import StreamingResponse
 from pydantic import BaseModel, Field
 
-from recollect.doors.http.auth import DOOR, Running, Secret, take_time
+from recollect.doors.http.auth import Running, Secret, door_of, take_time
 from recollect.doors.http.bodies.fields import Body, FullName, Name, show
 from recollect.doors.http.problems import describe
 from recollect.doors.http.routes.service import Administrator
@@ -35,9 +35,9 @@ IntoUser = Annotated[Name | None, Query(description="About whom one scope is; as
 AsNew = Annotated[bool, Query(description="Bring its memories as new ones, although you may restore them.")]
 
 
-async def bound_or_not(recollect: Running, shown: Secret) -> Caller:
+async def bound_or_not(request: Request, recollect: Running, shown: Secret) -> Caller:
     """Let in who shows a key, bound or not; what it may is checked for what it asks."""
-    return await recollect.authenticate(shown, DOOR, bound=True)
+    return await recollect.authenticate(shown, door_of(request), bound=True)
 
 
 Holder = Annotated[Caller, Depends(bound_or_not)]

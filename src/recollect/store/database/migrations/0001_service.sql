@@ -139,7 +139,7 @@ create policy of_tenant on api_keys
 create policy of_presenter on api_keys for select using (secret_hash = (select presented_key()));
 grant select, insert on api_keys to recollect_service;
 grant update (revoked_at, last_used_at) on api_keys to recollect_service;
-create index child_keys_by_expiry on api_keys (expires_at) where parent is not null;
+create index expiring_keys on api_keys (expires_at) where expires_at is not null;
 
 -- How many scopes a bucket of a tenant has had: a number is given once, and moves with its tenant.
 create table scope_counters (

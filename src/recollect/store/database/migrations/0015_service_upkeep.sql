@@ -43,7 +43,7 @@ grant select (scope_id, conversation_id, memory_id, computed_at), delete on show
 grant select (scope_id, id), delete on recalls to recollect_upkeep;
 grant select (scope_id, number, at), delete on changes to recollect_upkeep;
 grant select (scope_id, position) on change_readers to recollect_upkeep;
-grant select (tenant_id, id, parent, expires_at), delete on api_keys to recollect_upkeep;
+grant select (tenant_id, id, expires_at), delete on api_keys to recollect_upkeep;
 grant select (scope_id, tenant_id, id, at), delete on ledger to recollect_upkeep;
 
 -- Scopes that want a job of a kind, in the order of their numbers; `usual` is what holds where an agent says nothing.
@@ -228,10 +228,10 @@ begin
     when 'unread_changes' then
         delete from changes where (scope_id, number) in (
             select scope_id, number from changes where at < before limit most);
-    when 'child_keys' then
+    when 'expired_keys' then
         delete from api_keys where (tenant_id, id) in (
             select tenant_id, id from api_keys
-            where parent is not null and expires_at < before order by expires_at limit most);
+            where expires_at < before order by expires_at limit most);
     when 'costs' then
         delete from ledger where (scope_id, at, id) in (
             select scope_id, at, id from ledger where at < before and (at at time zone 'UTC')::time = '00:00'
