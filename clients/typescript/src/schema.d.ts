@@ -900,6 +900,26 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/v1/key": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Read Own Key
+         * @description Tell what the key that you show may do, for which scopes, and until when.
+         */
+        get: operations["read_own_key"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/v1/keys": {
         parameters: {
             query?: never;
@@ -909,13 +929,13 @@ export interface paths {
         };
         /**
          * List Keys
-         * @description List the keys of your tenant, revoked ones included.
+         * @description List the keys of your tenant, revoked ones included; of those that other keys made, only what is still valid.
          */
         get: operations["list_keys"];
         put?: never;
         /**
          * Create Key
-         * @description Make a key for your tenant; the secret is shown only now.
+         * @description Make a key for your tenant, or for one scope and a day with `delegate`; the secret is shown only now.
          */
         post: operations["create_key"];
         delete?: never;
@@ -936,7 +956,7 @@ export interface paths {
         post?: never;
         /**
          * Revoke Key
-         * @description Revoke a key of your tenant; the next request that shows it is refused.
+         * @description Revoke a key of your tenant, or one that your key made; the next request that shows it is refused.
          */
         delete: operations["revoke_key"];
         options?: never;
@@ -1396,6 +1416,26 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/v1/scopes": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * List Scopes
+         * @description List the scopes of your tenant, the latest written first; a bound key sees its own.
+         */
+        get: operations["list_scopes"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/v1/topics": {
         parameters: {
             query?: never;
@@ -1664,13 +1704,19 @@ export interface components {
              * Format: date-time
              */
             created_at: string;
+            /** Expires At */
+            expires_at: string | null;
             /**
              * Id
              * Format: uuid
              */
             id: string;
+            /** Last Used At */
+            last_used_at: string | null;
             /** Name */
             name: string;
+            /** Parent */
+            parent: string | null;
             /** Revoked At */
             revoked_at: string | null;
             /** Rights */
@@ -4467,13 +4513,18 @@ export interface components {
              */
             agent?: string | null;
             /**
+             * Expires At
+             * @description From when on it is refused; never if left out.
+             */
+            expires_at?: string | null;
+            /**
              * Name
              * @description Shown as the origin of what the key remembers.
              */
             name: string;
             /**
              * Rights
-             * @description Any of read, write, admin.
+             * @description Any of read, write, admin, delegate.
              */
             rights: components["schemas"]["Right"][];
             /**
@@ -4681,6 +4732,23 @@ export interface components {
         ListVersionsAnswer: {
             /** Versions */
             versions: components["schemas"]["Memory"][];
+        };
+        /**
+         * ListedScope
+         * @description A scope in a list.
+         */
+        ListedScope: {
+            /** Agent */
+            agent: string;
+            /**
+             * Last Written At
+             * Format: date-time
+             */
+            last_written_at: string;
+            /** Memories */
+            memories: number;
+            /** User */
+            user: string;
         };
         /** LoadAnswer */
         LoadAnswer: {
@@ -5362,6 +5430,36 @@ export interface components {
             unreflected_importance: number;
             /** Unreflected Memories */
             unreflected_memories: number;
+        };
+        /**
+         * OwnKey
+         * @description What a key may do, as shown to its holder.
+         */
+        OwnKey: {
+            /** Agent */
+            agent: string | null;
+            /**
+             * Created At
+             * Format: date-time
+             */
+            created_at: string;
+            /** Expires At */
+            expires_at: string | null;
+            /**
+             * Id
+             * Format: uuid
+             */
+            id: string;
+            /** Name */
+            name: string;
+            /** Rights */
+            rights: components["schemas"]["Right"][];
+            /** Tenant */
+            tenant: number;
+            /** Trust */
+            trust: number;
+            /** User */
+            user: string | null;
         };
         /**
          * Page
@@ -7056,13 +7154,29 @@ export interface components {
          * @description What an API key may do.
          * @enum {string}
          */
-        Right: "read" | "write" | "admin";
+        Right: "read" | "write" | "admin" | "delegate";
         /**
          * Role
          * @description Who says a message.
          * @enum {string}
          */
         Role: "user" | "assistant" | "system" | "tool";
+        /**
+         * ScopeOrder
+         * @description In which order scopes are listed.
+         * @enum {string}
+         */
+        ScopeOrder: "recent" | "size" | "name";
+        /**
+         * Scopes
+         * @description One page of scopes, and where the next one begins.
+         */
+        Scopes: {
+            /** Next Cursor */
+            next_cursor: string | null;
+            /** Scopes */
+            scopes: components["schemas"]["ListedScope"][];
+        };
         /**
          * Script
          * @description The script that dominates a text, as far as ranking needs it.
@@ -11888,6 +12002,86 @@ export interface operations {
             };
         };
     };
+    read_own_key: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["OwnKey"];
+                };
+            };
+            /** @description The request cannot be read */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description An API key is needed */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description This API key may not do that */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The request is too large */
+            413: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The request cannot be accepted as it stands */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Try again later */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
     list_keys: {
         parameters: {
             query?: never;
@@ -14448,6 +14642,97 @@ export interface operations {
             };
             /** @description Not found */
             404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The request is too large */
+            413: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The request cannot be accepted as it stands */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Try again later */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    list_scopes: {
+        parameters: {
+            query?: {
+                /** @description next_cursor of the page before. */
+                cursor?: string;
+                /** @description Most scopes on a page. */
+                limit?: number;
+                /** @description Only scopes of this agent; all if left out. */
+                agent?: string;
+                /** @description Only scopes with this in the name of agent or user. */
+                search?: string;
+                /** @description recent, size or name. */
+                order?: components["schemas"]["ScopeOrder"];
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Scopes"];
+                };
+            };
+            /** @description The request cannot be read */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description An API key is needed */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description This API key may not do that */
+            403: {
                 headers: {
                     [name: string]: unknown;
                 };

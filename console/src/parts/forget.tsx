@@ -1,0 +1,88 @@
+/** Forgetting shows first what goes with it; correcting keeps the past. */
+import { useQuery } from '@tanstack/react-query';
+import { useState } from 'react';
+import { api, type Memory, recollect, take } from '../api/client';
+import { useWords } from '../words';
+import type { Scope } from './address';
+import { Confirm } from './dialog';
+import { Content, Kind } from './memory';
+import { Answer } from './states';
+
+type ForgetProps = { scope: Scope; memory: Memory; onClose: () => void; onDone: () => void };
+
+const SHOWN = 50;
+
+export function ForgetDialog({ scope, memory, onClose, onDone }: ForgetProps) {
+  const words = useWords();
+  const mind = recollect.mind(scope.agent, scope.user);
+  const preview = useQuery({
+    queryKey: ['forget', scope, memory.id],
+    staleTime: 0,
+    queryFn: async () => {
+      const ids = await mind.forget([memory.id], { dryRun: true });
+      const first = [memory.id, ...ids.filter((id) => id !== memory.id)].slice(0, SHOWN);
+      const { memories } = await take(api.POST('/v1/memories/read', { body: { ...scope, ids: first } }));
+      return { ids, memories };
+    },
+  });
+  const forget = async () => {
+    await mind.forget([memory.id]);
+    onDone();
+  };
+  return (
+    <Confirm
+      title={words.mind.forgetTitle}
+      action={words.mind.forgetNow(preview.data?.ids.length ?? 1)}
+      destroys
+      disabled={!preview.data}
+      onClose={onClose}
+      onConfirm={forget}
+    >
+      <p>{words.mind.forgetSays}</p>
+      <Answer query={preview} lines={3}>
+        {({ ids, memories }) => (
+          <>
+            <h3>{words.mind.goesWithIt(ids.length)}</h3>
+            <ul className="preview">
+              {memories.map((each) => (
+                <li key={each.id}>
+                  <Kind kind={each.kind} />
+                  <span className="lines">
+                    <Content memory={each} most={300} />
+                  </span>
+                </li>
+              ))}
+            </ul>
+          </>
+        )}
+      </Answer>
+    </Confirm>
+  );
+}
+
+type ReviseProps = { scope: Scope; memory: Memory; onClose: () => void; onDone: (id: string) => void };
+
+export function ReviseDialog({ scope, memory, onClose, onDone }: ReviseProps) {
+  const words = useWords();
+  const [content, setContent] = useState(memory.content);
+  const revise = async () => {
+    const params = { path: { memory_id: memory.id } };
+    const revised = await take(api.POST('/v1/memories/{memory_id}/revise', { params, body: { ...scope, content } }));
+    onDone(revised.id);
+  };
+  return (
+    <Confirm
+      title={words.mind.reviseTitle}
+      action={words.mind.reviseNow}
+      disabled={content.trim() === '' || content === memory.content}
+      onClose={onClose}
+      onConfirm={revise}
+    >
+      <p>{words.mind.reviseSays}</p>
+      <label className="field">
+        <span>{words.mind.newContent}</span>
+        <textarea rows={6} value={content} dir="auto" onChange={(event) => setContent(event.target.value)} />
+      </label>
+    </Confirm>
+  );
+}

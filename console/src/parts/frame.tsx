@@ -1,0 +1,112 @@
+/** The frame around every screen: where one is, whose memory it is, and who is signed in. */
+import type { ReactNode } from 'react';
+import { Link } from 'wouter';
+import { useRights } from '../api/me';
+import { useWords } from '../words';
+import { SCREENS, type Scope, type Screen, scopePath } from './address';
+import { Icon } from './icons';
+
+type Props = {
+  scope: Scope | null;
+  screen: Screen | 'home';
+  onLanguage: () => void;
+  onTheme: () => void;
+  onSignOut: () => void;
+  children: ReactNode;
+};
+
+export function Frame({ scope, screen, onLanguage, onTheme, onSignOut, children }: Props) {
+  const words = useWords();
+  const { me, writes, bound, reads } = useRights();
+  return (
+    <div className="frame">
+      <a className="skip" href="#content">
+        {words.frame.skip}
+      </a>
+      <aside className="side">
+        <Link href="/" className="brand">
+          <Mark />
+          Recollect
+        </Link>
+        <nav aria-label={words.frame.screens}>
+          {!bound && (
+            <Link href="/" className="step" aria-current={screen === 'home' ? 'page' : undefined}>
+              <Icon name="home" />
+              {words.frame.home}
+            </Link>
+          )}
+          {scope && (
+            <div className="scope">
+              <small>{words.frame.scope}</small>
+              <b>
+                <bdi>{scope.agent}</bdi>
+              </b>
+              <bdi>{scope.user || words.frame.noUser}</bdi>
+            </div>
+          )}
+          {scope &&
+            reads &&
+            SCREENS.map((name) => (
+              <Link
+                key={name}
+                href={scopePath(scope, name)}
+                className="step"
+                aria-current={name === screen ? 'page' : undefined}
+              >
+                <Icon name={name} />
+                {words.frame[name]}
+              </Link>
+            ))}
+        </nav>
+        <footer>
+          <p className="who">
+            <bdi>{me.name}</bdi>
+            {!writes && <span className="badge">{words.frame.readOnly}</span>}
+            {bound && <span className="badge">{words.frame.bound}</span>}
+          </p>
+          <div className="tools">
+            <button type="button" className="quiet" onClick={onLanguage} lang={words.language.code}>
+              <Icon name="language" />
+              {words.language.other}
+            </button>
+            <button type="button" className="quiet" onClick={onTheme}>
+              <Icon name="theme" />
+              {words.frame.theme}
+            </button>
+            <button type="button" className="quiet" onClick={onSignOut}>
+              <Icon name="out" />
+              {words.frame.signOut}
+            </button>
+          </div>
+        </footer>
+      </aside>
+      <main id="content" tabIndex={-1}>
+        {children}
+      </main>
+    </div>
+  );
+}
+
+function Mark() {
+  return (
+    <svg className="mark" viewBox="0 0 32 32" aria-hidden="true">
+      <rect width="32" height="32" rx="8" />
+      <path d="M8 22a8 8 0 0 1 16 0M12 22a4 4 0 0 1 8 0" />
+      <circle cx="16" cy="22" r="1.7" />
+      <circle cx="16" cy="9" r="1.7" />
+    </svg>
+  );
+}
+
+/** The head of a screen: its name, and the question that it answers. */
+export function Head({ title, says, children }: { title: ReactNode; says: string; children?: ReactNode }) {
+  return (
+    <header className="head">
+      <div>
+        <h1>{title}</h1>
+        <p>{says}</p>
+      </div>
+      {children}
+    </header>
+  );
+}

@@ -1,0 +1,37 @@
+/** A neighbourhood as a graph with places: the same each time. Pure. */
+import type { Schemas } from '../api/client';
+
+export type Around = Schemas['Neighbourhood'];
+export type Node = { id: string; name: string; type: string; depth: number; x: number; y: number };
+export type Edge = { id: string; from: string; to: string; name: string };
+const GOLDEN = 2.399963;
+
+/** Lay the entity in the middle, and the others around it by depth, each at a turn of the golden angle. */
+export function layGraph(around: Around): { nodes: Node[]; edges: Edge[] } {
+  const nodes = new Map<string, Node>();
+  const add = (entity: Around['entity'], depth: number) => {
+    if (nodes.has(entity.id)) return;
+    const turn = nodes.size * GOLDEN;
+    const radius = depth * 4 + Math.sqrt(nodes.size);
+    const place = { x: radius * Math.cos(turn), y: radius * Math.sin(turn) };
+    nodes.set(entity.id, { id: entity.id, name: entity.name, type: entity.type, depth, ...place });
+  };
+  add(around.entity, 0);
+  for (const neighbour of around.neighbours) add(neighbour.entity, neighbour.depth);
+  const edges = new Map<string, Edge>();
+  for (const relation of around.relations)
+    if (nodes.has(relation.subject.id) && nodes.has(relation.object.id))
+      edges.set(relation.memory_id, {
+        id: relation.memory_id,
+        from: relation.subject.id,
+        to: relation.object.id,
+        name: relation.predicate,
+      });
+  return { nodes: [...nodes.values()], edges: [...edges.values()] };
+}
+
+/** A name of any length, as it is written into a picture. */
+export const label = (name: string): string => {
+  const plain = name.replace(/[\p{Cc}\p{Cf}]/gu, '');
+  return plain.length > 40 ? `${plain.slice(0, 39)}…` : plain;
+};

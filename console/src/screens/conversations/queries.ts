@@ -1,0 +1,73 @@
+/** What Conversations asks. */
+import { keepPreviousData, useInfiniteQuery, useQuery } from '@tanstack/react-query';
+import { api, type Schemas, take } from '../../api/client';
+import type { Scope } from '../../parts/address';
+
+export type Conversation = Schemas['Conversation'];
+export type Message = Schemas['Message'];
+export type Segment = Schemas['StoredSegment'];
+export type Prompt = Schemas['Context'];
+export const STATES = ['active', 'archived', 'deleted'] as const;
+export type State = (typeof STATES)[number];
+
+export const useConversations = (scope: Scope, state: State) =>
+  useInfiniteQuery({
+    queryKey: ['conversations', scope, state],
+    initialPageParam: '',
+    queryFn: ({ pageParam, signal }) => {
+      const query = { ...scope, state, limit: 50, ...(pageParam && { cursor: pageParam }) };
+      return take(api.GET('/v1/conversations', { params: { query }, signal }));
+    },
+    getNextPageParam: (last) => last.next_cursor || undefined,
+  });
+
+export const useMessages = (scope: Scope, conversation: string) =>
+  useInfiniteQuery({
+    queryKey: ['messages', scope, conversation],
+    initialPageParam: 0,
+    queryFn: ({ pageParam, signal }) => {
+      const params = { path: { conversation }, query: { ...scope, after: pageParam, limit: 200 } };
+      return take(api.GET('/v1/conversations/{conversation}/messages', { params, signal }));
+    },
+    getNextPageParam: (last) => last.next ?? undefined,
+  });
+
+export const useSegments = (scope: Scope, conversation: string) =>
+  useQuery({
+    queryKey: ['segments', scope, conversation],
+    queryFn: async ({ signal }) => {
+      const params = { path: { conversation }, query: { ...scope, limit: 200 } };
+      return (await take(api.GET('/v1/conversations/{conversation}/segments', { params, signal }))).segments;
+    },
+  });
+
+export const useLeaves = (scope: Scope, conversation: string) =>
+  useQuery({
+    queryKey: ['leaves', scope, conversation],
+    queryFn: async ({ signal }) => {
+      const params = { path: { conversation }, query: { ...scope, limit: 50 } };
+      return (await take(api.GET('/v1/conversations/{conversation}/leaves', { params, signal }))).leaves;
+    },
+  });
+
+export type Question = { text: string; budget: number; leaf: string | null };
+
+/** The prompt that a program would get, and what it leaves out; nothing counts as recalled. */
+export const usePrompt = (scope: Scope, conversation: string, { text, budget, leaf }: Question) =>
+  useQuery({
+    queryKey: ['context', scope, conversation, text, budget, leaf],
+    placeholderData: keepPreviousData,
+    queryFn: ({ signal }) => {
+      const body = {
+        ...scope,
+        conversation,
+        text,
+        budget,
+        touch: false,
+        keep: false,
+        explain: true,
+        ...(leaf && { leaf }),
+      };
+      return take(api.POST('/v1/context', { body, signal }));
+    },
+  });

@@ -1,0 +1,58 @@
+/** Every screen with something in it, light and dark, in both languages, without a violation; and their pictures. */
+import assert from 'node:assert/strict';
+import { BASE, checkAccess, settle, shoot, signIn, visit } from './browser.mjs';
+
+const AT = `${BASE}/console/a/ada/u/li`;
+const WALK = {
+  home: async (page) => {
+    await page.goto(`${BASE}/console/`);
+    await page.locator('.scopes tbody tr').first().waitFor();
+  },
+  mind: async (page) => {
+    await page.goto(`${AT}/mind?kind=thought,message,event`);
+    await page.locator('.timeline .row', { hasText: 'sea and the mountains' }).click();
+    await page.locator('.detail .trail button').first().waitFor();
+  },
+  ask: async (page) => {
+    await page.goto(`${AT}/ask?q=${encodeURIComponent('What must Li not eat?')}`);
+    await page.locator('.hits > li').first().waitFor();
+    await page.locator('.others summary').click();
+    await page.locator('.others li bdi').first().waitFor();
+  },
+  conversations: async (page) => {
+    await page.goto(`${AT}/conversations?conversation=dinner-on-friday&budget=150&q=May+peanuts+go+in%3F`);
+    await page.locator('.budget').waitFor();
+    await page.locator('.said.in').first().waitFor();
+    await page.locator('.said.out').first().waitFor();
+  },
+  knowledge: async (page) => {
+    await page.goto(`${AT}/knowledge?search=Li`);
+    await page.getByRole('navigation', { name: /Entities|实体/ }).getByText('Li', { exact: true }).click();
+    await page.getByTestId('graph').locator('canvas').first().waitFor();
+    await page.locator('.times button', { hasText: 'Li lives in Oslo' }).first().click();
+    await page.locator('.belief').waitFor();
+    await page.locator('.fact-view .trail button').first().waitFor();
+  },
+};
+
+export async function screens(browser) {
+  const { page, faults } = await visit(browser);
+  await signIn(page, process.env.RECOLLECT_KEY);
+  for (const [name, go] of Object.entries(WALK)) {
+    await go(page);
+    await settle(page);
+    await page.evaluate(() => scrollTo(0, 0));
+    await shoot(page, `console-${name}`);
+    await checkAccess(page, name);
+    await page.emulateMedia({ colorScheme: 'dark' });
+    await checkAccess(page, `${name}, dark`);
+    if (name === 'ask') await shoot(page, 'console-ask-dark');
+    await page.getByRole('button', { name: '中文' }).click();
+    await checkAccess(page, `${name}, dark, Chinese`);
+    await page.emulateMedia({ colorScheme: 'light' });
+    await checkAccess(page, `${name}, Chinese`);
+    assert.equal(await page.evaluate(() => document.documentElement.lang), 'zh-Hans');
+    await page.getByRole('button', { name: 'English' }).click();
+  }
+  assert.deepEqual(faults, []);
+}

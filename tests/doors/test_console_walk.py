@@ -1,0 +1,53 @@
+"""A real browser walks through the console of a real server: every screen, every act, light and dark, both languages."""
+
+from __future__ import annotations
+
+import os
+import shutil
+
+import httpx
+import pytest
+
+import console
+from console_scopes import fill, fill_hostile
+from node import need_node, run_script
+from served import serving
+
+KEYS = {
+    "READ_KEY": {"rights": ["read"]},
+    "BOUND_KEY": {"rights": ["read", "write"], "agent": "ada", "user": "li"},
+    "ADMIN_KEY": {"rights": ["admin"]},
+}
+
+
+def need_chromium() -> None:
+    """Skip where there is no Chromium; CI installs it."""
+    if shutil.which("chromium") is None:
+        reason = "Chromium is missing: run tools/chromium.sh"
+        if os.environ.get("CI") == "true":
+            pytest.fail(reason)
+        pytest.skip(reason)
+
+
+@pytest.fixture
+def walked(cluster):
+    """A server with the console, seeded scopes, and keys of different rights."""
+    need_node("console")
+    need_chromium()
+    console.build()
+    with serving(cluster, deadline_seconds="60", channel_seconds="30", embed_wait_seconds="30") as outside:
+        url, key = outside["RECOLLECT_URL"], outside["RECOLLECT_KEY"]
+        fill(url, key)
+        fill_hostile(url, key)
+        headers = {"Authorization": f"Bearer {key}"}
+        made = {
+            name: httpx.post(f"{url}/v1/keys", json={"name": name.lower(), **wanted}, headers=headers, trust_env=False)
+            for name, wanted in KEYS.items()
+        }
+        yield outside | {name: answer.raise_for_status().json()["secret"] for name, answer in made.items()}
+
+
+@pytest.mark.slow
+def test_a_browser_walks_through_it(walked):
+    shots = os.environ.get("SHOTS", "")
+    run_script("console", "e2e", **walked, CHROMIUM=shutil.which("chromium") or "", SHOTS=shots)
