@@ -8,7 +8,7 @@ import pytest
 
 from embedding_server import DIMENSIONS, MODEL, serving
 from recollect.llm.openai.embedder import EmbedderEndpoint, OpenAIEmbedder
-from recollect.models.memories import MemoryState
+from recollect.models.memories import MemoryProgress
 from recollect.settings import Settings
 from recollect.store.memories.spaces import ensure_space, switch_space
 from recollect.wiring import connected, prepare
@@ -34,8 +34,9 @@ async def test_writes_survive_the_death_of_the_embedder(addresses, owner):
             try:
                 receipts = await write_through_an_outage(recollect, server)
                 assert len(receipts) == MEMORIES.now
-                states = {receipt.state for receipt in receipts}
-                assert states == {MemoryState.EMBEDDED, MemoryState.STORED}, "the outage must hit some and spare some"
+                progress = {receipt.progress for receipt in receipts}
+                # The outage must hit some and spare some.
+                assert progress == {MemoryProgress.EMBEDDED, MemoryProgress.STORED}
                 await every_memory_is_found_by_text(recollect)
                 assert count_vectors(owner) < MEMORIES.now
                 await asyncio.to_thread(server.start)

@@ -10,8 +10,8 @@ from recollect.core.recall.cues import read
 from recollect.core.topics.paths import encode, find_topics
 from recollect.models.conversations import NewMessage
 from recollect.models.knowledge import NewFact
-from recollect.models.memories import FadingRules, Kind, NewMemory, Role, Triple
-from recollect.models.recall import Cue, Filter, Period, RecallState
+from recollect.models.memories import FadingRules, Kind, NewMemory, RecallState, Role, Triple
+from recollect.models.recall import Cue, Filter, Period
 from recollect.store.service.scopes import locate
 from recollect.verbs.recall.channels import AskedCue, ask_channels
 

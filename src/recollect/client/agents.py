@@ -14,9 +14,9 @@ from recollect.client.calls import RemoteView
 from recollect.loading import load
 
 if TYPE_CHECKING:
-    from recollect.models.agents import Feedback, Overview, Profile, Reflection, ReflectionProgress, Tuning
+    from recollect.models.agents import Association, Feedback, Overview, Profile, Reflection, ReflectionProgress, Tuning
     from recollect.models.memories import JSON, Memory, Triple
-    from recollect.models.recall import Association, Recollection
+    from recollect.models.recall import Recollection
 
 
 class RemoteAgent(RemoteView):

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
         IfNew,
         Judgement,
         Memory,
+        MemoryOrder,
         NewMemory,
         Page,
         Receipt,
@@ -74,9 +75,17 @@ class RemoteMemories(RemoteView):
         answer: EvidenceWalk = await self.call("evidence", memory_id=memory_id, depth=depth, limit=limit)
         return answer
 
-    async def browse(self, cursor: UUID | None = None, limit: int = 50, only: Filter | None = None) -> Page:
-        """Fetch one page of the memories that a filter admits, oldest first."""
-        answer: Page = await self.call("browse", cursor=cursor, limit=limit, only=only)
+    async def browse(
+        self,
+        cursor: UUID | None = None,
+        limit: int = 50,
+        only: Filter | None = None,
+        *,
+        order: MemoryOrder | str = "oldest",
+        words: str = "",
+    ) -> Page:
+        """Fetch one page of the memories that a filter admits, oldest or newest first; only with these words."""
+        answer: Page = await self.call("browse", cursor=cursor, limit=limit, only=only, order=order, words=words)
         return answer
 
     async def revise(self, memory_id: UUID, revision: Revision) -> Revised:

@@ -14,8 +14,8 @@ from recollect.client.calls import RemoteView
 
 if TYPE_CHECKING:
     from recollect.models.blocks import Block, Resolved
-    from recollect.models.kept import Explanation, KeptRecalls, Replay
-    from recollect.models.recall import Cue, Recollection
+    from recollect.models.kept import KeptRecalls, Replay
+    from recollect.models.recall import Cue, Explanation, Recollection
 
 
 class RemoteRecall(RemoteView):

@@ -9,9 +9,9 @@ from uuid import UUID
 from recollect.core.agents.feedback import judge
 from recollect.mind.access import Access, within
 from recollect.mind.operations import operation
-from recollect.models.agents import Feedback, Overview, Profile, Reflection, ReflectionProgress, Tuning
+from recollect.models.agents import Association, Feedback, Overview, Profile, Reflection, ReflectionProgress, Tuning
 from recollect.models.memories import JSON, Memory, Triple
-from recollect.models.recall import Association, Filter, Recollection
+from recollect.models.recall import Filter, Recollection
 from recollect.models.service import Right
 from recollect.verbs.agents.associate import associate, last_chat
 from recollect.verbs.agents.profile import feedback, overview, read_metadata, read_profile, set_profile, tune

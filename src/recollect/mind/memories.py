@@ -16,6 +16,7 @@ from recollect.models.memories import (
     IfNew,
     Judgement,
     Memory,
+    MemoryOrder,
     NewMemory,
     Page,
     Receipt,
@@ -26,7 +27,7 @@ from recollect.models.recall import EVERYTHING, Filter
 from recollect.models.service import Right
 from recollect.verbs.memories.fade import explain, fade, list_faded, revive
 from recollect.verbs.memories.load import load
-from recollect.verbs.memories.read import browse, forget, get, get_many, pin, walk_evidence
+from recollect.verbs.memories.read import Browsing, browse, forget, get, get_many, pin, walk_evidence
 from recollect.verbs.memories.remember import as_new, remember
 from recollect.verbs.memories.revise import list_versions, revise
 
@@ -71,9 +72,18 @@ class MemoryVerbs:
         return await walk_evidence(self.access.parts, self.access.scope, memory_id, depth, limit)
 
     @operation("GET /v1/memories", Right.READ, command="export")
-    async def browse(self, cursor: UUID | None = None, limit: int = 50, only: Filter | None = None) -> Page:
-        """Fetch one page of the memories that a filter admits, oldest first."""
-        return await browse(self.access.parts, self.access.scope, cursor, limit, only or EVERYTHING)
+    async def browse(
+        self,
+        cursor: UUID | None = None,
+        limit: int = 50,
+        only: Filter | None = None,
+        *,
+        order: MemoryOrder | str = "oldest",
+        words: str = "",
+    ) -> Page:
+        """Fetch one page of the memories that a filter admits, oldest or newest first; only with these words."""
+        wanted = Browsing(only or EVERYTHING, order, words)
+        return await browse(self.access.parts, self.access.scope, cursor, limit, wanted)
 
     @operation("POST /v1/memories/{memory_id}/revise", Right.WRITE, command="revise", tool="revise")
     async def revise(self, memory_id: UUID, revision: Revision) -> Revised:

@@ -13,8 +13,8 @@ from recollect.mind.access import RIGHT_TO_RECALL, Access, right_for
 from recollect.mind.operations import operation
 from recollect.models.blocks import Block, Resolved
 from recollect.models.evaluations import Evaluation, EvaluationDifference, EvaluationQuestion, RelevanceFit
-from recollect.models.kept import Explanation, KeptRecalls, Replay
-from recollect.models.recall import Cue, Recollection
+from recollect.models.kept import KeptRecalls, Replay
+from recollect.models.recall import Cue, Explanation, Recollection
 from recollect.models.service import Right
 from recollect.verbs.conversations.block import BlockRequest, block, resolve
 from recollect.verbs.recall import evaluate as evaluation

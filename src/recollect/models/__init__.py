@@ -11,6 +11,7 @@ from recollect.loading import load
 
 if TYPE_CHECKING:
     from recollect.models.agents import (
+        Association,
         Feedback,
         Fit,
         Mark,
@@ -74,7 +75,7 @@ if TYPE_CHECKING:
         Path,
         PutItem,
     )
-    from recollect.models.kept import Explanation, Fate, KeptHit, KeptRecall, KeptRecalls, Placing, Replay
+    from recollect.models.kept import KeptHit, KeptRecall, KeptRecalls, Replay
     from recollect.models.knowledge import (
         Cost,
         Ending,
@@ -113,9 +114,11 @@ if TYPE_CHECKING:
         Judgement,
         Kind,
         Memory,
-        MemoryState,
+        MemoryOrder,
+        MemoryProgress,
         NewMemory,
         Page,
+        RecallState,
         Receipt,
         Revised,
         Revision,
@@ -124,17 +127,19 @@ if TYPE_CHECKING:
     )
     from recollect.models.recall import (
         Asks,
-        Association,
         Candidate,
         ChannelScore,
         Cue,
+        Explanation,
         Facets,
         Factors,
+        Fate,
         Features,
         Filter,
         Hit,
         Mode,
         Period,
+        Placing,
         Ranked,
         Recollection,
         Script,
@@ -253,7 +258,8 @@ __all__ = [
     "ListedScope",
     "Mark",
     "Memory",
-    "MemoryState",
+    "MemoryOrder",
+    "MemoryProgress",
     "MergeProposal",
     "MergeProposals",
     "MergeReason",
@@ -285,6 +291,7 @@ __all__ = [
     "QuestionResult",
     "Ranked",
     "Reach",
+    "RecallState",
     "Receipt",
     "Recollection",
     "Reflection",

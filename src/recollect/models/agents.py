@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from uuid import UUID
 
-from recollect.models.memories import JSON, Kind, NewMemory, Receipt
+from recollect.models.memories import JSON, Kind, Memory, NewMemory, Receipt, Triple
 from recollect.models.recall import Factors, Filter, Script, Weighing
 from recollect.models.service import EmbeddingSpace, JobState
 
@@ -149,6 +149,15 @@ class Tuning:
     """How much chance alone could change the accuracy on held-out feedback: two standard errors."""
     recommended: bool
     applied: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Association:
+    """What is associated with one perceived triple, best first."""
+
+    triple: Triple
+    events: tuple[Memory, ...]
+    thoughts: tuple[Memory, ...]
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,7 +9,7 @@ from enum import StrEnum
 from uuid import UUID
 
 from recollect.models.memories import JSON, Kind, Memory
-from recollect.models.recall import Status
+from recollect.models.recall import Explanation, Status
 
 
 class Level(StrEnum):
@@ -73,6 +73,8 @@ class Block:
     """The id by which the recall is explained and replayed, if it was kept."""
     pinned_left_out: tuple[UUID, ...] = ()
     """The pinned memories that found no room, the newest first."""
+    explanation: Explanation | None = None
+    """How the recall came about, if the cue asks for that."""
 
     def find(self, short_id: str) -> Line | None:
         """Find the line that a short id stands for, written with or without its brackets."""

@@ -39,7 +39,7 @@ class Role(StrEnum):
     TOOL = "tool"
 
 
-class MemoryState(StrEnum):
+class MemoryProgress(StrEnum):
     """How far a memory has come: searchable by text at once, by vector when embedded; failed if embedding gave up.
 
     A message is enriched when what can be learned from its segment is known.
@@ -49,6 +49,20 @@ class MemoryState(StrEnum):
     EMBEDDED = "embedded"
     ENRICHED = "enriched"
     FAILED = "failed"
+
+
+class RecallState(StrEnum):
+    """Whether a memory takes part in recall now, and if not, why."""
+
+    CURRENT = "current"
+    """It takes part."""
+    IN_ARCHIVED = "in_archived"
+    """It is of an archived conversation."""
+    FADED = "faded"
+    PAST = "past"
+    """It is a version that is no longer believed, or a fact that is over."""
+    WITHHELD = "withheld"
+    """It waits to be derived anew."""
 
 
 class ImportanceFrom(StrEnum):
@@ -141,7 +155,9 @@ class Memory:
     """Whether every context shows it, independent of the cue."""
     importance_from: ImportanceFrom = ImportanceFrom.CALLER
     """Who said how important it is."""
-    state: MemoryState | None = field(default=None, compare=False)
+    state: RecallState = RecallState.CURRENT
+    """Whether it takes part in recall now, and if not, why: as a filter names it."""
+    progress: MemoryProgress | None = field(default=None, compare=False)
     """How far it has come; only set when it is read by its id."""
 
 
@@ -150,7 +166,7 @@ class Receipt:
     """What a write acknowledges for one memory."""
 
     id: UUID
-    state: MemoryState
+    progress: MemoryProgress
     known: bool = False
     """Whether it was known already: nothing was stored, and the id is that of the memory that says the same."""
 
@@ -182,7 +198,7 @@ class Revised:
 
     id: UUID
     """The new version; the current one if nothing changed."""
-    state: MemoryState
+    progress: MemoryProgress
     version: int
     """Its number among the versions of its memory, counted from 1."""
     changed: bool = True
@@ -193,9 +209,16 @@ class Revised:
     """What was derived from earlier versions and has left recall; a worker derives it again."""
 
 
+class MemoryOrder(StrEnum):
+    """In which order memories are listed: that of their storing, or its reverse."""
+
+    OLDEST = "oldest"
+    NEWEST = "newest"
+
+
 @dataclass(frozen=True, slots=True)
 class Page:
-    """One page of memories, oldest first, and where the next one begins."""
+    """One page of memories, and where the next one begins."""
 
     memories: tuple[Memory, ...]
     next_cursor: UUID | None

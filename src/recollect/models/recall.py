@@ -9,7 +9,7 @@ from enum import StrEnum
 from operator import attrgetter
 from uuid import UUID
 
-from recollect.models.memories import Embedding, Kind, Memory, Role, Triple
+from recollect.models.memories import JSON, Embedding, Kind, Memory, RecallState, Role
 
 
 class Mode(StrEnum):
@@ -38,20 +38,6 @@ class Script(StrEnum):
 
     WORDS = "words"
     CJK = "cjk"
-
-
-class RecallState(StrEnum):
-    """Whether a memory takes part in recall now, and if not, why."""
-
-    CURRENT = "current"
-    """It takes part."""
-    IN_ARCHIVED = "in_archived"
-    """It is of an archived conversation."""
-    FADED = "faded"
-    PAST = "past"
-    """It is a version that is no longer believed, or a fact that is over."""
-    WITHHELD = "withheld"
-    """It waits to be derived anew."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -172,6 +158,8 @@ class Cue(Filter):
     leaves out what is hardly likely to."""
     keep: bool | None = None
     """Whether the recall is kept, to be explained and replayed; as the service is configured if None."""
+    explain: bool = False
+    """Whether the answer says how it came about, without being kept."""
     also: tuple[str, ...] = ()
     """Up to four more scopes of the tenant to read beside the own one, each as `agent` or `agent/user`; as the profile
     says if empty."""
@@ -330,6 +318,67 @@ class Hit:
     """Where it was read, as `also` names it; empty for the own scope."""
 
 
+class Fate(StrEnum):
+    """What became of a candidate."""
+
+    HIT = "hit"
+    DUPLICATE = "duplicate"
+    """It says nearly the same as a hit and is not listed for it."""
+    DROPPED = "dropped"
+    """It was among the best, but is left out: the judge dropped it, or it was gone by then."""
+    BELOW = "below"
+    """As many as were asked for had a better score."""
+
+
+@dataclass(frozen=True, slots=True)
+class Placing:
+    """Where a candidate stands in a ranking, and why."""
+
+    id: UUID
+    fate: Fate
+    rank: int
+    """The place among the hits, 1 for the best; 0 for what is none."""
+    score: float
+    channels: Mapping[str, ChannelScore]
+    """Each channel's own score, and the share it adds."""
+    preferences: Mapping[str, float] = field(default_factory=dict[str, float])
+    """What each preference adds to the score, or takes from it."""
+    relevance: float | None = None
+    """How likely it helps with the cue."""
+    features: Features | None = None
+    """What the ranking knew of it in addition to its scores."""
+    duplicates: tuple[UUID, ...] = ()
+    before: int | None = None
+    """In a replay, the place that it had among the hits of the recall; None if it was none."""
+    memory: Memory | None = None
+    """The memory of a hit as it is now; None if it is out of sight."""
+
+
+@dataclass(frozen=True, slots=True)
+class Explanation:
+    """All that a recall's ranking was made from, and how it came about."""
+
+    recall_id: UUID | None
+    """None if the recall was not kept."""
+    asked_at: datetime
+    cue: Mapping[str, JSON]
+    """What the cue said beside the usual, without its vector."""
+    facets: Facets
+    weights: Mapping[str, float]
+    limit: int
+    status: Status
+    message: str
+    methods: Mapping[str, str]
+    tallies: Mapping[str, Tally]
+    milliseconds: float
+    proposals: Mapping[str, tuple[Candidate, ...]]
+    """What each channel proposed, in its own unit, best first."""
+    placings: tuple[Placing, ...]
+    """The hits in order, then all other candidates in the order of their scores."""
+    same: bool
+    """Whether this version of Recollect ranks the candidates just as it was done then."""
+
+
 @dataclass(frozen=True, slots=True)
 class Recollection:
     """The answer to a recall: hits in order, and how each channel found its candidates."""
@@ -346,12 +395,5 @@ class Recollection:
     """What was read from the cue."""
     recall_id: UUID | None = None
     """The id by which the recall is explained and replayed, if it was kept."""
-
-
-@dataclass(frozen=True, slots=True)
-class Association:
-    """What is associated with one perceived triple, best first."""
-
-    triple: Triple
-    events: tuple[Memory, ...]
-    thoughts: tuple[Memory, ...]
+    explanation: Explanation | None = None
+    """How it came about, if the cue asks for that."""

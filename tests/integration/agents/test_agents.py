@@ -9,11 +9,11 @@ import pytest
 from conftest import http_client, new_key
 from recollect.client import Client
 from recollect.errors import ForbiddenError, InvalidInputError
-from recollect.models.agents import Overview, Profile, Strength
+from recollect.models.agents import Association, Overview, Profile, Strength
 from recollect.models.conversations import NewMessage
 from recollect.models.knowledge import NewFact
 from recollect.models.memories import Kind, NewMemory, Role, Triple
-from recollect.models.recall import Association, Cue, Mode, Weighing
+from recollect.models.recall import Cue, Mode, Weighing
 from recollect.models.service import Right
 from recollect.store.agents.agents import fetch
 

@@ -14,8 +14,8 @@ from integration.knowledge.test_purge_knowledge import learn, names, texts, work
 from known_numbers import VECTORS
 from recollect.llm.fake import FakeChatModel
 from recollect.models.conversations import NewMessage, Part, PartType, Window
-from recollect.models.memories import Kind, NewMemory, Revision, Role
-from recollect.models.recall import Cue, Filter, RecallState
+from recollect.models.memories import Kind, NewMemory, RecallState, Revision, Role
+from recollect.models.recall import Cue, Filter
 from recollect.settings import Settings
 from recollect.wiring import connected
 from scripted_extractions import entity, fact

@@ -17,7 +17,7 @@ from recollect.llm.fake import FakeChatModel, FakeEmbedder
 from recollect.models.agents import Profile
 from recollect.models.conversations import NewMessage
 from recollect.models.knowledge import Ending, SegmentState
-from recollect.models.memories import MemoryState, Role
+from recollect.models.memories import MemoryProgress, Role
 from recollect.settings import Settings
 from recollect.store.service.jobs import Lease
 from recollect.verbs.knowledge import enrich as verb
@@ -217,8 +217,8 @@ async def test_one_call_of_the_model_per_segment_says_everything(recollect, owne
     summary = await mind.get(segment.summary_id)
     assert (summary.content, summary.importance, summary.keywords) == ("They row on the lake.", 7, ("rowing", "lake"))
     assert summary.metadata["paths"] == [["Leisure", "Water"]]
-    assert (await mind.get(receipts[0].id)).state is MemoryState.ENRICHED
-    assert (await mind.get(receipts[7].id)).state is MemoryState.EMBEDDED
+    assert (await mind.get(receipts[0].id)).progress is MemoryProgress.ENRICHED
+    assert (await mind.get(receipts[7].id)).progress is MemoryProgress.EMBEDDED
     belief = owner.execute("select lineage, version, created_at, superseded_at from beliefs").fetchall()
     assert belief == [(segment.id, 1, summary.created_at, None)]
     rows = owner.execute("select step, model, prompt_version like 'extraction@%' from ledger order by at").fetchall()
@@ -321,7 +321,7 @@ async def test_a_poison_segment_fails_with_its_own_sentences_and_holds_none_back
     [poison] = await segments_of(mind, "one")
     assert poison.state is SegmentState.FAILED and "nothing" in poison.reason
     assert (await mind.get(poison.summary_id)).content in " ".join(ROWING)
-    assert (await mind.get(receipts[0].id)).state is MemoryState.FAILED
+    assert (await mind.get(receipts[0].id)).progress is MemoryProgress.FAILED
     [fine] = await segments_of(mind, "two")
     assert (await mind.get(fine.summary_id)).content == "Taxes are due."
 

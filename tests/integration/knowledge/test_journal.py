@@ -11,7 +11,7 @@ import pytest
 from known_numbers import first_number
 from recollect.llm.fake import FakeChatModel
 from recollect.models.agents import Enrich, Profile
-from recollect.models.memories import ImportanceFrom, Kind, MemoryState, NewMemory, Triple
+from recollect.models.memories import ImportanceFrom, Kind, MemoryProgress, NewMemory, Triple
 from recollect.models.recall import Cue, Filter
 from recollect.verbs.knowledge.enrich import enrich
 from recollect.verbs.knowledge.steps.segment import MOST_EVENTS
@@ -88,7 +88,7 @@ async def test_a_full_batch_becomes_a_summary_entities_facts_and_topics_by_one_q
     assert {entity.name for entity in (await living.knowledge.entities()).entities} == {"Ada", "Mill Cafe"}
     first, second = [await living.get(receipt.id) for receipt in receipts[:2]]
     assert (first.importance, first.importance_from) == (9.0, ImportanceFrom.MODEL)
-    assert (second.importance, second.state) == (2.0, MemoryState.ENRICHED)
+    assert (second.importance, second.progress) == (2.0, MemoryProgress.ENRICHED)
     found = await living.recall(Cue("Ada", topics=("Work->Cafe",), topics_only=True))
     assert summary.id in {hit.memory.id for hit in found.hits}
 

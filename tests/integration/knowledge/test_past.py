@@ -11,7 +11,7 @@ from recollect.core.text.terms import analyse, hash_term, slot_of
 from recollect.errors import InvalidInputError, NotFoundError
 from recollect.jobs.worker import build_app
 from recollect.models.conversations import NewMessage, Window
-from recollect.models.memories import Kind, MemoryState, NewMemory, Role, Triple
+from recollect.models.memories import Kind, MemoryProgress, NewMemory, Role, Triple
 from recollect.models.recall import Cue, Filter, Weighing
 from recollect.store.knowledge import facts
 from recollect.store.memories import memories
@@ -145,7 +145,7 @@ async def remember_all(mind, new, together=25):
     """Remember so few at a time that all have their vectors at once."""
     for start in range(0, len(new), together):
         receipts = await mind.remember(new[start : start + together])
-        assert {receipt.state for receipt in receipts} == {MemoryState.EMBEDDED}
+        assert {receipt.progress for receipt in receipts} == {MemoryProgress.EMBEDDED}
 
 
 @pytest.mark.parametrize("channels", [("stream",), ("vector",), ("text",)])

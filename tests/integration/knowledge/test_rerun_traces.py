@@ -107,7 +107,7 @@ async def test_a_message_of_old_history_that_is_forgotten_leaves_no_name_behind(
     assert traces(owner, "Zelda")
     await mind.forget([gone.id])
     assert traces(owner, "Zelda", "Zee", "boat") == []
-    assert (await mind.get(kept.id)).state == "enriched"
+    assert (await mind.get(kept.id)).progress == "enriched"
 
 
 async def test_what_is_forgotten_before_a_run_has_taken_over_does_not_come_back_by_it(mind, running, new, owner):

@@ -18,8 +18,8 @@ from mcp_doors import listening, over_http
 from recollect.client import Client
 from recollect.errors import InvalidInputError
 from recollect.models.knowledge import NewFact
-from recollect.models.memories import Kind, NewMemory
-from recollect.models.recall import Filter, RecallState
+from recollect.models.memories import Kind, NewMemory, RecallState
+from recollect.models.recall import Filter
 from recollect.verbs.memories import read
 from sizes import Sizes
 

@@ -34,7 +34,7 @@ async def test_the_same_text_is_stored_once(mind, owner):
     [first] = await mind.remember("Li likes green tea.")
     for text in ("Li likes green tea.", "li likes  GREEN tea", "Ｌi likes green tea!"):
         [met] = await mind.remember(text, if_new="same")
-        assert (met.id, met.known, met.state) == (first.id, True, "embedded")
+        assert (met.id, met.known, met.progress) == (first.id, True, "embedded")
     assert (rows(owner, "memories"), rows(owner, "changes")) == (1, 1)
     assert owner.execute("select memory_count from scopes").fetchone() == (1,)
     [other] = await mind.remember("Li likes black tea.", if_new="same")
@@ -114,7 +114,7 @@ async def test_a_call_is_compared_with_itself(mind, owner):
         NewMemory("Both are hungry.", Kind.THOUGHT, evidence=(1, 2)),
     ]
     first, second, third, thought = await mind.remember(new, if_new="same")
-    assert (second.id, second.known, second.state) == (first.id, True, "embedded") and not third.known
+    assert (second.id, second.known, second.progress) == (first.id, True, "embedded") and not third.known
     assert {*(await mind.get(thought.id)).evidence} == {first.id, third.id}
     repeated = await mind.remember(new, if_new="same")
     assert [each.id for each in repeated] == [first.id, first.id, third.id, thought.id]

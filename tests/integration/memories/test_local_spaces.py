@@ -15,7 +15,7 @@ from recollect.llm.embedder import GLOSS, MINILM
 from recollect.llm.local import minilm
 from recollect.llm.local.gloss.embedder import GlossMiniLM
 from recollect.models.knowledge import NewFact
-from recollect.models.memories import MemoryState, NewMemory
+from recollect.models.memories import MemoryProgress, NewMemory
 from recollect.models.recall import Cue
 from recollect.settings import Settings
 from recollect.wiring import open_recollect, set_up
@@ -141,7 +141,7 @@ async def test_a_process_without_the_active_space_s_code_recalls_by_words_and_sa
         assert found.methods["vector"] == f"skipped: {lacking}"
         assert found.hits[0].memory.content == ENGLISH[0]
         [receipt] = await mind.remember(NewMemory("The dog sleeps in the hall."))
-        assert receipt.state is MemoryState.STORED
+        assert receipt.progress is MemoryProgress.STORED
         await recollect.work(until_empty=True)
     assert list_vectors(database)[1].keys() == {*ENGLISH}
     monkeypatch.undo()

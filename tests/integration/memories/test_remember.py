@@ -13,7 +13,7 @@ from conftest import http_client, new_key
 from known_numbers import VECTORS, first_number
 from recollect.core.service.numbers import bucket_of, number_scope
 from recollect.errors import ConflictError, ForbiddenError, InvalidInputError
-from recollect.models.memories import Kind, MemoryState, NewMemory
+from recollect.models.memories import Kind, MemoryProgress, NewMemory
 from recollect.models.recall import Cue
 from recollect.models.service import Right
 
@@ -157,7 +157,7 @@ async def test_an_embedding_of_the_callers_own_is_searched(mind):
     axis[3] = 5.0
     [receipt] = await mind.remember(NewMemory("xyz", embedding=axis.tolist()))
     await mind.remember([NewMemory(f"noise {number}") for number in range(20)])
-    assert receipt.state is MemoryState.EMBEDDED
+    assert receipt.progress is MemoryProgress.EMBEDDED
     hit = (await mind.recall(Cue(embedding=axis.tolist(), limit=1))).hits[0]
     assert (hit.memory.id, round(hit.channels["vector"].score, 3)) == (receipt.id, 1.0)
 

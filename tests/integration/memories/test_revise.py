@@ -12,8 +12,8 @@ from accesses import with_access
 from recollect.errors import ConflictError, InvalidInputError, NotFoundError
 from recollect.models.agents import Enrich, Profile
 from recollect.models.knowledge import NewFact
-from recollect.models.memories import Kind, NewMemory, Revision
-from recollect.models.recall import Cue, Filter, RecallState
+from recollect.models.memories import Kind, NewMemory, RecallState, Revision
+from recollect.models.recall import Cue, Filter
 
 
 async def store(mind, *given):
@@ -97,20 +97,20 @@ async def test_a_version_that_sounds_the_same_keeps_its_vector(mind, embedder, o
     [first] = await store(mind, "The dentist is at four.")
     asked = len(embedder.asked) if hasattr(embedder, "asked") else None
     second = await mind.revise(first, Revision(importance=9))
-    assert second.state == "embedded" and rows(owner, "pending_embeddings") == 0
+    assert second.progress == "embedded" and rows(owner, "pending_embeddings") == 0
     assert asked is None or len(embedder.asked) == asked
     by_vector = Cue("The dentist is at four.", channels=("vector",))
     assert [hit.memory.id for hit in (await mind.recall(by_vector)).hits] == [second.id]
     third = await mind.revise(second.id, Revision("Ann plays chess."))
     [hit] = (await mind.recall(Cue("Ann plays chess.", channels=("vector",)))).hits
-    assert hit.memory.id == third.id and third.state == "embedded"
+    assert hit.memory.id == third.id and third.progress == "embedded"
 
 
 async def test_nothing_changed_writes_nothing(mind, owner):
     [first] = await store(mind, NewMemory("The dentist is at four.", importance=7.3, keywords=("teeth",)))
     same = Revision("The dentist is at four.", importance=7.3, keywords=("teeth",), pinned=False)
     revised = await mind.revise(first, same)
-    assert (revised.id, revised.changed, revised.version, revised.state) == (first, False, 1, "embedded")
+    assert (revised.id, revised.changed, revised.version, revised.progress) == (first, False, 1, "embedded")
     assert (rows(owner, "memories"), rows(owner, "beliefs"), rows(owner, "changes")) == (1, 0, 1)
     with pytest.raises(InvalidInputError):
         await mind.revise(first, Revision())

@@ -10,7 +10,7 @@ import pytest
 
 from recollect.errors import ConflictError, InvalidInputError
 from recollect.models.conversations import LEGACY, NewMessage
-from recollect.models.memories import Kind, MemoryState, NewMemory, Role
+from recollect.models.memories import Kind, MemoryProgress, NewMemory, Role
 from recollect.models.recall import Cue
 from sizes import Sizes
 from waiting import until, until_blocked
@@ -54,7 +54,7 @@ def numbers_of(owner):
 async def test_what_waits_is_written_in_one_transaction(held, owner, waiting, mind):
     outcomes = await gather_behind(held, owner, waiting, *[mind.remember(f"note {n}") for n in range(9)])
     assert owner.execute(TRANSACTIONS).fetchone()[0] == 1 + 1 + 1
-    assert [receipt.state for [receipt] in outcomes] == [MemoryState.EMBEDDED] * 9
+    assert [receipt.progress for [receipt] in outcomes] == [MemoryProgress.EMBEDDED] * 9
     ids = [receipt.id for [receipt] in outcomes]
     assert ids == sorted(ids)
     stored = owner.execute("select id, content from memories where content like 'note%' order by id").fetchall()

@@ -16,7 +16,7 @@ from known_numbers import SPACE, VECTORS
 from recollect.errors import NotFoundError, SetupError
 from recollect.jobs.worker import RetryPolicy, build_app
 from recollect.llm.fake import FakeEmbedder
-from recollect.models.memories import MemoryState, NewMemory
+from recollect.models.memories import MemoryProgress, NewMemory
 from recollect.models.recall import Cue
 from recollect.settings import Settings
 from recollect.store.memories.spaces import ensure_space
@@ -89,7 +89,7 @@ async def test_writes_of_the_old_model_wait_for_the_new_one(recollect, owner):
     changed = await with_model(recollect, FakeEmbedder(256))
     space, _ = await changed.operator.spaces.change(lambda _: None)
     [receipt] = await (await recollect.mind("old")).remember("written by a process that still has the old model")
-    assert receipt.state is MemoryState.STORED
+    assert receipt.progress is MemoryProgress.STORED
     await changed.work(until_empty=True)
     assert owner.execute(f"select count(*) from vectors_{space.id}").fetchone() == (1,)
 
@@ -118,7 +118,7 @@ async def test_without_a_space_everything_but_vectors_works(cluster, addresses):
     async with connected(Settings(embedder="none"), addresses, None) as recollect:
         mind = await recollect.mind("ada")
         [receipt] = await mind.remember("green apples")
-        assert receipt.state is MemoryState.STORED
+        assert receipt.progress is MemoryProgress.STORED
         assert (await mind.recall("apples")).hits[0].memory.content == "green apples"
 
 

@@ -20,8 +20,8 @@ from recollect.doors.http.bodies.memories import CueBody, FilterBody
 from recollect.doors.mcp.arguments import FilterArguments
 from recollect.errors import ForbiddenError
 from recollect.models.conversations import NewMessage
-from recollect.models.memories import Kind, NewMemory, Role
-from recollect.models.recall import FIELDS, Cue, Filter, Mode, RecallState, Weighing
+from recollect.models.memories import Kind, NewMemory, RecallState, Role
+from recollect.models.recall import FIELDS, Cue, Filter, Mode, Weighing
 from recollect.models.service import Right
 from recollect.settings import Settings
 from recollect.wiring import connected

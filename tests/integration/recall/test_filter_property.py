@@ -18,8 +18,8 @@ from recollect.channels.stream import StreamChannel
 from recollect.channels.text import TextChannel
 from recollect.channels.topic import TopicChannel
 from recollect.channels.vector import VectorChannel
-from recollect.models.memories import Kind
-from recollect.models.recall import Cue, Filter, RecallState
+from recollect.models.memories import Kind, RecallState
+from recollect.models.recall import Cue, Filter
 from sizes import Sizes
 
 FILTERS = Sizes("filters, each by nine channels", ci=40, long=2_500)

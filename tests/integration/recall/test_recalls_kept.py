@@ -26,9 +26,8 @@ from recollect.errors import ForbiddenError, InvalidInputError, NotFoundError
 from recollect.jobs.upkeep import prune_recalls, retain
 from recollect.llm.fake import FakeEmbedder
 from recollect.models.conversations import NewMessage
-from recollect.models.kept import Fate
 from recollect.models.memories import Kind, NewMemory, Role
-from recollect.models.recall import Candidate, Cue, Facets, Status
+from recollect.models.recall import Candidate, Cue, Facets, Fate, Status
 from recollect.models.service import Right
 from recollect.settings import Settings
 from recollect.store.recall import kept_recalls

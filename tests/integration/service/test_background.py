@@ -130,7 +130,7 @@ async def test_a_program_ends_although_its_embedder_hangs_and_the_job_is_done_la
     async with asyncio.timeout(WAIT_SECONDS):
         async with opening(embedder) as recollect:
             [receipt] = await (await recollect.mind("ada")).remember("Ann waters the plants")
-            assert receipt.state == "stored"
+            assert receipt.progress == "stored"
             embedder.asked.clear()
             await embedder.asked.wait()
             assert await recollect.wait(0.1) is False
@@ -139,7 +139,7 @@ async def test_a_program_ends_although_its_embedder_hangs_and_the_job_is_done_la
         async with opening(embedder) as recollect:
             mind = await recollect.mind("ada")
             assert await recollect.wait()
-            assert (await mind.get(receipt.id)).state == "embedded"
+            assert (await mind.get(receipt.id)).progress == "embedded"
     assert waiting_jobs(owner) == []
 
 

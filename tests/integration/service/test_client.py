@@ -14,9 +14,8 @@ from recollect import Cue, Kind, NewMemory, sync
 from recollect.client import Client
 from recollect.doors.http.app import create_app
 from recollect.errors import ConflictError, ForbiddenError, InvalidInputError, NotFoundError, UnauthenticatedError
-from recollect.models.agents import Profile
+from recollect.models.agents import Association, Profile
 from recollect.models.memories import Triple
-from recollect.models.recall import Association
 from recollect.models.service import Right
 from serving import serving
 

@@ -65,7 +65,7 @@ def named(operation):
 async def test_a_memory_from_first_word_to_last(http):
     answer = await http.post("/v1/memories", json=memories("Ann bought apples", "Bob sold pears", importance=7))
     first, second = answer.json()["memories"]
-    assert (answer.status_code, first["state"]) == (201, "embedded")
+    assert (answer.status_code, first["progress"]) == (201, "embedded")
     recalled = (await http.post("/v1/recall", json=SCOPE | {"text": "who bought apples?", "limit": 1})).json()
     assert recalled["hits"][0]["memory"]["id"] == first["id"]
     assert set(recalled["hits"][0]["channels"]) == {"text", "vector"}

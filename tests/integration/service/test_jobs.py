@@ -17,7 +17,7 @@ from recollect.errors import ForbiddenError, InvalidInputError, LeaseLostError, 
 from recollect.jobs import progress
 from recollect.jobs.worker import MOST_ATTEMPTS, build_app
 from recollect.llm.fake import FakeEmbedder
-from recollect.models.memories import MemoryState
+from recollect.models.memories import MemoryProgress
 from recollect.models.service import JobState, Right
 from recollect.settings import Settings
 from recollect.store.service import jobs
@@ -298,19 +298,19 @@ async def test_a_memory_says_how_far_it_has_come(addresses, owner):
         embedder.fail()
         [receipt] = await mind.remember("Ann waters the plants")
         embedder.recover()
-        assert (await mind.get(receipt.id)).state is MemoryState.STORED
+        assert (await mind.get(receipt.id)).progress is MemoryProgress.STORED
         owner.execute("update procrastinate_jobs set status = 'failed' where task_name = 'embed'")
-        assert (await mind.get(receipt.id)).state is MemoryState.FAILED
+        assert (await mind.get(receipt.id)).progress is MemoryProgress.FAILED
         assert len(await recollect.jobs.retry_all()) == 1
-        assert (await mind.get(receipt.id)).state is MemoryState.STORED
+        assert (await mind.get(receipt.id)).progress is MemoryProgress.STORED
         await recollect.work(until_empty=True)
-        assert (await mind.get(receipt.id)).state is MemoryState.EMBEDDED
+        assert (await mind.get(receipt.id)).progress is MemoryProgress.EMBEDDED
         [hit] = (await mind.recall("plants")).hits
-        assert hit.memory.state is None
+        assert hit.memory.progress is None
         _, secret = await new_key(recollect)
         async with http_client(recollect, secret) as http:
             answer = await http.get(f"/v1/memories/{receipt.id}", params={"agent": "ada"})
-            assert answer.json()["state"] == "embedded"
+            assert answer.json()["progress"] == "embedded"
 
 
 async def test_a_job_ends_although_its_progress_misses_a_cancellation(recollect, monkeypatch):

@@ -16,8 +16,8 @@ from recollect.llm.fake import FakeChatModel
 from recollect.models.agents import Enrich, Profile
 from recollect.models.conversations import NewMessage
 from recollect.models.imports import ExportOrder, ImportOrder
-from recollect.models.memories import FadingRules, Grounds, ImportanceFrom, Kind, NewMemory, Revision, Role
-from recollect.models.recall import Cue, Filter, RecallState
+from recollect.models.memories import FadingRules, Grounds, ImportanceFrom, Kind, NewMemory, RecallState, Revision, Role
+from recollect.models.recall import Cue, Filter
 from recollect.verbs.knowledge.enrich import enrich
 
 MORNING = datetime(2026, 3, 2, 8, tzinfo=UTC)

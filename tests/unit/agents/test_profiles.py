@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 from recollect.core.agents.profiles import check_profile, fill_in, from_profile, to_profile
 from recollect.errors import InvalidInputError
 from recollect.models.agents import Profile
-from recollect.models.memories import Kind
-from recollect.models.recall import Cue, Mode, RecallState, Weighing
+from recollect.models.memories import Kind, RecallState
+from recollect.models.recall import Cue, Mode, Weighing
 
 WEIGHTS = st.none() | st.floats(0, 1000)
 WEIGHINGS = st.builds(

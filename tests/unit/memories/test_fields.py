@@ -18,7 +18,7 @@ from recollect.doors.http.bodies.fields import build
 from recollect.doors.http.bodies.memories import MemoryBody
 from recollect.doors.imports import jsonl
 from recollect.errors import InvalidInputError
-from recollect.models.memories import ImportanceFrom, Kind, Memory, NewMemory, Triple
+from recollect.models.memories import ImportanceFrom, Kind, Memory, NewMemory, RecallState, Triple
 from recollect.models.service import Caller, Scope
 from recollect.models.topics import Reach
 from recollect.store.knowledge.facts import to_version
@@ -157,7 +157,7 @@ def flatten(memory):
 
 def read_memory():
     beside = {"origin": "test", "created_at": MOMENT, "last_accessed_at": LATER, "evidence": [SECOND]}
-    said = {"conversation": "talk", "role": "user", "belief": (MOMENT, LATER, LATER, MOMENT)}
+    said = {"conversation": "talk", "role": "user", "belief": (MOMENT, LATER, LATER, MOMENT), "withheld": "past"}
     return to_memory({**ROW, **beside, **said}), beside | {"conversation": "talk", "role": "user"}
 
 
@@ -165,6 +165,7 @@ def test_every_column_is_read():
     memory, beside = read_memory()
     assert flatten(memory).items() >= {**ROW, **beside, "evidence": (SECOND,)}.items()
     assert (memory.valid_at, memory.invalid_at, memory.superseded_at) == (MOMENT, LATER, LATER)
+    assert memory.state is RecallState.PAST
 
 
 def test_a_further_version_of_a_fact_says_what_the_one_before_says():

@@ -16,7 +16,7 @@ from recollect.core.recall.columns import ARRAYS, EvidencePairs, RankingInput, t
 from recollect.core.recall.fusion import fuse
 from recollect.core.recall.kept import Kept, decode, encode, from_cue, is_same, list_memories, rank_again, to_cue
 from recollect.errors import InvalidInputError
-from recollect.models.kept import Fate, KeptHit
+from recollect.models.kept import KeptHit
 from recollect.models.memories import Kind
 from recollect.models.recall import (
     Asks,
@@ -24,6 +24,7 @@ from recollect.models.recall import (
     Cue,
     Facets,
     Factors,
+    Fate,
     Features,
     Mode,
     Period,

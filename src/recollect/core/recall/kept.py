@@ -18,9 +18,21 @@ from recollect.core.dates.periods import find_zone
 from recollect.core.recall.columns import ARRAYS, ID, Candidates, EvidencePairs, FeatureTable, RankingInput, to_uuids
 from recollect.core.recall.fusion import fuse
 from recollect.errors import InvalidInputError
-from recollect.models.kept import Fate, KeptHit, Placing
+from recollect.models.kept import KeptHit
 from recollect.models.memories import JSON
-from recollect.models.recall import Cue, Facets, Factors, Period, Ranked, Recollection, Status, Tally
+from recollect.models.recall import (
+    Cue,
+    Explanation,
+    Facets,
+    Factors,
+    Fate,
+    Period,
+    Placing,
+    Ranked,
+    Recollection,
+    Status,
+    Tally,
+)
 
 VERSION = b"4"
 """Stands before what is written; what a later version writes otherwise begins with another."""
@@ -89,8 +101,7 @@ class Kept:
 
 def encode(inputs: RankingInput) -> bytes:
     """Write what a ranking is made from, each number exactly; what has no finite score is left out."""
-    finite = {channel: some.take(np.isfinite(some.scores)) for channel, some in inputs.candidates.items()}
-    table = inputs.features
+    finite, table = leave_finite(inputs).candidates, inputs.features
     heading = KeptHeading(
         facets=inputs.facets,
         clocks=tuple((to_clock(each.start), to_clock(each.end)) for each in inputs.facets.periods),
@@ -112,6 +123,12 @@ def encode(inputs: RankingInput) -> bytes:
     arrays += [inputs.evidence.learned, inputs.evidence.sources]
     written = b"".join(np.ascontiguousarray(each).tobytes() for each in arrays)
     return VERSION + zlib.compress(KEPT_HEADING.dump_json(heading) + SEPARATOR + written, QUICK)
+
+
+def leave_finite(inputs: RankingInput) -> RankingInput:
+    """Leave out candidates without a finite score."""
+    finite = {channel: some.take(np.isfinite(some.scores)) for channel, some in inputs.candidates.items()}
+    return replace(inputs, candidates=finite)
 
 
 def decode(written: bytes) -> RankingInput:
@@ -233,6 +250,26 @@ def rank_again(kept: Kept, weights: Mapping[str, float] | None = None, *, whole:
         else:
             others.append(placing)
     return (*hits.values(), *others) if whole else tuple(hits.values())
+
+
+def to_explanation(kept: Kept, placings: tuple[Placing, ...], recall_id: UUID | None) -> Explanation:
+    """Say how a recall came about, from what is stored of it, or would be."""
+    return Explanation(
+        recall_id=recall_id,
+        asked_at=kept.asked_at,
+        cue=from_cue(kept.cue),
+        facets=kept.inputs.facets,
+        weights=kept.inputs.weights,
+        limit=kept.limit,
+        status=kept.status,
+        message=kept.message,
+        methods=kept.methods,
+        tallies=kept.tallies,
+        milliseconds=kept.milliseconds,
+        proposals={channel: tuple(some) for channel, some in kept.inputs.candidates.items()},
+        placings=placings,
+        same=is_same(kept, placings),
+    )
 
 
 def below(inputs: RankingInput, ranking: Sequence[Ranked]) -> list[Ranked]:

@@ -34,8 +34,8 @@ from recollect.errors import InvalidInputError
 from recollect.mind.recall import compare_evaluations, fit_relevance
 from recollect.mind.recall import evaluate as evaluate_mind
 from recollect.models.evaluations import Evaluation, RelevanceFit
-from recollect.models.kept import Explanation, Fate, KeptRecalls, Placing, Replay
-from recollect.models.recall import ChannelScore, Cue, Period
+from recollect.models.kept import KeptRecalls, Replay
+from recollect.models.recall import ChannelScore, Cue, Explanation, Fate, Period, Placing
 
 commands = typer.Typer()
 

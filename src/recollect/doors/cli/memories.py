@@ -175,7 +175,7 @@ def remember(
     memory = NewMemory(content, kind, importance=importance, expires_at=expiry, pinned=bool(chosen["pin"]))
     if_new: IfNew = chosen["if_new"].value if chosen["if_new"] else ""
     [receipt] = with_mind(agent, user, tenant, lambda mind: mind.remember(memory, if_new=if_new))
-    out.print(f"{receipt.id} {'known' if receipt.known else receipt.state}", highlight=False)
+    out.print(f"{receipt.id} {'known' if receipt.known else receipt.progress}", highlight=False)
 
 
 @commands.command()
@@ -212,7 +212,7 @@ def revise(
         pinned=chosen["pin"],
     )
     revised = with_mind(agent, user, tenant, lambda mind: mind.revise(memory_id, revision))
-    said = "contested" if revised.contested else revised.state if revised.changed else "unchanged"
+    said = "contested" if revised.contested else revised.progress if revised.changed else "unchanged"
     out.print(f"{revised.id} {said}", highlight=False)
 
 

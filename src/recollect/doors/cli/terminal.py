@@ -15,8 +15,7 @@ from rich.progress import Progress, TaskID
 
 from recollect.mind.mind import Mind
 from recollect.mind.service import Recollect
-from recollect.models.memories import Kind, Role
-from recollect.models.recall import RecallState
+from recollect.models.memories import Kind, RecallState, Role
 from recollect.settings import Settings
 from recollect.wiring import open_recollect
 

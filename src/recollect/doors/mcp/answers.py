@@ -7,10 +7,11 @@ from uuid import UUID
 
 from pydantic import BaseModel, Field
 
+from recollect.models.agents import Association
 from recollect.models.blocks import Block
 from recollect.models.conversations import Context, History
 from recollect.models.memories import Memory, Receipt, Revised
-from recollect.models.recall import Association, Hit, Recollection
+from recollect.models.recall import Hit, Recollection
 
 NOTHING = "Nothing comes to mind."
 OTHERS = "; users with memories"
@@ -20,7 +21,7 @@ class StoredMemory(BaseModel):
     """What was stored."""
 
     id: UUID = Field(description="By which it can be forgotten or read.")
-    state: str = Field(description="stored: found by words; embedded: found by meaning, too.")
+    progress: str = Field(description="stored: found by words; embedded: found by meaning, too.")
     known: bool = Field(default=False, description="Whether it was known already: nothing was stored.")
 
 
@@ -122,7 +123,7 @@ def tell_revised(revised: Revised) -> tuple[RevisedMemory, str]:
 def tell_receipt(receipt: Receipt) -> tuple[StoredMemory, str]:
     """Say what was stored."""
     said = f"Known already as {receipt.id}." if receipt.known else f"Remembered as {receipt.id}."
-    return StoredMemory(id=receipt.id, state=receipt.state, known=receipt.known), said
+    return StoredMemory(id=receipt.id, progress=receipt.progress, known=receipt.known), said
 
 
 def tell_memory(memory: Memory, score: float = 0.0, relevance: float | None = None) -> Recalled:

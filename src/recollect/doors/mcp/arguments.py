@@ -16,8 +16,8 @@ from recollect.client import RemoteMind
 from recollect.doors.misspelt import UNKNOWN, explain_name
 from recollect.errors import ForbiddenError, InvalidInputError
 from recollect.mind.mind import Mind
-from recollect.models.memories import Kind, NewMemory, Revision, Role, Triple
-from recollect.models.recall import Cue, RecallState
+from recollect.models.memories import Kind, NewMemory, RecallState, Revision, Role, Triple
+from recollect.models.recall import Cue
 from recollect.models.service import Bounds
 
 AnyMind: TypeAlias = Mind | RemoteMind

@@ -10,7 +10,7 @@ from recollect.core.memories.ids import fingerprint
 from recollect.core.service.numbers import tenant_of
 from recollect.errors import NotFoundError
 from recollect.models.agents import Reflection
-from recollect.models.memories import Kind, Memory, MemoryState, Receipt
+from recollect.models.memories import Kind, Memory, MemoryProgress, Receipt
 from recollect.models.recall import Filter
 from recollect.models.service import Scope
 from recollect.store.database.pool import Database, load_queries
@@ -79,7 +79,7 @@ async def find_written(database: Database, scope: Scope, key: str) -> Reflection
     row = await found.fetchone()
     if row is None:
         return None
-    states = [MemoryState.EMBEDDED if embedded else MemoryState.STORED for embedded in row["embedded"]]
+    states = [MemoryProgress.EMBEDDED if embedded else MemoryProgress.STORED for embedded in row["embedded"]]
     receipts = [Receipt(memory_id, state) for memory_id, state in zip(row["memory_ids"], states, strict=True)]
     thoughts = await memories.fetch(database, scope, row["memory_ids"])
     asked = (thoughts[each.id].metadata.get("question") for each in receipts if each.id in thoughts)

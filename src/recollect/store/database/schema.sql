@@ -1360,6 +1360,21 @@ begin
                        where scope_id = asked_scope and id = past.conversation_id and state = 'archived');
 end $$;
 
+CREATE FUNCTION public.having_terms(asked_scope bigint, asked_terms bigint[]) RETURNS SETOF uuid
+    LANGUAGE plpgsql STABLE SECURITY DEFINER
+    SET search_path TO 'pg_catalog', 'public', 'pg_temp'
+    SET plan_cache_mode TO 'force_custom_plan'
+    AS $$
+begin
+    if (asked_scope between first_scope() and last_scope()) is not true then
+        return;
+    end if;
+    return query
+    select t.id from memory_terms t where t.scope_id = asked_scope and t.terms @> asked_terms
+    union all
+    select w.id from withheld_memories w where w.scope_id = asked_scope and w.terms @> asked_terms;
+end $$;
+
 CREATE FUNCTION public.heal_lineages() RETURNS trigger
     LANGUAGE plpgsql
     AS $$
@@ -4372,6 +4387,9 @@ GRANT ALL ON FUNCTION public.ended_facts(most integer) TO recollect_service;
 REVOKE ALL ON FUNCTION public.equip_space(space integer) FROM PUBLIC;
 
 REVOKE ALL ON FUNCTION public.follow_active_space() FROM PUBLIC;
+
+REVOKE ALL ON FUNCTION public.having_terms(asked_scope bigint, asked_terms bigint[]) FROM PUBLIC;
+GRANT ALL ON FUNCTION public.having_terms(asked_scope bigint, asked_terms bigint[]) TO recollect_service;
 
 REVOKE ALL ON FUNCTION public.is_topic_above(asked_scope bigint, asked_path text) FROM PUBLIC;
 GRANT ALL ON FUNCTION public.is_topic_above(asked_scope bigint, asked_path text) TO recollect_service;

@@ -9,7 +9,7 @@ from uuid import UUID
 
 from recollect.core.memories.known import FoldedMemory, TermSearch, word_as
 from recollect.core.text.terms import hash_term
-from recollect.models.memories import MemoryState
+from recollect.models.memories import MemoryProgress
 from recollect.store.database.pool import Connection, load_queries
 from recollect.store.memories.columns import write_json
 from recollect.store.memories.memories import Source
@@ -72,9 +72,9 @@ async def find_alike(connection: Connection, scope_id: int, sought: Sequence[Sou
     ]
 
 
-async def fetch_states(connection: Connection, scope_id: int, ids: Sequence[UUID]) -> dict[UUID, MemoryState]:
+async def fetch_progress(connection: Connection, scope_id: int, ids: Sequence[UUID]) -> dict[UUID, MemoryProgress]:
     """Fetch how far memories have come."""
     if not ids:
         return {}
     found = await connection.execute(QUERIES["states"], {"scope_id": scope_id, "ids": list(ids)})
-    return {row["id"]: MemoryState(row["state"]) for row in await found.fetchall()}
+    return {row["id"]: MemoryProgress(row["state"]) for row in await found.fetchall()}

@@ -16,8 +16,8 @@ from psycopg.types.json import Jsonb
 
 from recollect.core.service.portions import divide
 from recollect.core.text.terms import slot, within_scope
-from recollect.models.memories import ImportanceFrom, Kind, Memory, MemoryState, NewMemory, Role, Triple
-from recollect.models.recall import Filter, RecallState
+from recollect.models.memories import ImportanceFrom, Kind, Memory, MemoryProgress, NewMemory, RecallState, Role, Triple
+from recollect.models.recall import Filter
 from recollect.models.service import Scope
 from recollect.store.database.filter import MEMORIES, MOST_WRITTEN, NAMED_MEMORIES, PLACE, bind, restrict_rows
 from recollect.store.database.pool import Connection, Database, load_queries, write_out
@@ -34,9 +34,11 @@ STORE_GIVEN, STORE_STAGED = (
 )
 """Store memories, their features and their terms, from a text of JSON or from the staging table of a bulk load."""
 PRESENT = Filter()
-OLDEST, NEWEST = sql.SQL("id"), sql.SQL("occurred_at desc, id desc")
+ORDERS = {"oldest": sql.SQL("id"), "latest": sql.SQL("id desc"), "newest": sql.SQL("occurred_at desc, id desc")}
 KEPT = ("archived", "faded")
 """Withheld from recall, but still readable."""
+BY_REASON = {"archived": RecallState.IN_ARCHIVED, "to_rederive": RecallState.WITHHELD}
+"""The states of memories whose reason to be withheld has another name."""
 WITHHELD: Mapping[RecallState, Sequence[str]] = {
     RecallState.CURRENT: (),
     RecallState.IN_ARCHIVED: ("archived",),
@@ -51,7 +53,7 @@ FORESEE, FORGET = (
 MOST_ROWS, MOST_TERMS = 100, 10_000
 HEAVY_TERMS = 2_000
 CONVERTED = {"kind", "importance_from", "triple", "keywords", "evidence", "conversation", "role"}
-BELIEF, ELSEWHERE = {"valid_at", "invalid_at", "superseded_at", "contested"}, {"state"}
+BELIEF, ELSEWHERE = {"valid_at", "invalid_at", "superseded_at", "contested"}, {"state", "progress"}
 PLAIN = [field.name for field in fields(Memory) if field.name not in CONVERTED | BELIEF | ELSEWHERE]
 """The fields of a memory that are read from the column of their name."""
 
@@ -208,11 +210,17 @@ class RowQuery:
     every: bool = False
     """Whether every version is read, independent of times."""
     newest: bool = False
-    """Whether the newest come first, only of what takes part in recall."""
+    """Whether what happened last comes first, only of what takes part in recall."""
+    backwards: bool = False
+    """Whether a page has what was stored before the cursor, the last first."""
+    terms: Sequence[int] = ()
+    """Hashes of terms that a memory must have, all of them."""
 
     def compose(self) -> sql.SQL:
         """Write the statement."""
-        return compose(self.only, named=self.ids is not None, every=self.every, newest=self.newest)
+        source = "named" if self.ids is not None else "preceding" if self.backwards else "following"
+        order = "newest" if self.newest else "latest" if self.backwards else "oldest"
+        return compose(self.only, source, order, every=self.every, worded=bool(self.terms))
 
     def bind(self, scope: Scope) -> dict[str, object]:
         """Give the values of the statement."""
@@ -223,6 +231,7 @@ class RowQuery:
             "limit": self.limit if self.ids is None else len(self.ids),
             "expired": self.expired,
             "withheld": self.list_withheld(),
+            "terms": list(self.terms),
             **bind(self.only),
         }
 
@@ -234,12 +243,14 @@ class RowQuery:
 
 
 @lru_cache(maxsize=MOST_WRITTEN)
-def compose(only: Filter, *, named: bool, every: bool, newest: bool) -> sql.SQL:
-    """Write the statement for whole memories, for those of some ids if they are named."""
-    conditions = restrict_rows(only, PLACE, every=every, columns=NAMED_MEMORIES if named else MEMORIES)
-    source = sql.SQL(QUERIES["named" if named else "following"])
-    order = NEWEST if newest else OLDEST
-    return write_out(sql.SQL(QUERIES["read"]).format(source=source, filter=conditions, order=order))
+def compose(only: Filter, source: str, order: str, *, every: bool, worded: bool) -> sql.SQL:
+    """Write the statement for whole memories, those of some ids, or before or after one, with some words if told."""
+    columns = NAMED_MEMORIES if source == "named" else MEMORIES
+    conditions = restrict_rows(only, PLACE, every=every, columns=columns)
+    if worded:
+        conditions += sql.SQL(QUERIES["worded"])
+    parts = {"source": sql.SQL(QUERIES[source]), "filter": conditions, "order": ORDERS[order]}
+    return write_out(sql.SQL(QUERIES["read"]).format(**parts))
 
 
 async def ask(connection: Connection, scope: Scope, wanted: RowQuery) -> AsyncCursor[DictRow]:
@@ -293,13 +304,13 @@ async def fetch_one(database: Database, scope: Scope, memory_id: UUID) -> Memory
         found = await ask(connection, scope, RowQuery([memory_id], expired=True, every=True))
         stands = await connection.execute(QUERIES["state"], {**names(scope), "id": memory_id})
     row, state = await found.fetchone(), await stands.fetchone()
-    return replace(to_memory(row), state=MemoryState(state["state"])) if row and state else None
+    return replace(to_memory(row), progress=MemoryProgress(state["state"])) if row and state else None
 
 
-async def page(database: Database, scope: Scope, cursor: UUID, limit: int, only: Filter = PRESENT) -> list[Memory]:
-    """Fetch what a filter allows after a cursor, oldest first."""
+async def page(database: Database, scope: Scope, wanted: RowQuery) -> list[Memory]:
+    """Fetch a page of what a filter allows."""
     async with database.reading(scope.tenant_id) as connection:
-        found = await ask(connection, scope, RowQuery(None, only, cursor, limit, expired=True))
+        found = await ask(connection, scope, wanted)
     return [*(await read(found)).values()]
 
 
@@ -375,4 +386,5 @@ def to_memory(row: DictRow) -> Memory:
         invalid_at=invalid_at,
         superseded_at=superseded_at,
         contested=contested_at is not None,
+        state=BY_REASON.get(row["withheld"]) or RecallState(row["withheld"] or RecallState.CURRENT),
     )

@@ -93,7 +93,7 @@ with place as (
       and (%(ids)s::uuid[] is null or touched.id = any (%(ids)s::uuid[]))
     group by touched.id
 )
-select {columns}, origin, created_at,
+select {columns}, origin, created_at, withheld,
        said.conversation_id as conversation, said.role,
        case when kind in ('fact', 'summary') or withheld is not null then belief_of(scope_id, id) end as belief,
        greatest(
@@ -144,6 +144,14 @@ limit %(limit)s
 
 -- name: following
 (select * from memories where scope_id = (select scope_id from place) and id > %(cursor)s)
+
+-- name: preceding
+(select * from memories where scope_id = (select scope_id from place) and id < %(cursor)s)
+
+-- name: worded
+
+  -- By the key, as a filter's conditions: with a join, statistics would decide whether the whole scope is read.
+  and memories.id = any (array(select having_terms((select scope_id from place), %(terms)s::bigint[])))
 
 -- name: state
 select memory_state(id, %(id)s) as state from scopes

@@ -208,6 +208,7 @@ def assemble(
         methods=recollection.methods,
         status=recollection.status,
         message=recollection.message,
+        explanation=recollection.explanation,
         recall_id=recollection.recall_id,
         pinned_left_out=tuple(each.memory.id for each in kept if each.memory.id not in there),
     )

@@ -215,7 +215,7 @@ async def remind(
         return Reminded(place, NOTHING_RECALLED, 0, cut_off=False, source_texts={})
     usual = max(FEWEST_HITS, wanted.budget // TOKENS_PER_HIT)
     fetched = limit or min(MOST_HITS, usual, most + usual // 2)
-    cue = replace(shorten_cue(wanted.cue), limit=fetched, touch=False)
+    cue = replace(shorten_cue(wanted.cue), limit=fetched, touch=False, explain=False)
     recollection = await recall_relevant(parts, scope, cue, place)
     asker = Asker(caller, scope, place)
     others = await find_others(parts, asker, cue)

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from recollect.core.memories.known import FoldedMemory, is_known, search_by, word
-from recollect.models.memories import IfNew, MemoryState
+from recollect.models.memories import IfNew, MemoryProgress
 from recollect.store.database.pool import Connection
 from recollect.store.memories import known
 from recollect.store.memories.columns import Row
@@ -20,7 +20,7 @@ class Declined:
     """Which memories of a write are known, by position: as another memory, or as an earlier one of the same write."""
 
     met: Mapping[int, Source | int] = field(default_factory=dict[int, Source | int])
-    states: Mapping[int, MemoryState] = field(default_factory=dict[int, MemoryState])
+    progress: Mapping[int, MemoryProgress] = field(default_factory=dict[int, MemoryProgress])
     """How far the memories have come that were met."""
 
     def keep(self, prepared: Sequence[Prepared]) -> list[Prepared]:
@@ -48,8 +48,8 @@ async def decline(connection: Connection, scope_id: int, write: Write, before: S
     ]
     met = meet(wordings, alike, write.if_new)
     stored = {place: source.id for place, source in met.items() if isinstance(source, Source)}
-    states = await known.fetch_states(connection, scope_id, [*stored.values()])
-    return Declined(met, {place: states.get(each, MemoryState.STORED) for place, each in stored.items()})
+    progress = await known.fetch_progress(connection, scope_id, [*stored.values()])
+    return Declined(met, {place: progress.get(each, MemoryProgress.STORED) for place, each in stored.items()})
 
 
 def meet(wordings: Sequence[FoldedMemory], alike: Sequence[Alike], if_new: IfNew) -> dict[int, Source | int]:

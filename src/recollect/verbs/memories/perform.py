@@ -15,7 +15,7 @@ from recollect.core.conversations.appends import EmbeddedWithContext
 from recollect.core.memories.importance import read_importance
 from recollect.errors import RecollectError
 from recollect.models.agents import Enrich, Profile
-from recollect.models.memories import Kind, MemoryState, Receipt
+from recollect.models.memories import Kind, MemoryProgress, Receipt
 from recollect.models.service import EmbeddingSpace
 from recollect.store.database.pool import Connection, Cursor
 from recollect.store.knowledge import segments
@@ -33,8 +33,8 @@ from recollect.verbs.memories.rows import (
     assign,
     count,
     place_vectors,
+    progress_of,
     replay,
-    state_of,
     store_vectors,
 )
 from recollect.verbs.parts import Parts, spare_loop
@@ -67,7 +67,7 @@ class DecidedWrite:
     def receipts(self) -> list[Receipt]:
         """Return what its caller is told."""
         pairs = zip(self.rows, self.vectors, strict=True)
-        stored = iter([Receipt(row.id, state_of(vector is not None)) for row, vector in pairs])
+        stored = iter([Receipt(row.id, progress_of(vector is not None)) for row, vector in pairs])
         total = len(self.rows) + len(self.met)
         return [self.met.get(place) or next(stored) for place in range(total)]
 
@@ -134,7 +134,9 @@ async def decide(
     declined = await decline(connection, opening.scope_id, write, together.rows)
     rows = await spare_loop(write.heavy, assign, write, opening, sources, 0, declined.met)
     placed = place_vectors(parts, write, space)
-    met = {place: Receipt(sources[place].id, find_state(declined, placed, place), known=True) for place in declined.met}
+    met = {
+        place: Receipt(sources[place].id, find_progress(declined, placed, place), known=True) for place in declined.met
+    }
     vectors = [vector for place, vector in enumerate(placed) if place not in met]
     kept = replace(write, prepared=declined.keep(write.prepared)) if met else write
     beside = StoredBeside(rows)
@@ -143,10 +145,10 @@ async def decide(
     return DecidedWrite(kept, beside.rows, vectors, beside.heard, met)
 
 
-def find_state(declined: Declined, placed: Sequence[NDArray[np.float32] | None], place: int) -> MemoryState:
+def find_progress(declined: Declined, placed: Sequence[NDArray[np.float32] | None], place: int) -> MemoryProgress:
     """Tell how far a memory has come that was met: as it is stored, or as the earlier one of the same write."""
     same = declined.met[place]
-    return declined.states[place] if not isinstance(same, int) else state_of(placed[same] is not None)
+    return declined.progress[place] if not isinstance(same, int) else progress_of(placed[same] is not None)
 
 
 async def store(
@@ -175,7 +177,7 @@ async def store(
     for each in decided:
         if each.write.key:
             told = each.receipts()
-            ids, embedded = [one.id for one in told], [one.state is not MemoryState.STORED for one in told]
+            ids, embedded = [one.id for one in told], [one.progress is not MemoryProgress.STORED for one in told]
             await memories.complete_claim(connection, opening.scope_id, each.write.key, ids, embedded, [*each.met])
 
 

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from uuid import UUID
 
 from recollect.core.memories.checks import MOST_MEMORIES
 from recollect.core.recall.checks import check_filter
-from recollect.core.text.checks import MOST_HITS, check_limit
+from recollect.core.text.checks import LONGEST_CUE, MOST_HITS, check_limit, check_text
+from recollect.core.text.terms import analyse, hash_term
 from recollect.errors import InvalidInputError, NotFoundError
-from recollect.models.memories import EvidenceWalk, Memory, Page
+from recollect.models.memories import EvidenceWalk, Memory, MemoryOrder, Page
 from recollect.models.recall import Filter
 from recollect.models.service import Scope
 from recollect.store.memories import evidence, memories
@@ -20,6 +21,7 @@ from recollect.verbs.parts import Parts
 
 UNKNOWN_MEMORY = "There is no such memory in this scope."
 DEEPEST_WALK = 6
+END = UUID(int=2**128 - 1)
 
 
 async def get(parts: Parts, scope: Scope, memory_id: UUID) -> Memory:
@@ -49,12 +51,40 @@ async def walk_evidence(parts: Parts, scope: Scope, memory_id: UUID, depth: int,
     return found
 
 
-async def browse(parts: Parts, scope: Scope, cursor: UUID | None, limit: int, only: Filter) -> Page:
-    """Fetch one page of what a filter allows, oldest first."""
+@dataclass(frozen=True, slots=True)
+class Browsing:
+    """Which memories are listed, and in which order."""
+
+    only: Filter
+    order: MemoryOrder | str = MemoryOrder.OLDEST
+    words: str = ""
+    """Only memories that have all of these words."""
+
+
+async def browse(parts: Parts, scope: Scope, cursor: UUID | None, limit: int, wanted: Browsing) -> Page:
+    """Fetch one page of what a filter allows, in the order of storing or its reverse."""
     check_limit(limit)
-    check_filter(only)
-    rows = await memories.page(parts.database, scope, cursor or scopes.BEGINNING, limit + 1, only)
+    check_filter(wanted.only)
+    check_text("words", wanted.words, LONGEST_CUE)
+    if wanted.order not in tuple(MemoryOrder):
+        raise InvalidInputError(f"order must be one of {', '.join(MemoryOrder)}")
+    backwards = wanted.order == MemoryOrder.NEWEST
+    start = cursor or (END if backwards else scopes.BEGINNING)
+    query = RowQuery(None, wanted.only, start, limit + 1, expired=True, backwards=backwards)
+    if wanted.words:
+        # Words are folded as the scope stores them, which its place says.
+        place = await scopes.locate(parts.database, scope)
+        query = replace(query, terms=hash_words(place.scope_id or 0, wanted.words))
+    rows = await memories.page(parts.database, scope, query)
     return Page(tuple(rows[:limit]), rows[limit - 1].id if len(rows) > limit else None)
+
+
+def hash_words(scope_id: int, words: str) -> list[int]:
+    """Give the hashes of the terms that words are searched by, in a scope."""
+    terms = dict.fromkeys(analyse(words))
+    if not terms:
+        raise InvalidInputError("words must hold a word that memories are found by")
+    return [hash_term(scope_id, term) for term in terms]
 
 
 async def pin(parts: Parts, scope: Scope, ids: Sequence[UUID], *, pinned: bool) -> list[UUID]:

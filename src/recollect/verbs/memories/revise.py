@@ -20,7 +20,7 @@ from recollect.core.memories.revision import (
 from recollect.core.memories.revision import revise as make_version
 from recollect.errors import ConflictError, NotFoundError
 from recollect.models.conversations import NewMessage, PartType
-from recollect.models.memories import Memory, MemoryState, NewMemory, Revised, Revision
+from recollect.models.memories import Memory, MemoryProgress, NewMemory, Revised, Revision
 from recollect.models.service import Caller, EmbeddingSpace, Scope
 from recollect.store.conversations import conversations
 from recollect.store.database.pool import Connection
@@ -39,7 +39,7 @@ from recollect.verbs.memories.rows import (
     is_heavy,
     place_vectors,
     prepare,
-    state_of,
+    progress_of,
     store_vectors,
 )
 from recollect.verbs.parts import Parts, spare_loop
@@ -89,8 +89,8 @@ async def find_repeated(parts: Parts, scope: Scope, before: Standing, revision: 
     if now.memory is None or is_changed(now.memory, new, named):
         return None
     found = await memories.fetch_one(parts.database, scope, now.memory.id)
-    state = found.state if found else None
-    return Revised(now.memory.id, state or MemoryState.STORED, now.version, changed=False)
+    progress = found.progress if found else None
+    return Revised(now.memory.id, progress or MemoryProgress.STORED, now.version, changed=False)
 
 
 def check_revisable(asked: UUID, found: Standing | None) -> Memory:
@@ -141,12 +141,12 @@ async def perform(parts: Parts, connection: Connection, plan: PlannedRevision) -
     new = Succession(opening.scope_id, asked, row.id, opening.written_at, contested)
     outdated = await follow(connection, scope, plan, new)
     version = await store(connection, plan, new, row)
-    state = await give_vector(parts, connection, plan, new, place.space, row)
+    progress = await give_vector(parts, connection, plan, new, place.space, row)
     await withhold(connection, plan, new)
     await versions.log(connection, new)
     if not contested:
         await derive_again(connection, plan, new, outdated)
-    return Revised(row.id, state, version, contested=contested, outdated=tuple(outdated))
+    return Revised(row.id, progress, version, contested=contested, outdated=tuple(outdated))
 
 
 def place_of(before: Standing) -> MessagePlace | None:
@@ -184,18 +184,18 @@ async def store(connection: Connection, plan: PlannedRevision, new: Succession, 
 
 async def give_vector(
     parts: Parts, connection: Connection, plan: PlannedRevision, new: Succession, space: EmbeddingSpace | None, row: Row
-) -> MemoryState:
+) -> MemoryProgress:
     """Store the vector of a version, or that of the one before it."""
     if space is None:
-        return MemoryState.STORED
+        return MemoryProgress.STORED
     if not sounds_other(plan.memory, plan.new):
         waiting = await facts.inherit_vectors(connection, new.scope_id, [(new.heir, new.elder)])
-        return state_of(new.heir not in waiting)
+        return progress_of(new.heir not in waiting)
     vectors = place_vectors(parts, plan.write, space)
     # A message is embedded with the words before it, which a job looks up.
     context = replace(NO_CONTEXT, again=frozenset([row.id] if plan.before.role is not None else []))
     await store_vectors(connection, new.scope_id, space, [row], vectors, context)
-    return state_of(vectors[0] is not None)
+    return progress_of(vectors[0] is not None)
 
 
 async def withhold(connection: Connection, plan: PlannedRevision, new: Succession) -> None:

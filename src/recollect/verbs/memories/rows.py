@@ -35,7 +35,7 @@ from recollect.core.text.terms import (
 )
 from recollect.errors import ConflictError, InvalidInputError
 from recollect.llm.embedder import serves
-from recollect.models.memories import IfNew, Kind, MemoryState, NewMemory, Receipt
+from recollect.models.memories import IfNew, Kind, MemoryProgress, NewMemory, Receipt
 from recollect.models.service import Caller, EmbeddingSpace, Scope
 from recollect.store.database.pool import Connection
 from recollect.store.memories import embeddings, memories
@@ -176,14 +176,14 @@ def replay(claim: memories.Claim, asked: bytes) -> list[Receipt]:
         raise ConflictError("This Idempotency-Key was used before with another body.")
     pairs = zip(claim.memory_ids, claim.embedded, strict=True)
     return [
-        Receipt(identity, state_of(embedded), known=place in claim.known)
+        Receipt(identity, progress_of(embedded), known=place in claim.known)
         for place, (identity, embedded) in enumerate(pairs)
     ]
 
 
-def state_of(embedded: bool) -> MemoryState:  # noqa: FBT001 - the one fact it translates
+def progress_of(embedded: bool) -> MemoryProgress:  # noqa: FBT001 - the one fact it translates
     """Return the state in which a memory is acknowledged."""
-    return MemoryState.EMBEDDED if embedded else MemoryState.STORED
+    return MemoryProgress.EMBEDDED if embedded else MemoryProgress.STORED
 
 
 def count(prepared: Sequence[Prepared]) -> scopes.Counts:

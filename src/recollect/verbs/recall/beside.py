@@ -70,7 +70,7 @@ async def recall_others(
     if not others:
         return own
     # A recall is kept where it was asked for.
-    asked = replace(cue, keep=False)
+    asked = replace(cue, keep=False, explain=False)
     answers = await asyncio.gather(*(ask(parts, other.scope, asked, other.place) for other in others.values()))
     limit = cue.limit or asker.place.profile.limit or USUAL_LIMIT
     return join(cue, own, dict(zip(others, answers, strict=True)), limit)

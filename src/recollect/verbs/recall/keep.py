@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from recollect.core.memories.ids import RANDOM_BYTES, memory_id
 from recollect.core.recall.columns import RankingInput
-from recollect.core.recall.kept import Kept, to_hits
+from recollect.core.recall.kept import Kept, leave_finite, rank_again, to_explanation, to_hits
 from recollect.core.text.checks import check_limit
 from recollect.models.kept import KeptRecalls
 from recollect.models.recall import Cue, Recollection
@@ -53,6 +53,17 @@ async def keep(
     return replace(recollection, recall_id=kept.recall_id) if stored else recollection
 
 
+async def explain_now(
+    place: Place, cue: Cue, vector: NDArray[np.float32] | None, inputs: RankingInput, recollection: Recollection
+) -> Recollection:
+    """Say how a recall came about, by the same explanation as that of a kept one; in a thread, as it ranks again."""
+    kept = gather(place, cue, vector, leave_finite(inputs), recollection)
+    placings = await asyncio.to_thread(rank_again, kept, whole=True)
+    found = {hit.memory.id: hit.memory for hit in recollection.hits}
+    shown = tuple(replace(each, memory=found.get(each.id)) for each in placings)
+    return replace(recollection, explanation=to_explanation(kept, shown, recollection.recall_id))
+
+
 def is_kept(parts: Parts, cue: Cue) -> bool:
     """Tell whether a recall is kept: as its cue says, or else at random, as often as the service is configured."""
     return random.random() < parts.keep_share if cue.keep is None else cue.keep  # noqa: S311 - a sample
@@ -66,7 +77,7 @@ def gather(
     return Kept(
         recall_id=memory_id(now, 0, secrets.token_bytes(RANDOM_BYTES)),
         asked_at=now,
-        cue=replace(cue, embedding=None),
+        cue=replace(cue, embedding=None, explain=False),
         vector=vector,
         space_id=place.space.id if place.space and vector is not None else None,
         inputs=inputs,

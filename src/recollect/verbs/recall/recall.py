@@ -38,7 +38,7 @@ from recollect.store.service.scopes import Place
 from recollect.verbs.parts import Parts, spare_loop
 from recollect.verbs.recall.channels import AskedCue, ask_channels
 from recollect.verbs.recall.judge import look_over
-from recollect.verbs.recall.keep import keep
+from recollect.verbs.recall.keep import explain_now, keep
 from recollect.verbs.recall.rank import PAST, USUAL_LIMIT, Ranking, rank
 from recollect.verbs.recall.read_cue import consult_each
 
@@ -216,7 +216,10 @@ async def answer(parts: Parts, scope: Scope, place: Place, step: Sequence[AskedC
             made = replace(made, methods={**made.methods, READ: asked.consulted})
         if asked.cue.judge:
             made = await let_judge(parts, scope, place, asked.cue, made)
-        answers.append(await keep(parts, place, asked.cue, asked.reading.vector, ranking.inputs, made))
+        made = await keep(parts, place, asked.cue, asked.reading.vector, ranking.inputs, made)
+        if asked.cue.explain:
+            made = await explain_now(place, asked.cue, asked.reading.vector, ranking.inputs, made)
+        answers.append(made)
     return answers
 
 

@@ -8,10 +8,10 @@ from datetime import datetime
 from uuid import UUID
 
 from recollect.core.recall.checks import check_filter, check_weights
-from recollect.core.recall.kept import Kept, from_cue, is_same, rank_again
+from recollect.core.recall.kept import Kept, is_same, rank_again, to_explanation
 from recollect.errors import NotFoundError
-from recollect.models.kept import Explanation, Fate, Placing, Replay
-from recollect.models.recall import Cue, Filter, Recollection
+from recollect.models.kept import Replay
+from recollect.models.recall import Cue, Explanation, Fate, Filter, Placing, Recollection
 from recollect.models.service import Scope
 from recollect.store.memories import memories
 from recollect.store.recall import kept_recalls
@@ -24,22 +24,7 @@ async def explain(parts: Parts, scope: Scope, recall_id: UUID) -> Explanation:
     """Return a recall's ranking input, and the place of each candidate."""
     kept = await find(parts, scope, recall_id)
     placings = rank_again(kept, whole=True)
-    return Explanation(
-        recall_id=kept.recall_id,
-        asked_at=kept.asked_at,
-        cue=from_cue(kept.cue),
-        facets=kept.inputs.facets,
-        weights=kept.inputs.weights,
-        limit=kept.limit,
-        status=kept.status,
-        message=kept.message,
-        methods=kept.methods,
-        tallies=kept.tallies,
-        milliseconds=kept.milliseconds,
-        proposals={channel: tuple(some) for channel, some in kept.inputs.candidates.items()},
-        placings=await show(parts, scope, placings),
-        same=is_same(kept, placings),
-    )
+    return to_explanation(kept, await show(parts, scope, placings), kept.recall_id)
 
 
 async def replay(

@@ -270,6 +270,9 @@ class CueBody(WeighingBody, FilterBody):
         strict=True,
         description="Whether to keep the recall, to explain and replay it; as set if left out.",
     )
+    explain: bool = Field(
+        default=False, strict=True, description="Whether the answer says how it came about; nothing is kept for it."
+    )
     also: ScopeNames = Field(
         default_factory=list[str],
         description="More scopes of the tenant to read beside this one, each as agent or agent/user; as the agent's "

@@ -29,9 +29,9 @@ from recollect.doors.http.routes.service import JobId
 from recollect.doors.http.serve import forward, serve
 from recollect.errors import InvalidInputError, NotFoundError
 from recollect.mind.mind import Mind
-from recollect.models.agents import Feedback, Mark, Profile
+from recollect.models.agents import Association, Feedback, Mark, Profile
 from recollect.models.memories import Memory, Triple
-from recollect.models.recall import Association, Factors, Script
+from recollect.models.recall import Factors, Script
 
 router = APIRouter(tags=["agents"])
 Factor = Annotated[Number, Field(ge=0, le=1)]

@@ -17,12 +17,24 @@ from recollect.doors.http.reading import JsonRoute
 from recollect.doors.http.serve import NAMED, add_route, forward, in_query, serve
 from recollect.errors import NotFoundError
 from recollect.mind.mind import Mind
-from recollect.models.memories import Fading, FadingRules, Judgement, NewMemory, Page, Receipt, Revised, Revision
+from recollect.models.memories import (
+    Fading,
+    FadingRules,
+    Judgement,
+    MemoryOrder,
+    NewMemory,
+    Page,
+    Receipt,
+    Revised,
+    Revision,
+)
 from recollect.models.recall import Filter
 
 router = APIRouter(tags=["memories"], route_class=JsonRoute)
 MemoryId = id_of("the memory")
 OF_MEMORY = Path(description="The id of the memory.", examples=[EXAMPLE_ID])
+Order = Annotated[MemoryOrder, Query(description="oldest or newest: as they were stored, or the other way round.")]
+Words = Annotated[str, Query(max_length=8_000, description="Only memories that have all of these words.")]
 Days = Annotated[Number, Field(ge=0, le=36_500)]
 
 
@@ -39,9 +51,18 @@ async def load(mind: Mind, body: LoadBody, idempotency_key: IdempotencyKey = "")
     return await mind.load(memories, idempotency_key=idempotency_key)
 
 
-async def browse(mind: Mind, *, cursor: UUID | None, limit: int, **given: Any) -> Page:  # noqa: ANN401 - a field of any type
+async def browse(
+    mind: Mind,
+    *,
+    cursor: UUID | None,
+    limit: int,
+    order: MemoryOrder,
+    words: str,
+    **given: Any,  # noqa: ANN401 - a field of any type
+) -> Page:
     """List what the query admits."""
-    return await mind.browse(cursor, limit, build(Filter, FilterBody.model_construct(**given)))
+    only = build(Filter, FilterBody.model_construct(**given))
+    return await mind.browse(cursor, limit, only, order=order, words=words)
 
 
 add_route(
@@ -50,6 +71,8 @@ add_route(
     [
         inspect.Parameter("cursor", NAMED, annotation=Cursor, default=None),
         inspect.Parameter("limit", NAMED, annotation=most(200, "memories on a page"), default=50),
+        inspect.Parameter("order", NAMED, annotation=Order, default=MemoryOrder.OLDEST),
+        inspect.Parameter("words", NAMED, annotation=Words, default=""),
         *in_query(FilterBody),
     ],
     "browse",

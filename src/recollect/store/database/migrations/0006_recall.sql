@@ -82,6 +82,27 @@ alter function match_terms(bigint, bigint[], integer[], text[], smallint, uuid, 
     owner to recollect_matcher;
 revoke create on schema public from recollect_matcher;
 
+-- What has all of these terms, in recall or withheld from it. See `match_terms` for why the matcher looks.
+create function having_terms(asked_scope bigint, asked_terms bigint[]) returns setof uuid
+    language plpgsql stable security definer
+    set search_path = pg_catalog, public, pg_temp
+    set plan_cache_mode = force_custom_plan
+as $$
+begin
+    if (asked_scope between first_scope() and last_scope()) is not true then
+        return;
+    end if;
+    return query
+    select t.id from memory_terms t where t.scope_id = asked_scope and t.terms @> asked_terms
+    union all
+    select w.id from withheld_memories w where w.scope_id = asked_scope and w.terms @> asked_terms;
+end $$;
+revoke execute on function having_terms(bigint, bigint[]) from public;
+grant execute on function having_terms(bigint, bigint[]) to recollect_service;
+grant create on schema public to recollect_matcher;
+alter function having_terms(bigint, bigint[]) owner to recollect_matcher;
+revoke create on schema public from recollect_matcher;
+
 create table recalls (
     scope_id bigint not null,
     id uuid not null,
