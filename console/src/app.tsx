@@ -18,6 +18,8 @@ const SCREEN = {
   ask: lazy(() => import('./screens/ask')),
   conversations: lazy(() => import('./screens/conversations')),
   knowledge: lazy(() => import('./screens/knowledge')),
+  topics: lazy(() => import('./screens/topics')),
+  stream: lazy(() => import('./screens/stream')),
 };
 
 export function App() {

@@ -1,18 +1,22 @@
-"""A real browser walks through the console of a real server: every screen, every act, light and dark, both languages."""
+"""A real browser walks through the console of a real server: all screens and acts, light and dark, both languages."""
 
 from __future__ import annotations
 
 import os
 import shutil
+from pathlib import Path
 
 import httpx
 import pytest
+from PIL import Image
 
 import console
 from console_scopes import fill, fill_hostile
 from node import need_node, run_script
 from served import serving
 
+MOST_BYTES = 100_000
+"""What a picture in the documentation may weigh."""
 KEYS = {
     "READ_KEY": {"rights": ["read"]},
     "BOUND_KEY": {"rights": ["read", "write"], "agent": "ada", "user": "li"},
@@ -48,6 +52,19 @@ def walked(cluster):
 
 
 @pytest.mark.slow
-def test_a_browser_walks_through_it(walked):
-    shots = os.environ.get("SHOTS", "")
-    run_script("console", "e2e", **walked, CHROMIUM=shutil.which("chromium") or "", SHOTS=shots)
+def test_a_browser_walks_through_it(walked, tmp_path):
+    """Set SHOTS=docs/howto/images to take the pictures of the page on the console anew."""
+    shots = Path(os.environ.get("SHOTS") or tmp_path / "shots").resolve()
+    run_script("console", "e2e", **walked, CHROMIUM=shutil.which("chromium") or "", SHOTS=str(shots))
+    pictures = sorted(shots.glob("console-*.png"))
+    assert len(pictures) >= 7
+    for picture in pictures:
+        shrink(picture)
+        assert picture.stat().st_size <= MOST_BYTES, picture.name
+
+
+def shrink(picture: Path) -> None:
+    """Store a picture with as many colours as a page needs."""
+    with Image.open(picture) as image:
+        reduced = image.convert("RGB").quantize(96, dither=Image.Dither.NONE)
+    reduced.save(picture, optimize=True)

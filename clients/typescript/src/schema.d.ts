@@ -1033,7 +1033,7 @@ export interface paths {
         };
         /**
          * Browse
-         * @description Fetch one page of the memories that a filter admits, oldest first.
+         * @description Fetch one page of the memories that a filter admits, oldest or newest first; only with these words.
          */
         get: operations["browse"];
         put?: never;
@@ -1963,6 +1963,7 @@ export interface components {
         Block: {
             /** Budget */
             budget: number;
+            explanation: components["schemas"]["Explanation"] | null;
             /**
              * Left Out
              * @default 0
@@ -2078,6 +2079,12 @@ export interface components {
              * @description The cue's vector, if you have one.
              */
             embedding?: number[];
+            /**
+             * Explain
+             * @description Whether the answer says how it came about; nothing is kept for it.
+             * @default false
+             */
+            explain?: boolean;
             /**
              * Gains
              * @description What the three weights are multiplied with: three numbers, or none for the usual ones.
@@ -2393,6 +2400,12 @@ export interface components {
              * @description The cue's vector, if you have one.
              */
             embedding?: number[];
+            /**
+             * Explain
+             * @description Whether the answer says how it came about; nothing is kept for it.
+             * @default false
+             */
+            explain?: boolean;
             /**
              * Gains
              * @description What the three weights are multiplied with: three numbers, or none for the usual ones.
@@ -2825,6 +2838,12 @@ export interface components {
              * @description The cue's vector, if you have one.
              */
             embedding?: number[];
+            /**
+             * Explain
+             * @description Whether the answer says how it came about; nothing is kept for it.
+             * @default false
+             */
+            explain?: boolean;
             /**
              * Gains
              * @description What the three weights are multiplied with: three numbers, or none for the usual ones.
@@ -3301,11 +3320,8 @@ export interface components {
             proposals: {
                 [key: string]: components["schemas"]["Candidate"][];
             };
-            /**
-             * Recall Id
-             * Format: uuid
-             */
-            recall_id: string;
+            /** Recall Id */
+            recall_id: string | null;
             /** Same */
             same: boolean;
             status: components["schemas"]["Status"];
@@ -4896,10 +4912,12 @@ export interface components {
              * @default false
              */
             pinned: boolean;
+            progress: components["schemas"]["MemoryProgress"] | null;
             role: components["schemas"]["Role"] | null;
             /** Speaker */
             speaker: string;
-            state: components["schemas"]["MemoryState"] | null;
+            /** @default current */
+            state: components["schemas"]["RecallState"];
             /** Superseded At */
             superseded_at: string | null;
             triple: components["schemas"]["Triple"];
@@ -5039,13 +5057,19 @@ export interface components {
             topic?: string;
         };
         /**
-         * MemoryState
+         * MemoryOrder
+         * @description In which order memories are listed: that of their storing, or its reverse.
+         * @enum {string}
+         */
+        MemoryOrder: "oldest" | "newest";
+        /**
+         * MemoryProgress
          * @description How far a memory has come: searchable by text at once, by vector when embedded; failed if embedding gave up.
          *
          *     A message is enriched when what can be learned from its segment is known.
          * @enum {string}
          */
-        MemoryState: "stored" | "embedded" | "enriched" | "failed";
+        MemoryProgress: "stored" | "embedded" | "enriched" | "failed";
         /**
          * MergeBody
          * @description Another topic to absorb a topic.
@@ -5463,7 +5487,7 @@ export interface components {
         };
         /**
          * Page
-         * @description One page of memories, oldest first, and where the next one begins.
+         * @description One page of memories, and where the next one begins.
          */
         Page: {
             /** Memories */
@@ -6284,6 +6308,12 @@ export interface components {
              */
             embedding?: number[];
             /**
+             * Explain
+             * @description Whether the answer says how it came about; nothing is kept for it.
+             * @default false
+             */
+            explain?: boolean;
+            /**
              * Gains
              * @description What the three weights are multiplied with: three numbers, or none for the usual ones.
              */
@@ -6503,7 +6533,7 @@ export interface components {
              * @default false
              */
             known: boolean;
-            state: components["schemas"]["MemoryState"];
+            progress: components["schemas"]["MemoryProgress"];
         };
         /**
          * Recollection
@@ -6515,6 +6545,7 @@ export interface components {
              * @default []
              */
             accessed: string[];
+            explanation: components["schemas"]["Explanation"] | null;
             facets: components["schemas"]["Facets"];
             /** Hits */
             hits: components["schemas"]["Hit"][];
@@ -7112,7 +7143,7 @@ export interface components {
              * @default []
              */
             outdated: string[];
-            state: components["schemas"]["MemoryState"];
+            progress: components["schemas"]["MemoryProgress"];
             /** Version */
             version: number;
         };
@@ -12631,6 +12662,10 @@ export interface operations {
                 cursor?: string | null;
                 /** @description Most memories on a page. */
                 limit?: number;
+                /** @description oldest or newest: as they were stored, or the other way round. */
+                order?: components["schemas"]["MemoryOrder"];
+                /** @description Only memories that have all of these words. */
+                words?: string;
                 /** @description Only these kinds; all if empty. */
                 kinds?: components["schemas"]["Kind"][];
                 /** @description Only messages of these conversations. */

@@ -34,7 +34,8 @@ export function Detail({ scope, id, onOpen, onClose }: Props) {
               {data.pinned && <span className="badge">{words.mind.pinned}</span>}
               {data.contested && <span className="badge bad">{words.mind.contested}</span>}
             </p>
-            <div className="whole">
+            {/* biome-ignore lint/a11y/noNoninteractiveTabindex: what scrolls is reached by the keyboard */}
+            <div className="whole" tabIndex={0}>
               <Content memory={data} most={40_000} />
             </div>
             <Acts scope={scope} memory={data} onClose={onClose} onOpen={onOpen} />
@@ -111,7 +112,7 @@ function Acts({ scope, memory, onClose, onOpen }: ActsProps) {
         <Icon name="pin" />
         {memory.pinned ? words.mind.unpin : words.mind.pin}
       </button>
-      {(memory.state as string) === 'faded' && (
+      {memory.state === 'faded' && (
         <button type="button" onClick={() => void restore()}>
           {words.mind.restore}
         </button>

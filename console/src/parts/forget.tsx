@@ -43,7 +43,8 @@ export function ForgetDialog({ scope, memory, onClose, onDone }: ForgetProps) {
         {({ ids, memories }) => (
           <>
             <h3>{words.mind.goesWithIt(ids.length)}</h3>
-            <ul className="preview">
+            {/* biome-ignore lint/a11y/noNoninteractiveTabindex: what scrolls is reached by the keyboard */}
+            <ul className="preview" tabIndex={0}>
               {memories.map((each) => (
                 <li key={each.id}>
                   <Kind kind={each.kind} />

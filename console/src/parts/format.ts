@@ -50,5 +50,6 @@ export function short(value: number, language: string): string {
 
 export const signed = (value: number): string => `${value < 0 ? '−' : '+'}${Math.abs(value).toFixed(3)}`;
 
-/** An instant as an input of the reader's clock holds it. */
-export const toInput = (instant: string | null): string => (instant ? local(instant).slice(0, 16) : '');
+/** An instant as an input of the reader's clock holds it, to the minute or to the second. */
+export const toInput = (instant: string | null, exact = false): string =>
+  instant ? local(instant).slice(0, exact ? 19 : 16) : '';

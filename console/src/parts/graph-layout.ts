@@ -18,20 +18,25 @@ export function layGraph(around: Around): { nodes: Node[]; edges: Edge[] } {
   };
   add(around.entity, 0);
   for (const neighbour of around.neighbours) add(neighbour.entity, neighbour.depth);
-  const edges = new Map<string, Edge>();
-  for (const relation of around.relations)
-    if (nodes.has(relation.subject.id) && nodes.has(relation.object.id))
-      edges.set(relation.memory_id, {
-        id: relation.memory_id,
-        from: relation.subject.id,
-        to: relation.object.id,
-        name: relation.predicate,
-      });
-  return { nodes: [...nodes.values()], edges: [...edges.values()] };
+  const edges: Edge[] = [];
+  const between = new Map<string, Edge>();
+  for (const { memory_id: id, subject, predicate, object } of around.relations) {
+    if (!nodes.has(subject.id) || !nodes.has(object.id)) continue;
+    const edge = { id, from: subject.id, to: object.id, name: label(predicate) };
+    const pair = [edge.from, edge.to].sort().join();
+    const first = between.get(pair);
+    // Names that lie upon each other cannot be read: the first edge of a pair has them all.
+    if (first) {
+      if (!first.name.split(' · ').includes(edge.name)) first.name = `${first.name} · ${edge.name}`;
+      edge.name = '';
+    } else between.set(pair, edge);
+    edges.push(edge);
+  }
+  return { nodes: [...nodes.values()], edges };
 }
 
 /** A name of any length, as it is written into a picture. */
-export const label = (name: string): string => {
+export function label(name: string): string {
   const plain = name.replace(/[\p{Cc}\p{Cf}]/gu, '');
   return plain.length > 40 ? `${plain.slice(0, 39)}…` : plain;
-};
+}

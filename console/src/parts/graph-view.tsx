@@ -30,7 +30,7 @@ function build(around: Around, colour: (name: string) => string): Graph {
     graph.addNode(node.id, { label: label(node.name), x: node.x, y: node.y, size, color: colour(`type-${node.type}`) });
   }
   for (const edge of edges)
-    graph.addEdgeWithKey(edge.id, edge.from, edge.to, { label: label(edge.name), size: 1.4, color: colour('edge') });
+    graph.addEdgeWithKey(edge.id, edge.from, edge.to, { label: edge.name, size: 1.4, color: colour('edge') });
   const settings = { ...forceAtlas2.inferSettings(graph), gravity: 1.2, scalingRatio: 24, adjustSizes: true };
   if (graph.order > 2) forceAtlas2.assign(graph, { iterations: Math.min(300, 20_000 / graph.order), settings });
   // The box is wider than high.

@@ -7,7 +7,8 @@ import { useWords } from '../words';
 export function SignIn({ onDone, onLanguage }: { onDone: () => void; onLanguage: () => void }) {
   const words = useWords();
   const [key, setKey] = useState('');
-  const enter = useMutation({ mutationFn: signIn, onSuccess: onDone });
+  // A wrong key is no session that ended: it is told here.
+  const enter = useMutation({ mutationFn: signIn, onSuccess: onDone, onError: () => undefined });
   const submit = (event: FormEvent) => {
     event.preventDefault();
     enter.mutate(key.trim());

@@ -1,4 +1,5 @@
 /** The words of the screens in English. */
+import { stream, topics } from './en-more';
 import { ask, conversations, knowledge, mind } from './en-screens';
 
 type Widen<T> = T extends string
@@ -32,6 +33,8 @@ export const en = {
     ask: 'Ask',
     conversations: 'Conversations',
     knowledge: 'Knowledge',
+    topics: 'Topics',
+    stream: 'Stream',
     readOnly: 'read only',
     bound: 'one scope',
     theme: 'Light or dark',
@@ -88,6 +91,8 @@ export const en = {
   ask,
   conversations,
   knowledge,
+  topics,
+  stream,
 };
 
 export type Words = Widen<typeof en>;

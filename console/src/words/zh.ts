@@ -1,5 +1,6 @@
 /** The words of the screens in Chinese. */
 import type { Words } from './en';
+import { stream, topics } from './zh-more';
 import { ask, conversations, knowledge, mind } from './zh-screens';
 
 export const zh: Words = {
@@ -27,6 +28,8 @@ export const zh: Words = {
     ask: '提问',
     conversations: '对话',
     knowledge: '知识',
+    topics: '主题',
+    stream: '记忆流',
     readOnly: '只读',
     bound: '单一范围',
     theme: '明暗切换',
@@ -76,4 +79,6 @@ export const zh: Words = {
   ask,
   conversations,
   knowledge,
+  topics,
+  stream,
 };

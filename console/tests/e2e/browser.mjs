@@ -36,7 +36,8 @@ export async function visit(browser, options = {}) {
   });
   page.on('pageerror', (error) => faults.push(error.message));
   page.on('request', (request) => {
-    if (!request.url().startsWith(`${BASE}/`) && !request.url().startsWith('data:')) faults.push(`asked ${request.url()}`);
+    if (!request.url().startsWith(`${BASE}/`) && !request.url().startsWith('data:'))
+      faults.push(`asked ${request.url()}`);
   });
   return { context, page, faults };
 }
@@ -52,8 +53,13 @@ export async function signIn(page, key, address = '/console/') {
 export async function checkAccess(page, name) {
   await settle(page);
   await page.evaluate(AXE);
-  const found = await page.evaluate((runOnly) => globalThis.axe.run(document, { runOnly, resultTypes: ['violations'] }), RULES);
-  const told = found.violations.map((each) => `${each.id}: ${each.nodes[0].html.slice(0, 200)} ${each.nodes[0].failureSummary}`);
+  const found = await page.evaluate(
+    (runOnly) => globalThis.axe.run(document, { runOnly, resultTypes: ['violations'] }),
+    RULES,
+  );
+  const told = found.violations.map(
+    (each) => `${each.id}: ${each.nodes[0].html.slice(0, 200)} ${each.nodes[0].failureSummary}`,
+  );
   assert.deepEqual(told, [], `axe on ${name}`);
 }
 

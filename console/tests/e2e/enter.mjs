@@ -35,6 +35,8 @@ async function holdsNoKey(context, page) {
   const kept = await page.evaluate(() => JSON.stringify([{ ...localStorage }, { ...sessionStorage }, document.cookie]));
   assert.ok(!kept.includes('rec_') && !kept.includes('recollect_console'), kept);
   // What a foreign page could send at most is the cookie, never the header.
-  const forged = await page.evaluate(() => fetch(new URL('../v1/key', document.baseURI)).then((answer) => answer.status));
+  const forged = await page.evaluate(() =>
+    fetch(new URL('../v1/key', document.baseURI)).then((answer) => answer.status),
+  );
   assert.equal(forged, 403);
 }

@@ -30,7 +30,8 @@ async function harmless(page, name) {
   await checkAccess(page, `${name}, hostile`);
   const seen = await page.evaluate(() => ({
     pwned: window.pwned,
-    strange: document.querySelectorAll('main img, main iframe, main script, main object, main a[href^="javascript"]').length,
+    strange: document.querySelectorAll('main img, main iframe, main script, main object, main a[href^="javascript"]')
+      .length,
     links: [...document.querySelectorAll('main a')].filter((link) => !link.href.startsWith(document.baseURI)).length,
     beyond: document.documentElement.scrollWidth - document.documentElement.clientWidth,
   }));

@@ -89,7 +89,10 @@ async function forget(page) {
   await preview.getByText('Whoever cooks for Li').waitFor();
   await checkAccess(page, 'the preview of forgetting');
   await shoot(page, 'console-forget');
-  await page.locator('dialog').getByRole('button', { name: /^Forget \d+ memories$/ }).click();
+  await page
+    .locator('dialog')
+    .getByRole('button', { name: /^Forget \d+ memories$/ })
+    .click();
   await page.locator('dialog').waitFor({ state: 'detached' });
   await page.goto(`${AT}/mind?words=cooks&kind=thought`);
   await page.getByText('No memory passes these filters.').waitFor();

@@ -27,7 +27,10 @@ const WALK = {
   },
   knowledge: async (page) => {
     await page.goto(`${AT}/knowledge?search=Li`);
-    await page.getByRole('navigation', { name: /Entities|实体/ }).getByText('Li', { exact: true }).click();
+    await page
+      .getByRole('navigation', { name: /Entities|实体/ })
+      .getByText('Li', { exact: true })
+      .click();
     await page.getByTestId('graph').locator('canvas').first().waitFor();
     await page.locator('.times button', { hasText: 'Li lives in Oslo' }).first().click();
     await page.locator('.belief').waitFor();

@@ -24,8 +24,9 @@ export async function keepRecall(scope: Scope, cue: Cue): Promise<string | null>
 /** A recall that is explained without being kept: nothing is written, so that reading is enough. */
 async function explain(scope: Scope, cue: Cue, weights: Weights, signal: AbortSignal): Promise<Explanation> {
   const asked = { ...body(scope, cue), keep: false, explain: true, weights };
-  const found = await take(api.POST('/v1/recall', { body: asked as Schemas['RecallBody'], signal }));
-  return (found as unknown as { explanation: Explanation }).explanation;
+  const { explanation } = await take(api.POST('/v1/recall', { body: asked, signal }));
+  if (!explanation) throw new Error('The recall was not explained.');
+  return explanation;
 }
 
 /** The recall of the address: a kept one as it was, or the cue asked now. */

@@ -113,11 +113,14 @@ function Rows({ messages, segments, leaf, prompt, onOpen, more }: RowsProps) {
 
 function SegmentHead({ segment, onOpen }: { segment: Segment; onOpen: (id: string) => void }) {
   const words = useWords();
+  if (!segment.label && !segment.summary_id) return null;
   return (
     <p className="segment">
-      <span>
-        {words.conversations.topic} <bdi>{segment.label}</bdi>
-      </span>
+      {segment.label && (
+        <span>
+          {words.conversations.topic} <bdi>{segment.label}</bdi>
+        </span>
+      )}
       {segment.summary_id && (
         <button type="button" className="plain" onClick={() => onOpen(segment.summary_id ?? '')}>
           {words.conversations.summary}

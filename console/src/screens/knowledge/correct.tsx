@@ -1,6 +1,6 @@
-/** A correction is a new fact that replaces the wrong one; that it was believed stays known. */
+/** A fact that changed, or that was never so: the right one is stated, and the other one ends or is forgotten. */
 import { useState } from 'react';
-import { api, take } from '../../api/client';
+import { api, recollect, take } from '../../api/client';
 import type { Scope } from '../../parts/address';
 import { Confirm } from '../../parts/dialog';
 import { toInput, toInstant } from '../../parts/format';
@@ -8,56 +8,72 @@ import { useWords } from '../../words';
 import type { Fact } from './queries';
 
 type Props = { scope: Scope; fact: Fact; onClose: () => void; onDone: () => void };
+type Case = 'changed' | 'wrong';
 
 export function CorrectDialog({ scope, fact, onClose, onDone }: Props) {
   const words = useWords();
+  const [which, setWhich] = useState<Case>('changed');
   const [predicate, setPredicate] = useState(fact.predicate);
   const [object, setObject] = useState(fact.object_name);
-  const [since, setSince] = useState(toInput(fact.span.valid_at));
-  const [until, setUntil] = useState(toInput(fact.span.invalid_at));
+  const [since, setSince] = useState(() => toInput(new Date().toISOString(), true));
+  const same = predicate === fact.predicate && object === fact.object_name;
   const correct = async () => {
-    const [valid_at, invalid_at] = [toInstant(since), toInstant(until)];
+    const stated = which === 'changed' ? toInstant(since) : (fact.span.valid_at ?? undefined);
     const right = {
       subject_id: fact.subject,
       predicate,
       ...(object === fact.object_name ? { object_id: fact.object } : { object }),
-      ...(valid_at && { valid_at }),
-      ...(invalid_at && { invalid_at }),
-      replaces: [fact.id],
+      ...(stated && { valid_at: stated }),
+      ...(which === 'wrong' && fact.span.invalid_at && { invalid_at: fact.span.invalid_at }),
+      ...(which === 'changed' && { replaces: [fact.id] }),
     };
     await take(api.POST('/v1/facts', { body: { ...scope, facts: [right] } }));
+    if (which === 'wrong') await recollect.mind(scope.agent, scope.user).forget([fact.id]);
     onDone();
   };
   return (
     <Confirm
       title={words.knowledge.correctTitle}
       action={words.knowledge.correct}
-      disabled={predicate.trim() === '' || object.trim() === ''}
+      destroys={which === 'wrong'}
+      disabled={same || predicate.trim() === '' || object.trim() === ''}
       onClose={onClose}
       onConfirm={correct}
     >
-      <p className="soft">{words.knowledge.correctSays}</p>
       <p>
-        <bdi>{fact.subject_name}</bdi>
+        <bdi>{fact.text}</bdi>
       </p>
+      <ul className="choices">
+        {(['changed', 'wrong'] as const).map((each) => (
+          <li key={each}>
+            <label>
+              <input type="radio" name="case" checked={which === each} onChange={() => setWhich(each)} />
+              {words.knowledge.cases[each]}
+            </label>
+          </li>
+        ))}
+      </ul>
       <label className="field">
-        <span>{words.knowledge.predicate}</span>
-        <input value={predicate} dir="auto" onChange={(event) => setPredicate(event.target.value)} />
+        <span>
+          <bdi>{fact.subject_name}</bdi> …
+        </span>
+        <input
+          aria-label={words.knowledge.predicate}
+          value={predicate}
+          dir="auto"
+          onChange={(event) => setPredicate(event.target.value)}
+        />
       </label>
       <label className="field">
         <span>{words.knowledge.object}</span>
         <input value={object} dir="auto" onChange={(event) => setObject(event.target.value)} />
       </label>
-      <div className="bar">
+      {which === 'changed' && (
         <label className="field">
           <span>{words.knowledge.trueSince}</span>
-          <input type="datetime-local" value={since} onChange={(event) => setSince(event.target.value)} />
+          <input type="datetime-local" step={1} value={since} onChange={(event) => setSince(event.target.value)} />
         </label>
-        <label className="field">
-          <span>{words.knowledge.trueUntil}</span>
-          <input type="datetime-local" value={until} onChange={(event) => setUntil(event.target.value)} />
-        </label>
-      </div>
+      )}
     </Confirm>
   );
 }

@@ -125,7 +125,7 @@ function Acts({ scope, fact, onDone }: { scope: Scope; fact: Fact; onDone: () =>
   const words = useWords();
   const { writes } = useRights();
   const [open, setOpen] = useState<'end' | 'correct' | null>(null);
-  const [at, setAt] = useState(() => toInput(new Date().toISOString()));
+  const [at, setAt] = useState(() => toInput(new Date().toISOString(), true));
   if (!writes || fact.superseded_at) return null;
   const end = async () => {
     const params = { path: { fact_id: fact.id } };
@@ -154,7 +154,7 @@ function Acts({ scope, fact, onDone }: { scope: Scope; fact: Fact; onDone: () =>
           <p className="soft">{words.knowledge.endSays}</p>
           <label className="field">
             <span>{words.knowledge.endAt}</span>
-            <input type="datetime-local" value={at} required onChange={(event) => setAt(event.target.value)} />
+            <input type="datetime-local" step={1} value={at} required onChange={(event) => setAt(event.target.value)} />
           </label>
         </Confirm>
       )}

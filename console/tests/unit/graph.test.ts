@@ -1,0 +1,43 @@
+import { expect, it } from 'vitest';
+import { type Around, label, layGraph } from '../../src/parts/graph-layout';
+
+const entity = (id: string) => ({ id, name: id, type: 'person', aliases: [], description: '', merged_into: null });
+const relation = (id: string, from: string, to: string, predicate: string) => ({
+  memory_id: id,
+  subject: entity(from),
+  object: entity(to),
+  predicate,
+});
+const around = {
+  entity: entity('a'),
+  neighbours: [{ entity: entity('b'), depth: 1, led_by: '1' }],
+  relations: [
+    relation('1', 'a', 'b', 'knows'),
+    relation('2', 'b', 'a', 'likes'),
+    relation('3', 'a', 'b', 'knows'),
+    relation('4', 'a', 'c', 'sees'),
+  ],
+  whole: true,
+} as unknown as Around;
+
+it('lays one entity in the middle, the same each time', () => {
+  expect(layGraph(around)).toEqual(layGraph(around));
+  expect(layGraph(around).nodes.map(({ id, depth }) => [id, depth])).toEqual([
+    ['a', 0],
+    ['b', 1],
+  ]);
+  expect(layGraph(around).nodes[0]).toMatchObject({ x: 0, y: 0 });
+});
+
+it('names the facts between two entities once, and leaves out what leads beyond', () => {
+  expect(layGraph(around).edges.map(({ id, name }) => [id, name])).toEqual([
+    ['1', 'knows · likes'],
+    ['2', ''],
+    ['3', ''],
+  ]);
+});
+
+it('writes names short and without marks that turn text round', () => {
+  expect(label('\u202eevil')).toBe('evil');
+  expect(label('A'.repeat(1000))).toHaveLength(40);
+});
