@@ -23,7 +23,17 @@ if TYPE_CHECKING:
         Strength,
         Tuning,
     )
-    from recollect.models.blocks import Block, Level, Line, Resolved
+    from recollect.models.blocks import (
+        Block,
+        LeftOut,
+        LeftOutHit,
+        LeftOutReason,
+        Level,
+        Line,
+        PromptShares,
+        Resolved,
+        ShareUse,
+    )
     from recollect.models.conversations import (
         LEGACY,
         Appended,
@@ -252,6 +262,9 @@ __all__ = [
     "Leaf",
     "Ledger",
     "LedgerSum",
+    "LeftOut",
+    "LeftOutHit",
+    "LeftOutReason",
     "Level",
     "Line",
     "ListPaths",
@@ -284,6 +297,7 @@ __all__ = [
     "Placing",
     "Profile",
     "PromptMessage",
+    "PromptShares",
     "PurgeReceipt",
     "PutItem",
     "Quality",
@@ -316,6 +330,7 @@ __all__ = [
     "Scopes",
     "Script",
     "SegmentState",
+    "ShareUse",
     "Shares",
     "Span",
     "Spending",

@@ -47,6 +47,60 @@ class Line:
 
 
 @dataclass(frozen=True, slots=True)
+class ShareUse:
+    """What one part of a prompt could have cost, with what the others left, and what it costs, in tokens."""
+
+    granted: int
+    used: int
+
+
+@dataclass(frozen=True, slots=True)
+class PromptShares:
+    """How the budget of a prompt was divided in the end."""
+
+    history: ShareUse
+    memories: ShareUse
+    summary: ShareUse
+
+
+class LeftOutReason(StrEnum):
+    """Why a prompt does not show a memory that was recalled for it."""
+
+    NO_ROOM = "no_room"
+    LIMIT = "limit"
+    """As many are shown as may be."""
+    IN_HISTORY = "in_history"
+    """The history says it, or the user just now."""
+    REPEATED = "repeated"
+    """Another memory or the summary says the same."""
+    IRRELEVANT = "irrelevant"
+    """It is hardly likely to help."""
+
+
+@dataclass(frozen=True, slots=True)
+class LeftOutHit:
+    """A memory that was recalled for a prompt and is not shown."""
+
+    id: UUID
+    score: float
+    tokens: int
+    """What its line would cost in full."""
+    why: LeftOutReason
+
+
+@dataclass(frozen=True, slots=True)
+class LeftOut:
+    """What a prompt leaves out."""
+
+    hits: tuple[LeftOutHit, ...]
+    """Recalled memories, best first."""
+    turns: int
+    """How many older turns of the thread are left out; of a very long thread, at least so many."""
+    tokens: int
+    """What they would cost."""
+
+
+@dataclass(frozen=True, slots=True)
 class Block:
     """What is remembered, as a text within a budget, and the lines that it is made of."""
 

@@ -9,7 +9,7 @@ from enum import StrEnum
 from typing import TypeAlias
 from uuid import UUID
 
-from recollect.models.blocks import Line
+from recollect.models.blocks import LeftOut, Line, PromptShares
 from recollect.models.memories import JSON, Embedding, Memory, Role
 from recollect.models.recall import Hit, Status
 
@@ -288,6 +288,9 @@ class Context:
     status: Status = Status.OK
     """How the recall went."""
     message: str = ""
+    shares: PromptShares | None = None
+    """What each part could have cost and costs, if the cue asks for an explanation; so for what is left out."""
+    left_out: LeftOut | None = None
 
 
 @dataclass(frozen=True, slots=True)

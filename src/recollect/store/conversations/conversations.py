@@ -46,6 +46,8 @@ QUERIES, THEN = (
 EVERY_STATE = tuple(ConversationState)
 AT_ONCE = 100
 """How many messages one statement writes."""
+MOST_WALKED = 20_000
+"""So many messages of a thread are counted."""
 IN_SIGHT = (ConversationState.ACTIVE, ConversationState.ARCHIVED)
 
 
@@ -214,6 +216,25 @@ async def read_turns(
     async with database.reading(scope.tenant_id) as connection:
         found = await connection.execute((THEN if window.as_of else QUERIES)["turns"], parameters)
     return [to_read(row, tokenizer) for row in await found.fetchall()]
+
+
+async def count_thread(
+    database: Database, scope: Scope, conversation: str, window: Window, tokenizer: str
+) -> tuple[int, int]:
+    """Count the turns of a thread from a window's leaf up, and their tokens."""
+    parameters = {
+        **names(scope),
+        "conversation": conversation,
+        "leaf": window.leaf,
+        "tokenizer": tokenizer,
+        "image_tokens": price_image(window),
+        "most": MOST_WALKED,
+        **bind(Filter(as_of=window.as_of, at=window.at)),
+    }
+    async with database.reading(scope.tenant_id) as connection:
+        found = await connection.execute((THEN if window.as_of else QUERIES)["count_thread"], parameters)
+    row = await found.fetchone()
+    return (row["turns"], int(row["tokens"])) if row else (0, 0)
 
 
 async def page_messages(

@@ -221,6 +221,37 @@ cross join lateral (
 ) said
 order by walked.number desc
 
+-- name: count_thread
+-- From a message towards the root, one look into the index for each; nothing of what was said is read.
+with recursive place as materialized (
+    select scope_id, id from conversations
+    where scope_id = {this_scope}
+      and id between %(conversation)s and %(conversation)s and state in ('active', 'archived')
+    order by id limit 1
+), walked as (
+    select leaf.id, leaf.parent_id, leaf.turn_id, leaf.number, leaf.tokens, leaf.images, 1 as steps
+    from (
+        select messages.* from {messages} messages
+        where messages.scope_id = (select scope_id from place) and messages.id between %(leaf)s and %(leaf)s
+        order by messages.id limit 1
+    ) leaf
+    where leaf.conversation_id = (select id from place)
+    union all
+    select parent.id, parent.parent_id, parent.turn_id, parent.number, parent.tokens, parent.images, walked.steps + 1
+    from walked cross join lateral (
+        select messages.* from {messages} messages
+        where messages.scope_id = (select scope_id from place) and messages.id between walked.parent_id and walked.parent_id
+          and messages.number < walked.number
+        order by messages.id limit 1
+    ) parent
+    where walked.steps < %(most)s
+)
+select count(*) filter (where id = turn_id) as turns, coalesce(sum(
+           coalesce((tokens ->> %(tokenizer)s)::bigint, (tokens ->> 'estimate')::bigint, 0)
+           + images * %(image_tokens)s::bigint
+       ), 0) as tokens
+from walked
+
 -- name: turns
 -- The newest questions as Dify orders them, each with its newest answer.
 with place as materialized (

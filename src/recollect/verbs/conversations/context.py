@@ -18,6 +18,7 @@ from recollect.core.text.checks import LONGEST_CUE, MOST_HITS, check_text
 from recollect.core.text.similar import SourceText
 from recollect.errors import InvalidInputError
 from recollect.llm.tokens.count import Tokenizer
+from recollect.models.blocks import LeftOut
 from recollect.models.conversations import Context, Message
 from recollect.models.memories import Memory, Role
 from recollect.models.recall import Cue, Filter, Hit, Recollection
@@ -28,11 +29,12 @@ from recollect.store.memories import accesses, memories
 from recollect.store.service.scopes import Place, locate
 from recollect.verbs.conversations.block import query_pinned
 from recollect.verbs.conversations.history import MOST_TOKENS, check_window, choose_tokenizer, find_silent, read_path
+from recollect.verbs.conversations.left_out import list_left_out
 from recollect.verbs.conversations.prompt import NOTHING_RECALLED, PromptMaterial, PromptRequest, assemble, leave_out
 from recollect.verbs.parts import Parts
 from recollect.verbs.recall.beside import Asker, find_others, recall_others
 from recollect.verbs.recall.judge import read_source_texts
-from recollect.verbs.recall.recall import attempt_note, recall_relevant
+from recollect.verbs.recall.recall import attempt_note, leave_relevant, recall, recall_relevant
 
 TOKENS_PER_HIT = 60
 """The budget divided by this is how many memories are recalled: most cost less, some are in the history."""
@@ -52,6 +54,8 @@ class Reminded:
     """What the sources of summaries among the hits say."""
     others: Mapping[str, Place] = field(default_factory=dict[str, Place])
     """The places of the scopes that were read beside the own one, by name."""
+    irrelevant: Sequence[Hit] = ()
+    """What was found and is hardly likely to help."""
 
     def group(self, hits: Sequence[Hit]) -> list[tuple[Place, list[Memory]]]:
         """Part the memories of hits by where they were read."""
@@ -94,7 +98,23 @@ async def context(
         material = gather(walked.result() or [], known, more, wanted)
         made = await asyncio.to_thread(assemble, material, wanted, tokenizer)
     await note_access(parts, reminding.result(), wanted.cue, made.hits)
-    return made
+    if not wanted.cue.explain:
+        return made
+    hits = await asyncio.to_thread(list_left_out, material, wanted, made, tokenizer)
+    turns, tokens = await count_above(parts, scope, conversation, wanted, made, material)
+    return replace(made, left_out=LeftOut(hits, turns, tokens))
+
+
+async def count_above(
+    parts: Parts, scope: Scope, conversation: str, wanted: PromptRequest, made: Context, material: PromptMaterial
+) -> tuple[int, int]:
+    """Count the turns of the thread that are older than those in the prompt, and what they would cost."""
+    shown = made.history.messages
+    start = shown[0].parent if shown else material.thread[0].message.id if material.thread else None
+    if start is None:
+        return 0, 0
+    window = replace(wanted.window, leaf=start)
+    return await conversations.count_thread(parts.database, scope, conversation, window, made.history.tokenizer)
 
 
 def gather(path: Sequence[Read], extra: SummaryAndPinned, reminded: Reminded, wanted: PromptRequest) -> PromptMaterial:
@@ -111,6 +131,7 @@ def gather(path: Sequence[Read], extra: SummaryAndPinned, reminded: Reminded, wa
         reminded.source_texts,
         extra.pinned,
         choose_wording(reminded.place.profile.language, wanted.cue.text),
+        reminded.irrelevant,
     )
 
 
@@ -216,13 +237,16 @@ async def remind(
     usual = max(FEWEST_HITS, wanted.budget // TOKENS_PER_HIT)
     fetched = limit or min(MOST_HITS, usual, most + usual // 2)
     cue = replace(shorten_cue(wanted.cue), limit=fetched, touch=False, explain=False)
-    recollection = await recall_relevant(parts, scope, cue, place)
+    made = await recall(parts, scope, cue, place)
+    recollection = leave_relevant(made, cue, place)
+    kept = {hit.memory.id for hit in recollection.hits}
+    irrelevant = tuple(hit for hit in made.hits if hit.memory.id not in kept)
     asker = Asker(caller, scope, place)
     others = await find_others(parts, asker, cue)
     recollection = await recall_others(parts, asker, cue, recollection, others, recall_relevant)
     cut_off = fetched == len(recollection.hits) < MOST_HITS
     places = {name: other.place for name, other in others.items()}
-    reminded = Reminded(place, recollection, most, cut_off=cut_off, source_texts={}, others=places)
+    reminded = Reminded(place, recollection, most, cut_off, {}, places, irrelevant)
     texts: dict[UUID, SourceText] = {}
     for read, found in reminded.group(recollection.hits):
         texts |= await read_source_texts(parts, read.scope_id or 0, found)

@@ -30,7 +30,7 @@ from recollect.core.dates.periods import find_zone
 from recollect.core.text.similar import SourceText
 from recollect.errors import InvalidInputError
 from recollect.llm.tokens.count import Tokenizer
-from recollect.models.blocks import Line
+from recollect.models.blocks import Line, PromptShares, ShareUse
 from recollect.models.conversations import Context, History, Message, Oversized, PromptMessage, Shares, Spending, Window
 from recollect.models.memories import Memory, Role
 from recollect.models.recall import Cue, Hit, Recollection
@@ -71,6 +71,8 @@ class PromptMaterial:
     """Pinned memories, the newest first."""
     wording: Wording = ENGLISH
     """The words around them."""
+    irrelevant: Sequence[Hit] = ()
+    """What was recalled and is hardly likely to help."""
 
     @property
     def hits(self) -> Sequence[Hit]:
@@ -116,6 +118,8 @@ class PromptDraft:
     """The summary's line."""
     lines: Mapping[UUID, Line]
     """The line of every memory that is shown, the best first."""
+    granted: Portions
+    """What each part could have cost."""
     wording: Wording = ENGLISH
 
     @property
@@ -162,6 +166,15 @@ def assemble(material: PromptMaterial, wanted: PromptRequest, tokenizer: Tokeniz
         pinned_left_out=name_missing(material, draft),
         status=material.recollection.status,
         message=material.recollection.message,
+        shares=tell_shares(draft.granted, parts) if wanted.cue.explain else None,
+    )
+
+
+def tell_shares(granted: Portions, parts: Sequence[int]) -> PromptShares:
+    """Say what the parts of a prompt could have cost, and what they cost; in the order of its spending."""
+    _, summary, memories, history, *_ = parts
+    return PromptShares(
+        ShareUse(granted.history, history), ShareUse(granted.memories, memories), ShareUse(granted.summary, summary)
     )
 
 
@@ -204,8 +217,10 @@ def divide(material: PromptMaterial, wanted: PromptRequest, room: int, measure: 
         portions = allot(room, shares, Portions(history_wants, memories_want, summary_wants))
         history = show_history(material.thread, portions.history, room if shares.history else 0, measure)
         left = room - history.tokens
-        line = cut_line(summary, min(portions.summary, left), measure.gauge) if summary else ""
+        for_summary = min(portions.summary, left)
+        line = cut_line(summary, for_summary, measure.gauge) if summary else ""
         left -= measure.count(line) if line else 0
+        for_memories = left if shares.memories else 0
         kept = leave_out(material, wanted.cue, history, pinned=True) if memories_want else []
         pinned = fill(kept, min(tenth, left), measure.gauge, len(kept))
         candidates = leave_out(material, wanted.cue, history, pinned.lines) if memories_want else []
@@ -213,7 +228,8 @@ def divide(material: PromptMaterial, wanted: PromptRequest, room: int, measure: 
         spent = pinned.tokens + filled.tokens
         # Only ever less: other turns in the history leave out other memories, and the two could alternate forever.
         if not filled.exhausted or spent >= memories_want:
-            return PromptDraft(history, line, {**pinned.lines, **filled.lines}, measure.wording)
+            lines, most = {**pinned.lines, **filled.lines}, max(portions.history, history.tokens)
+            return PromptDraft(history, line, lines, Portions(most, for_memories, for_summary), measure.wording)
         memories_want = spent
 
 

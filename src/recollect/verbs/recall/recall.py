@@ -71,7 +71,11 @@ async def recall(parts: Parts, scope: Scope, cue: Cue, place: Place) -> Recollec
 
 async def recall_relevant(parts: Parts, scope: Scope, cue: Cue, place: Place) -> Recollection:
     """Recall for a prompt: leave out what is hardly likely to help, unless the cue names its own least relevance."""
-    made = await recall(parts, scope, cue, place)
+    return leave_relevant(await recall(parts, scope, cue, place), cue, place)
+
+
+def leave_relevant(made: Recollection, cue: Cue, place: Place) -> Recollection:
+    """Leave what is worth its tokens in a prompt."""
     if fill_in(cue, place.profile).min_relevance is not None or not made.hits:
         return made
     hits = choose_relevant(made.hits)
