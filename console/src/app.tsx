@@ -13,6 +13,11 @@ import { Home } from './screens/home';
 import { SignIn } from './screens/sign-in';
 import { keepLanguage, type Language, LanguageContext, preferredLanguage, useWords } from './words';
 
+const WHOLE_SCREEN = {
+  home: Home,
+  jobs: lazy(() => import('./screens/jobs')),
+  keys: lazy(() => import('./screens/keys')),
+};
 const SCREEN = {
   mind: lazy(() => import('./screens/mind')),
   ask: lazy(() => import('./screens/ask')),
@@ -69,7 +74,7 @@ function Inside({ me, ...switches }: Switches & { me: Me; onSignOut: () => void 
   useLocation();
   const path = usePathname();
   const place = readPlace(path.slice(ROUTER_BASE.length));
-  const scope = place.at === 'home' || place.at === 'nowhere' ? null : place.scope;
+  const scope = 'scope' in place ? place.scope : null;
   const words = useWords();
   const title = place.at === 'nowhere' ? words.frame.home : words.frame[place.at];
   useEffect(() => {
@@ -88,9 +93,15 @@ function Inside({ me, ...switches }: Switches & { me: Me; onSignOut: () => void 
 
 function Shown({ place, me }: { place: Place; me: Me }) {
   const words = useWords();
-  if (!rightsOf(me).reads) return <Empty>{words.frame.mayNotRead}</Empty>;
-  if (place.at === 'home') return <Home />;
+  const { reads, administers, bound } = rightsOf(me);
+  if (place.at === 'keys' ? !administers || bound : place.at === 'jobs' && bound)
+    return <Empty>{words.frame.mayNotSee}</Empty>;
+  if (place.at !== 'keys' && !reads) return <Empty>{words.frame.mayNotRead}</Empty>;
   if (place.at === 'nowhere') return <Empty>{words.frame.nowhere}</Empty>;
+  if (!('scope' in place)) {
+    const Whole = WHOLE_SCREEN[place.at];
+    return <Whole />;
+  }
   const Screen = SCREEN[place.at];
   return <Screen key={key(place.scope)} scope={place.scope} />;
 }

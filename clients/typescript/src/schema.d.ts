@@ -2291,6 +2291,7 @@ export interface components {
             history: components["schemas"]["History"];
             /** Hits */
             hits: components["schemas"]["Hit"][];
+            left_out: components["schemas"]["LeftOut"] | null;
             /**
              * Lines
              * @default []
@@ -2314,6 +2315,7 @@ export interface components {
              * @default []
              */
             pinned_left_out: string[];
+            shares: components["schemas"]["PromptShares"] | null;
             spending: components["schemas"]["Spending"];
             /** @default ok */
             status: components["schemas"]["Status"];
@@ -4629,6 +4631,40 @@ export interface components {
             step: string;
         };
         /**
+         * LeftOut
+         * @description What a prompt leaves out.
+         */
+        LeftOut: {
+            /** Hits */
+            hits: components["schemas"]["LeftOutHit"][];
+            /** Tokens */
+            tokens: number;
+            /** Turns */
+            turns: number;
+        };
+        /**
+         * LeftOutHit
+         * @description A memory that was recalled for a prompt and is not shown.
+         */
+        LeftOutHit: {
+            /**
+             * Id
+             * Format: uuid
+             */
+            id: string;
+            /** Score */
+            score: number;
+            /** Tokens */
+            tokens: number;
+            why: components["schemas"]["LeftOutReason"];
+        };
+        /**
+         * LeftOutReason
+         * @description Why a prompt does not show a memory that was recalled for it.
+         * @enum {string}
+         */
+        LeftOutReason: "no_room" | "limit" | "in_history" | "repeated" | "irrelevant";
+        /**
          * Level
          * @description How much of a memory a line shows.
          * @enum {string}
@@ -6101,6 +6137,15 @@ export interface components {
             where?: string[];
         };
         /**
+         * PromptShares
+         * @description How the budget of a prompt was divided in the end.
+         */
+        PromptShares: {
+            history: components["schemas"]["ShareUse"];
+            memories: components["schemas"]["ShareUse"];
+            summary: components["schemas"]["ShareUse"];
+        };
+        /**
          * PurgeReceipt
          * @description What a purge removed, in numbers only, without content.
          */
@@ -7220,6 +7265,16 @@ export interface components {
          * @enum {string}
          */
         SegmentState: "closed" | "enriched" | "failed";
+        /**
+         * ShareUse
+         * @description What one part of a prompt could have cost, with what the others left, and what it costs, in tokens.
+         */
+        ShareUse: {
+            /** Granted */
+            granted: number;
+            /** Used */
+            used: number;
+        };
         /**
          * Span
          * @description When something is true in the world: from `valid_at` until just before `invalid_at`.

@@ -2,7 +2,10 @@
 export type Scope = { agent: string; user: string };
 export const SCREENS = ['mind', 'ask', 'conversations', 'knowledge', 'topics', 'stream'] as const;
 export type Screen = (typeof SCREENS)[number];
-export type Place = { at: 'home' } | { at: Screen; scope: Scope } | { at: 'nowhere' };
+/** What is of the whole tenant, not of one scope. */
+export const WHOLE = ['home', 'jobs', 'keys'] as const;
+export type Whole = (typeof WHOLE)[number];
+export type Place = { at: Whole | 'nowhere' } | { at: Screen; scope: Scope };
 
 /** A name as one step of a path: an empty one is `-`, and no step is `.` or `..`, which browsers take for folders. */
 export const encodeName = (name: string): string => {
@@ -26,6 +29,8 @@ export const scopePath = (scope: Scope, screen: Screen): string =>
 export function readPlace(path: string): Place {
   const steps = path.split('/').filter((step) => step !== '');
   if (steps.length === 0) return { at: 'home' };
+  const whole = WHOLE.find((name) => name === steps[0]);
+  if (whole && steps.length === 1) return { at: whole };
   const [a, agent, u, user, screen] = steps;
   const known = SCREENS.find((name) => name === screen);
   if (a !== 'a' || u !== 'u' || agent === undefined || user === undefined || !known || steps.length > 5)

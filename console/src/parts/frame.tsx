@@ -3,12 +3,12 @@ import type { ReactNode } from 'react';
 import { Link } from 'wouter';
 import { useRights } from '../api/me';
 import { useWords } from '../words';
-import { SCREENS, type Scope, type Screen, scopePath } from './address';
+import { SCREENS, type Scope, type Screen, scopePath, WHOLE, type Whole } from './address';
 import { Icon } from './icons';
 
 type Props = {
   scope: Scope | null;
-  screen: Screen | 'home';
+  screen: Screen | Whole;
   onLanguage: () => void;
   onTheme: () => void;
   onSignOut: () => void;
@@ -17,7 +17,7 @@ type Props = {
 
 export function Frame({ scope, screen, onLanguage, onTheme, onSignOut, children }: Props) {
   const words = useWords();
-  const { me, writes, bound, reads } = useRights();
+  const { me, writes, bound, reads, administers } = useRights();
   return (
     <div className="frame">
       <a className="skip" href="#content">
@@ -29,12 +29,20 @@ export function Frame({ scope, screen, onLanguage, onTheme, onSignOut, children 
           Recollect
         </Link>
         <nav aria-label={words.frame.screens}>
-          {!bound && (
-            <Link href="/" className="step" aria-current={screen === 'home' ? 'page' : undefined}>
-              <Icon name="home" />
-              {words.frame.home}
-            </Link>
-          )}
+          {!bound &&
+            WHOLE.map((name) =>
+              (name === 'keys' ? administers : reads) ? (
+                <Link
+                  key={name}
+                  href={name === 'home' ? '/' : `/${name}`}
+                  className="step"
+                  aria-current={screen === name ? 'page' : undefined}
+                >
+                  <Icon name={name} />
+                  {words.frame[name]}
+                </Link>
+              ) : null,
+            )}
           {scope && (
             <div className="scope">
               <small>{words.frame.scope}</small>

@@ -53,11 +53,12 @@ function Health() {
             </dd>
             <dt>{words.home.embedder}</dt>
             <dd>
-              <i className={data.embedder?.active ? 'dot good' : 'dot bad'} aria-hidden="true" />
-              {data.embedder?.model ?? words.home.byWords}
+              <i className={data.embedder.active ? 'dot good' : 'dot bad'} aria-hidden="true" />
+              {data.embedder.model || words.home.byWords}
+              {data.by_words && <small className="soft"> {data.by_words}</small>}
             </dd>
             <dt>{words.home.chatModel}</dt>
-            <dd>{data.chat_model ?? words.home.noChatModel}</dd>
+            <dd>{data.chat_model || words.home.noChatModel}</dd>
           </dl>
         )}
       </Answer>

@@ -120,7 +120,8 @@ export const conversations = {
     no_room: 'no room',
     in_history: 'said in the history',
     irrelevant: 'not relevant enough',
-    repeated: 'shown before',
+    repeated: 'said by another',
+    limit: 'as many are shown as may be',
   },
   parts: {
     system: 'system',

@@ -1,5 +1,5 @@
 /** The words of the screens in English. */
-import { stream, topics } from './en-more';
+import { jobs, keys, stream, topics } from './en-more';
 import { ask, conversations, knowledge, mind } from './en-screens';
 
 type Widen<T> = T extends string
@@ -29,6 +29,8 @@ export const en = {
     scope: 'Memory of',
     noUser: '(no user)',
     home: 'Home',
+    jobs: 'Jobs and cost',
+    keys: 'Keys and receipts',
     mind: 'Mind',
     ask: 'Ask',
     conversations: 'Conversations',
@@ -40,6 +42,7 @@ export const en = {
     theme: 'Light or dark',
     signOut: 'Sign out',
     nowhere: 'There is nothing at this address.',
+    mayNotSee: 'This key may not see that.',
     mayNotRead: 'This key may not read memories. Sign in with one that has the right read.',
   },
   signIn: {
@@ -93,6 +96,8 @@ export const en = {
   knowledge,
   topics,
   stream,
+  jobs,
+  keys,
 };
 
 export type Words = Widen<typeof en>;

@@ -113,7 +113,13 @@ export const conversations: Words['conversations'] = {
   nothingOut: '没有：找到的都放得下。',
   turns: (first, last, messages) => `第 ${first} 到 ${last} 条消息（${messages} 条）`,
   turnsOut: (turns) => `更早的 ${turns} 轮`,
-  why: { no_room: '放不下', in_history: '历史中已说过', irrelevant: '不够相关', repeated: '之前已给出' },
+  why: {
+    no_room: '放不下',
+    in_history: '历史中已说过',
+    irrelevant: '不够相关',
+    repeated: '另一条已说过',
+    limit: '已达显示上限',
+  },
   parts: {
     system: '系统',
     summary: '摘要',

@@ -1,6 +1,6 @@
 /** The words of the screens in Chinese. */
 import type { Words } from './en';
-import { stream, topics } from './zh-more';
+import { jobs, keys, stream, topics } from './zh-more';
 import { ask, conversations, knowledge, mind } from './zh-screens';
 
 export const zh: Words = {
@@ -24,6 +24,8 @@ export const zh: Words = {
     scope: '记忆属于',
     noUser: '（无用户）',
     home: '首页',
+    jobs: '任务与费用',
+    keys: '密钥与凭证',
     mind: '记忆',
     ask: '提问',
     conversations: '对话',
@@ -35,6 +37,7 @@ export const zh: Words = {
     theme: '明暗切换',
     signOut: '退出',
     nowhere: '这个地址没有内容。',
+    mayNotSee: '此密钥不能查看这里。',
     mayNotRead: '此密钥不能读取记忆。请用有 read 权限的密钥登录。',
   },
   signIn: {
@@ -81,4 +84,6 @@ export const zh: Words = {
   knowledge,
   topics,
   stream,
+  jobs,
+  keys,
 };

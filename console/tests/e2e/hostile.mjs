@@ -22,6 +22,15 @@ export async function hostile(browser) {
   await page.goto(`${at}/knowledge`);
   await page.locator('.times tbody tr').first().waitFor();
   await harmless(page, 'knowledge');
+  await page.goto(`${at}/topics`);
+  await page.locator('.treemap').waitFor();
+  await harmless(page, 'topics');
+  await page.goto(`${at}/stream?q=peanuts`);
+  await page.locator('.point').first().waitFor();
+  await harmless(page, 'stream');
+  await page.goto(`${BASE}/console/jobs`);
+  await page.locator('.jobs tbody tr').first().waitFor();
+  await harmless(page, 'jobs');
   assert.deepEqual(faults, []);
 }
 

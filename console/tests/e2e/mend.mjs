@@ -11,6 +11,8 @@ export async function mend(browser) {
   await correctMemory(page);
   await correctFact(page);
   await mergeEntities(page);
+  await moveTopics(page);
+  await makeAndRevokeKey(page);
   await forget(page);
   await page.getByRole('button', { name: 'Sign out' }).click();
   await page.getByLabel('API key').waitFor();
@@ -78,6 +80,45 @@ async function mergeEntities(page) {
   await page.locator('dialog').getByRole('button', { name: 'Merge', exact: true }).click();
   await page.locator('.times button', { hasText: 'lent a book to' }).waitFor();
   await page.locator('.entity-head', { hasText: 'Mei Lin' }).waitFor();
+}
+
+async function moveTopics(page) {
+  await page.goto(`${AT}/topics?topic=${encodeURIComponent('life->nature')}`);
+  await page.getByRole('button', { name: 'Rename …' }).click();
+  await page.getByLabel('New name').fill('the north');
+  await page.locator('dialog').getByRole('button', { name: 'Rename', exact: true }).click();
+  await page.getByRole('heading', { name: 'life › the north' }).waitFor();
+  await page.getByRole('button', { name: 'Move …' }).click();
+  await page.getByLabel('Below which topic').selectOption({ label: 'life › home' });
+  await page.locator('dialog').getByRole('button', { name: 'Move', exact: true }).click();
+  await page.getByRole('heading', { name: 'life › home › the north' }).waitFor();
+  await page.getByRole('button', { name: 'Merge …' }).click();
+  await page.getByLabel('Into which topic').selectOption({ label: 'life › sport' });
+  await page.locator('dialog').getByRole('button', { name: 'Merge', exact: true }).click();
+  await page.getByRole('heading', { name: 'life › sport' }).waitFor();
+  await page.locator('.known .trail', { hasText: 'northern lights' }).waitFor();
+}
+
+async function makeAndRevokeKey(page) {
+  await page.goto(`${BASE}/console/keys`);
+  await page.getByRole('button', { name: 'Make a key …' }).click();
+  await page.getByLabel('Name').fill('a phone');
+  await page.getByLabel('Only this agent').fill('ada');
+  await page.getByLabel('Only this user').fill('li');
+  await page.getByLabel('Expires after hours').fill('2');
+  await checkAccess(page, 'the dialog of a new key');
+  await page.locator('dialog').getByRole('button', { name: 'Make a key', exact: true }).click();
+  assert.match(await page.locator('dialog pre').innerText(), /^rec_/);
+  await page.getByRole('button', { name: 'Done' }).click();
+  const row = page.locator('.keys tr', { hasText: 'a phone' });
+  await row.getByText('ada / li').waitFor();
+  await row.getByRole('button', { name: 'Revoke …' }).click();
+  await page
+    .locator('dialog')
+    .getByLabel(/To go on, type/)
+    .fill('a phone');
+  await page.locator('dialog').getByRole('button', { name: 'Revoke', exact: true }).click();
+  await row.getByText('revoked').waitFor();
 }
 
 /** The preview lists what goes; then just that is gone. */

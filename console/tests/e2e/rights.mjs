@@ -55,6 +55,8 @@ async function administrator(browser) {
   await signIn(page, process.env.ADMIN_KEY);
   await page.goto(`${AT}/mind`);
   await page.getByText('may not read memories').waitFor();
+  await page.getByRole('link', { name: 'Keys and receipts' }).click();
+  await page.locator('.keys tbody tr').first().waitFor();
   assert.equal(await page.locator('.timeline').count(), 0);
   assert.deepEqual(faults, []);
 }

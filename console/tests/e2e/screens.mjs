@@ -36,6 +36,25 @@ const WALK = {
     await page.locator('.belief').waitFor();
     await page.locator('.fact-view .trail button').first().waitFor();
   },
+  topics: async (page) => {
+    await page.goto(`${AT}/topics?topic=${encodeURIComponent('life->sport')}`);
+    await page.locator('.treemap text').first().waitFor();
+    await page.locator('.known .trail button').first().waitFor();
+  },
+  stream: async (page) => {
+    await page.goto(`${AT}/stream?q=climbing`);
+    await page.locator('.point').first().waitFor();
+    await page.locator('.thoughts .trail button').first().waitFor();
+  },
+  jobs: async (page) => {
+    await page.goto(`${BASE}/console/jobs`);
+    await page.locator('.jobs tbody tr').first().waitFor();
+    await page.locator('.cost tbody tr').first().waitFor();
+  },
+  keys: async (page) => {
+    await page.goto(`${BASE}/console/keys`);
+    await page.locator('.keys tbody tr').first().waitFor();
+  },
 };
 
 export async function screens(browser) {

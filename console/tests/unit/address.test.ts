@@ -17,7 +17,8 @@ it('never writes a step that a browser resolves', () => {
 
 it('knows home, and what is nowhere', () => {
   expect(readPlace('/')).toEqual({ at: 'home' });
-  for (const path of ['/x', '/a/ada', '/a/ada/u/li/none', '/a/ada/u/li/ask/more'])
+  expect(readPlace('/jobs')).toEqual({ at: 'jobs' });
+  for (const path of ['/x', '/jobs/more', '/a/ada', '/a/ada/u/li/none', '/a/ada/u/li/ask/more'])
     expect(readPlace(path)).toEqual({ at: 'nowhere' });
 });
 

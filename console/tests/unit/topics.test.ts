@@ -1,4 +1,5 @@
 import { expect, it } from 'vitest';
+import { namesOf, stack } from '../../src/parts/stacks';
 import { above, growTopics, layAreas } from '../../src/parts/topic-tree';
 
 const topic = (path: string, memories: number, below = 0) => ({ path, name: path, memories, below });
@@ -33,4 +34,25 @@ it('lays areas inside each other and beside each other, never beyond the box', (
 
 it('has nothing to lay where there is nothing', () => {
   expect(layAreas([], 400, 300)).toEqual([]);
+});
+
+it('stacks amounts in one order, the largest first, with every day', () => {
+  const amounts = [
+    { day: '1', name: 'small', value: 1 },
+    { day: '1', name: 'large', value: 5 },
+    { day: '2', name: 'large', value: 3 },
+    { day: '1', name: 'large', value: 2 },
+  ];
+  expect(namesOf(amounts)).toEqual(['large', 'small']);
+  expect(stack(amounts, ['0', '1'])).toEqual([
+    { day: '0', total: 0, parts: [] },
+    {
+      day: '1',
+      total: 8,
+      parts: [
+        { name: 'large', from: 0, value: 7 },
+        { name: 'small', from: 7, value: 1 },
+      ],
+    },
+  ]);
 });

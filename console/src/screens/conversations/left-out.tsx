@@ -38,9 +38,7 @@ export function LeftOut({ scope, prompt, onOpen }: Props) {
             {memory ? <Kind kind={memory.kind} /> : <span />}
             <button type="button" className="plain" onClick={() => onOpen(hit.id)}>
               <span className="lines">{memory ? <Content memory={memory} most={300} /> : '…'}</span>
-              <small className="soft">
-                {words.conversations.why[hit.why as keyof typeof words.conversations.why] ?? hit.why}
-              </small>
+              <small className="soft">{words.conversations.why[hit.why]}</small>
             </button>
             <span className="number soft">{hit.tokens}</span>
           </li>
