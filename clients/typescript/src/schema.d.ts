@@ -84,6 +84,26 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/v1/activity": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Activity
+         * @description Count by day and kind what was stored on the last days that are still in sight; the oldest day first.
+         */
+        get: operations["activity"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/v1/associate": {
         parameters: {
             query?: never;
@@ -1436,6 +1456,26 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/v1/status": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Read Status
+         * @description Say how the service is set up, and what it still has to do for your tenant, or for a bound key's scopes.
+         */
+        get: operations["read_status"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/v1/topics": {
         parameters: {
             query?: never;
@@ -1650,6 +1690,25 @@ export interface components {
              * @default
              */
             user?: string;
+        };
+        /**
+         * ActiveDay
+         * @description How many memories of one kind were stored on one day.
+         */
+        ActiveDay: {
+            /**
+             * Day
+             * Format: date
+             */
+            day: string;
+            kind: components["schemas"]["Kind"];
+            /** Memories */
+            memories: number;
+        };
+        /** ActivityAnswer */
+        ActivityAnswer: {
+            /** Days */
+            days: components["schemas"]["ActiveDay"][];
         };
         /** AddFactsAnswer */
         AddFactsAnswer: {
@@ -3096,6 +3155,16 @@ export interface components {
              *     ]
              */
             path: string[];
+        };
+        /**
+         * EmbedderStatus
+         * @description The embedder of a process, and whether recall goes by its vectors.
+         */
+        EmbedderStatus: {
+            /** Active */
+            active: boolean;
+            /** Model */
+            model: string;
         };
         /**
          * EndBody
@@ -7266,6 +7335,24 @@ export interface components {
          */
         SegmentState: "closed" | "enriched" | "failed";
         /**
+         * ServiceStatus
+         * @description How the service is set up, and what it still has to do for a tenant.
+         */
+        ServiceStatus: {
+            budget: components["schemas"]["DailyBudget"] | null;
+            /** By Words */
+            by_words: string;
+            /** Chat Model */
+            chat_model: string;
+            embedder: components["schemas"]["EmbedderStatus"];
+            /** Jobs */
+            jobs: components["schemas"]["TaskStatus"][];
+            /** Keep Recalls */
+            keep_recalls: string;
+            /** Version */
+            version: string;
+        };
+        /**
          * ShareUse
          * @description What one part of a prompt could have cost, with what the others left, and what it costs, in tokens.
          */
@@ -7369,6 +7456,22 @@ export interface components {
             highest: number | null;
             /** Lowest */
             lowest: number | null;
+        };
+        /**
+         * TaskStatus
+         * @description The unfinished jobs of one task.
+         */
+        TaskStatus: {
+            /** Failed */
+            failed: number;
+            /** Oldest Seconds */
+            oldest_seconds: number | null;
+            /** Running */
+            running: number;
+            /** Task */
+            task: string;
+            /** Waiting */
+            waiting: number;
         };
         /**
          * Timeline
@@ -7810,6 +7913,95 @@ export interface operations {
                 content: {
                     "application/json": components["schemas"]["Problem"];
                     "application/problem+json": unknown;
+                };
+            };
+        };
+    };
+    activity: {
+        parameters: {
+            query: {
+                /** @description How many days to look back, today included. */
+                days?: number;
+                /** @description Where days begin, by its IANA name, as in Asia/Shanghai. */
+                zone?: string;
+                /** @description Whose memory it is; may be empty where the key is bound to an agent. */
+                agent: string;
+                /** @description Whom it is about or with; empty for an agent alone. */
+                user?: string;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ActivityAnswer"];
+                };
+            };
+            /** @description The request cannot be read */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description An API key is needed */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description This API key may not do that */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The request is too large */
+            413: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The request cannot be accepted as it stands */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Try again later */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                    "application/problem+json": components["schemas"]["Problem"];
                 };
             };
         };
@@ -14799,6 +14991,86 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["Scopes"];
+                };
+            };
+            /** @description The request cannot be read */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description An API key is needed */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description This API key may not do that */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The request is too large */
+            413: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The request cannot be accepted as it stands */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Try again later */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    read_status: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ServiceStatus"];
                 };
             };
             /** @description The request cannot be read */

@@ -64,6 +64,7 @@ export const keys = {
   nameHint: 'It becomes the origin of what the key stores.',
   rights: 'Rights',
   trust: 'Trust',
+  child: 'made by a key',
   boundTo: 'Bound to',
   agent: 'Only this agent',
   user: 'Only this user',

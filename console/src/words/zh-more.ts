@@ -66,6 +66,7 @@ export const keys: Words['keys'] = {
   nameHint: '它会成为该密钥所存内容的来源。',
   rights: '权限',
   trust: '信任',
+  child: '由密钥产生',
   boundTo: '绑定到',
   agent: '仅此代理',
   user: '仅此用户',

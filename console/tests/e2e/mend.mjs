@@ -108,7 +108,7 @@ async function makeAndRevokeKey(page) {
   await page.getByLabel('Expires after hours').fill('2');
   await checkAccess(page, 'the dialog of a new key');
   await page.locator('dialog').getByRole('button', { name: 'Make a key', exact: true }).click();
-  assert.match(await page.locator('dialog pre').innerText(), /^rec_/);
+  assert.match(await page.locator('dialog pre').textContent(), /^rec_/);
   await page.getByRole('button', { name: 'Done' }).click();
   const row = page.locator('.keys tr', { hasText: 'a phone' });
   await row.getByText('ada / li').waitFor();

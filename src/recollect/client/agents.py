@@ -14,7 +14,16 @@ from recollect.client.calls import RemoteView
 from recollect.loading import load
 
 if TYPE_CHECKING:
-    from recollect.models.agents import Association, Feedback, Overview, Profile, Reflection, ReflectionProgress, Tuning
+    from recollect.models.agents import (
+        ActiveDay,
+        Association,
+        Feedback,
+        Overview,
+        Profile,
+        Reflection,
+        ReflectionProgress,
+        Tuning,
+    )
     from recollect.models.memories import JSON, Memory, Triple
     from recollect.models.recall import Recollection
 
@@ -96,4 +105,9 @@ class RemoteAgent(RemoteView):
     async def overview(self) -> Overview:
         """Return what the scope holds, in numbers."""
         answer: Overview = await self.call("overview")
+        return answer
+
+    async def activity(self, days: int = 30, zone: str = "UTC") -> list[ActiveDay]:
+        """Count by day and kind what was stored on the last days that are still in sight; the oldest day first."""
+        answer: list[ActiveDay] = await self.call("activity", days=days, zone=zone)
         return answer

@@ -27,11 +27,12 @@ if TYPE_CHECKING:
         Right,
         ScopeOrder,
         Scopes,
+        ServiceStatus,
     )
 
 
 JOB, JOBS, LEDGER = (lambda: models.Job), (lambda: models.Jobs), (lambda: models.Ledger)
-SCOPES = lambda: models.Scopes  # noqa: E731 - as the others
+SCOPES, STATUS = (lambda: models.Scopes), (lambda: models.ServiceStatus)
 ERASURE, ERASURES, IMPORTED = (
     (lambda: models.UserErasure),
     (lambda: list[models.UserErasure]),
@@ -127,6 +128,11 @@ class Client(RemoteKeyVerbs):
         parameters = {name: str(value) for name, value in chosen.items() if value}
         found: Scopes = reader(SCOPES)(await self.send("GET", "/v1/scopes", params=parameters))
         return found
+
+    async def status(self) -> ServiceStatus:
+        """Say how the server is set up, and what it still has to do for the tenant."""
+        status: ServiceStatus = reader(STATUS)(await self.send("GET", "/v1/status"))
+        return status
 
     async def ledger(self, agent: str = "", user: str = "", *, days: int = 30) -> Ledger:
         """Sum up what models cost by day, step and model: in one scope, or in all if no agent is named."""

@@ -27,6 +27,7 @@ class RemoteOperation:
 
 
 OPERATIONS: Mapping[str, RemoteOperation] = {
+    "activity": RemoteOperation("GET", "/v1/activity", lambda: list[models.ActiveDay], answer="days"),
     "associate": RemoteOperation("POST", "/v1/associate", lambda: list[models.Association], answer="associations"),
     "browse": RemoteOperation("GET", "/v1/memories", lambda: models.Page),
     "conversations": RemoteOperation("GET", "/v1/conversations", lambda: models.Conversations),

@@ -9,12 +9,29 @@ from uuid import UUID
 from recollect.core.agents.feedback import judge
 from recollect.mind.access import Access, within
 from recollect.mind.operations import operation
-from recollect.models.agents import Association, Feedback, Overview, Profile, Reflection, ReflectionProgress, Tuning
+from recollect.models.agents import (
+    ActiveDay,
+    Association,
+    Feedback,
+    Overview,
+    Profile,
+    Reflection,
+    ReflectionProgress,
+    Tuning,
+)
 from recollect.models.memories import JSON, Memory, Triple
 from recollect.models.recall import Filter, Recollection
 from recollect.models.service import Right
 from recollect.verbs.agents.associate import associate, last_chat
-from recollect.verbs.agents.profile import feedback, overview, read_metadata, read_profile, set_profile, tune
+from recollect.verbs.agents.profile import (
+    count_activity,
+    feedback,
+    overview,
+    read_metadata,
+    read_profile,
+    set_profile,
+    tune,
+)
 from recollect.verbs.agents.reflect import Occasion, defer_reflection, follow_reflection, reflect
 
 
@@ -102,3 +119,8 @@ class AgentVerbs:
     async def overview(self) -> Overview:
         """Return what the scope holds, in numbers."""
         return await overview(self.access.parts, self.access.scope)
+
+    @operation("GET /v1/activity", Right.READ, answer="days")
+    async def activity(self, days: int = 30, zone: str = "UTC") -> list[ActiveDay]:
+        """Count by day and kind what was stored on the last days that are still in sight; the oldest day first."""
+        return await count_activity(self.access.parts, self.access.scope, days, zone)

@@ -141,7 +141,7 @@ class Recollect(KeyVerbs):
     @property
     def tenant(self) -> TenantView:
         """Return the view of what a tenant has."""
-        return TenantView(self.parts)
+        return TenantView(self.parts, self.probe)
 
     @property
     def ledger(self) -> Costs:

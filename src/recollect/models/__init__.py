@@ -11,6 +11,7 @@ from recollect.loading import load
 
 if TYPE_CHECKING:
     from recollect.models.agents import (
+        ActiveDay,
         Association,
         Feedback,
         Fit,
@@ -162,6 +163,7 @@ if TYPE_CHECKING:
         Bounds,
         Caller,
         DailyBudget,
+        EmbedderStatus,
         EmbeddingSpace,
         Job,
         Jobs,
@@ -177,6 +179,8 @@ if TYPE_CHECKING:
         ScopeOrder,
         ScopeQuery,
         Scopes,
+        ServiceStatus,
+        TaskStatus,
         is_scope_name,
     )
     from recollect.models.topics import Filing, Reach, RelatedTopic, Topic, TopicLink, TopicSource, TopicTree
@@ -189,6 +193,7 @@ ROOMS = (
 __all__ = [
     "JSON",
     "LEGACY",
+    "ActiveDay",
     "ApiKey",
     "Appended",
     "Asks",
@@ -208,6 +213,7 @@ __all__ = [
     "DailyBudget",
     "DropItem",
     "Due",
+    "EmbedderStatus",
     "Embedding",
     "EmbeddingSpace",
     "Ending",
@@ -330,6 +336,7 @@ __all__ = [
     "Scopes",
     "Script",
     "SegmentState",
+    "ServiceStatus",
     "ShareUse",
     "Shares",
     "Span",
@@ -338,6 +345,7 @@ __all__ = [
     "StoredSegment",
     "Strength",
     "Tally",
+    "TaskStatus",
     "Timeline",
     "Topic",
     "TopicLink",

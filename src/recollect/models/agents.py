@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from datetime import date
 from enum import StrEnum
 from uuid import UUID
 
@@ -195,6 +196,15 @@ class Overview:
     topics: int = 0
     """Under so many topics something is filed."""
     items: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class ActiveDay:
+    """How many memories of one kind were stored on one day."""
+
+    day: date
+    kind: Kind
+    memories: int
 
 
 @dataclass(frozen=True, slots=True)

@@ -272,6 +272,46 @@ class Ledger:
 
 
 @dataclass(frozen=True, slots=True)
+class EmbedderStatus:
+    """The embedder of a process, and whether recall goes by its vectors."""
+
+    model: str
+    """Empty where none is configured."""
+    active: bool
+    """Whether the active space is this model's; if not, `by_words` of the status says why."""
+
+
+@dataclass(frozen=True, slots=True)
+class TaskStatus:
+    """The unfinished jobs of one task."""
+
+    task: str
+    waiting: int
+    running: int
+    failed: int
+    oldest_seconds: float | None
+    """For how long the one has been waiting that waits longest; None if none does."""
+
+
+@dataclass(frozen=True, slots=True)
+class ServiceStatus:
+    """How the service is set up, and what it still has to do for a tenant."""
+
+    version: str
+    embedder: EmbedderStatus
+    by_words: str
+    """Why recall goes by words alone; empty if it does not."""
+    chat_model: str
+    """Empty where none is configured."""
+    keep_recalls: str
+    """Which recalls are kept where their cue does not say: `off`, `sampled` or `on`."""
+    jobs: tuple[TaskStatus, ...]
+    """Those of the tenant, or of the scopes that a key is bound to."""
+    budget: DailyBudget | None
+    """The tenant's; None for a bound key."""
+
+
+@dataclass(frozen=True, slots=True)
 class Reader:
     """A role of the database server that may read one tenant's views, and nothing else."""
 

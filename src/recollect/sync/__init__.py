@@ -88,6 +88,7 @@ class BlockingClient(BlockingMinds):
     jobs = blocking(Client.jobs)
     retry_job = blocking(Client.retry_job)
     scopes = blocking(Client.scopes)
+    status = blocking(Client.status)
     export_scopes = blocking(Client.export_scopes)
     import_scopes = blocking(Client.import_scopes)
     forget_user = blocking(Client.forget_user)

@@ -104,6 +104,7 @@ class BlockingRecalls(Blocking):
 class BlockingMind(Blocking):
     """Mind whose methods return when they are done."""
 
+    activity = blocking(RemoteMind.activity)
     associate = blocking(RemoteMind.associate)
     browse = blocking(RemoteMind.browse)
     conversations = blocking(RemoteMind.conversations)

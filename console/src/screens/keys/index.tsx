@@ -59,7 +59,7 @@ function Table({ keys }: { keys: Key[] }) {
         {keys.map((key) => (
           <tr key={key.id} className={key.revoked_at ? 'soft' : ''}>
             <th scope="row">
-              <bdi>{key.name}</bdi>
+              <bdi>{key.name}</bdi> {key.parent && <span className="badge">{words.keys.child}</span>}
             </th>
             <td>{[...key.rights].sort().join(', ')}</td>
             <td>{key.trust}</td>

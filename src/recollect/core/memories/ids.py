@@ -6,7 +6,7 @@ import hashlib
 import json
 from collections.abc import Sequence
 from dataclasses import MISSING, Field, asdict, astuple, fields, is_dataclass
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, date, datetime, time, timedelta, tzinfo
 from typing import Any
 from uuid import UUID
 
@@ -43,6 +43,12 @@ def first_id_after(moment: datetime) -> UUID:
     """Return the smallest id a memory written after this moment can have: `id < it` means `as of then`."""
     milliseconds = (moment - EPOCH) // MILLISECOND + 1
     return UUID(int=min(max(milliseconds, 0), 2**48 - 1) << 80)
+
+
+def first_ids_of_days(last: date, days: int, zone: tzinfo) -> list[tuple[date, UUID]]:
+    """Give so many days up to the last, each with the smallest id that a memory written on it can have, in a zone."""
+    listed = [last - timedelta(days=back) for back in reversed(range(days))]
+    return [(day, first_id_after(datetime.combine(day, time.min, zone) - MILLISECOND)) for day in listed]
 
 
 def fingerprint(memories: Sequence[NewMemory]) -> bytes:

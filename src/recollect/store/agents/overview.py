@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
-from recollect.models.agents import Overview, Strength
+from collections.abc import Sequence
+from datetime import date
+from uuid import UUID
+
+from recollect.models.agents import ActiveDay, Overview, Strength
 from recollect.models.memories import Kind
 from recollect.models.service import Scope
 from recollect.store.agents import agents
@@ -40,3 +44,12 @@ async def count_others(database: Database, scope: Scope) -> dict[str, int]:
     async with database.reading(scope.tenant_id) as connection:
         counted = await connection.execute(QUERIES["others"], names(scope))
     return await counted.fetchone() or {}
+
+
+async def count_days(database: Database, scope: Scope, starts: Sequence[tuple[date, UUID]]) -> list[ActiveDay]:
+    """Count by day and kind what was stored since the first of some days; each comes with its first id."""
+    parameters = {**names(scope), "starts": [first for _, first in starts]}
+    async with database.reading(scope.tenant_id) as connection:
+        found = await connection.execute(QUERIES["activity"], parameters)
+    rows = await found.fetchall()
+    return [ActiveDay(starts[row["place"] - 1][0], Kind(row["kind"]), row["memories"]) for row in rows]

@@ -11,7 +11,7 @@ from psycopg.rows import DictRow
 from psycopg.types.json import Jsonb
 
 from recollect.errors import InvalidInputError, LeaseLostError
-from recollect.models.service import Job, JobState, Scope
+from recollect.models.service import Bounds, Job, JobState, Scope, TaskStatus
 from recollect.store.database.pool import Connection, Database, load_queries
 
 QUERIES = load_queries(__file__)
@@ -176,3 +176,10 @@ async def any_busy(database: Database, scopes: Collection[Scope]) -> bool:
 async def defer_enrichment(connection: Connection, scope_id: int) -> None:
     """Queue the enrichment of a scope, unless a job for it waits already."""
     await defer(connection, "enrich", f"enrich:{scope_id}", {"scope_id": scope_id})
+
+
+async def count_by_task(database: Database, tenant_id: int, bounds: Bounds) -> list[TaskStatus]:
+    """Count the unfinished jobs of a tenant by task, those within bounds."""
+    async with database.reading(tenant_id) as connection:
+        found = await connection.execute(QUERIES["by_task"], {"agent": bounds.agent, "user": bounds.user})
+    return [TaskStatus(**row) for row in await found.fetchall()]

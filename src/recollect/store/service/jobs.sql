@@ -135,3 +135,26 @@ with held as materialized (
     for update
 )
 select procrastinate_retry_job_v2(id, %(retry_at)s, %(priority)s, %(queue)s, %(lock)s) from held
+
+-- name: by_task
+-- Of one tenant, and of one agent or user of it if they are named.
+select counted.task, counted.waiting, counted.running, counted.failed,
+       (
+           select extract(epoch from clock_timestamp() - min(at))::float8 from procrastinate_events
+           where job_id = counted.oldest and type = 'deferred'
+       ) as oldest_seconds
+from (
+    select job.task_name as task, count(*) filter (where job.status = 'todo') as waiting,
+           count(*) filter (where job.status = 'doing') as running,
+           count(*) filter (where job.status = 'failed') as failed,
+           min(job.id) filter (where job.status = 'todo') as oldest
+    from procrastinate_jobs job
+    where (job.args ->> 'scope_id')::bigint >> 40 = current_tenant()
+      and job.status in ('todo', 'doing', 'failed')
+      and (%(agent)s::text is null or (job.args ->> 'scope_id')::bigint in (
+          select id from scopes
+          where tenant_id = current_tenant() and agent = %(agent)s and (%(user)s::text is null or "user" = %(user)s)
+      ))
+    group by job.task_name
+) counted
+order by counted.task

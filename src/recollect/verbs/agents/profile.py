@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from datetime import datetime
 from functools import partial
 from uuid import uuid4
 
@@ -12,9 +13,11 @@ from recollect.core.agents.feedback import check_feedback
 from recollect.core.agents.profiles import check_profile
 from recollect.core.agents.tuning import MarkedRecall, learn, take_over
 from recollect.core.agents.usual_tuning import UsualRecall, learn_usual, to_values
+from recollect.core.dates.periods import find_zone
+from recollect.core.memories.ids import first_ids_of_days
 from recollect.core.recall.weights import usual_weights
 from recollect.errors import InvalidInputError
-from recollect.models.agents import Feedback, Overview, Profile, Tuned, Tuning
+from recollect.models.agents import ActiveDay, Feedback, Overview, Profile, Tuned, Tuning
 from recollect.models.memories import JSON
 from recollect.models.service import Scope
 from recollect.store.agents import agents
@@ -22,6 +25,7 @@ from recollect.store.agents import feedback as marks
 from recollect.store.agents import overview as counters
 from recollect.verbs.parts import Parts
 
+MOST_DAYS = 366
 MOST_MARKS = 100_000
 """Only the newest count: callers may want other things than before."""
 
@@ -45,6 +49,15 @@ async def read_metadata(parts: Parts, scope: Scope) -> Mapping[str, JSON]:
 async def overview(parts: Parts, scope: Scope) -> Overview:
     """Count a scope's memories, name its strongest keywords, and show its agent's profile."""
     return await counters.read(parts.database, scope)
+
+
+async def count_activity(parts: Parts, scope: Scope, days: int, zone: str) -> list[ActiveDay]:
+    """Count by day and kind what was stored on so many days, today included; days begin as they do in a zone."""
+    if not 1 <= days <= MOST_DAYS:
+        raise InvalidInputError(f"days must be between 1 and {MOST_DAYS}")
+    place = find_zone(zone)
+    starts = first_ids_of_days(datetime.now(place).date(), days, place)
+    return await counters.count_days(parts.database, scope, starts)
 
 
 async def feedback(parts: Parts, scope: Scope, given: Feedback, profile: Profile) -> int:

@@ -1,17 +1,31 @@
-"""What a tenant has: its scopes, by the last write, by size or by name."""
+"""What a tenant has: its scopes, by the last write, by size or by name; and how the service stands for it."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from datetime import datetime
+from importlib.metadata import version
 
 from recollect.core.service.rights import check_bounds, check_right
 from recollect.core.text.checks import check_limit, check_line
 from recollect.errors import InvalidInputError
-from recollect.models.service import LONGEST_SCOPE_NAME, Bounds, Caller, Right, ScopeOrder, ScopeQuery, Scopes
-from recollect.store.service import scope_lists
+from recollect.llm.embedder import explain_unserved, serves
+from recollect.models.service import (
+    LONGEST_SCOPE_NAME,
+    Bounds,
+    Caller,
+    EmbedderStatus,
+    Right,
+    ScopeOrder,
+    ScopeQuery,
+    Scopes,
+    ServiceStatus,
+)
+from recollect.store.database.probe import Probe
+from recollect.store.service import jobs, scope_lists
 from recollect.store.service.scope_lists import ScopePlace
 from recollect.verbs.parts import Parts
+from recollect.verbs.service.costs import read_budget
 
 BETWEEN = {ScopeOrder.RECENT: "_", ScopeOrder.SIZE: "_", ScopeOrder.NAME: "/"}
 """What stands between the parts of a cursor: no name has a slash."""
@@ -22,6 +36,7 @@ class TenantView:
     """Where a tenant sees what it has; a bound key sees what is of its own scopes."""
 
     parts: Parts
+    probe: Probe
 
     async def scopes(self, caller: Caller, wanted: ScopeQuery, cursor: str = "", limit: int = 50) -> Scopes:
         """Fetch one page of the scopes of the caller's tenant."""
@@ -35,6 +50,21 @@ class TenantView:
         found = await scope_lists.page(self.parts.database, caller.tenant_id, bounds, wanted, before, limit + 1)
         listed = tuple(each for _, each in found[:limit])
         return Scopes(listed, write_place(wanted.order, found[limit - 1][0]) if len(found) > limit else None)
+
+    async def status(self, caller: Caller) -> ServiceStatus:
+        """Say how the service is set up, and what it still has to do for the caller's tenant."""
+        check_right(caller, Right.READ)
+        parts, space = self.parts, await self.probe.active_space()
+        bound = caller.bounds.agent is not None
+        return ServiceStatus(
+            version=version("recollect"),
+            embedder=EmbedderStatus(parts.embedder.model if parts.embedder else "", serves(parts.embedder, space)),
+            by_words=explain_unserved(parts.embedder, space),
+            chat_model=parts.chat.model if parts.chat else "",
+            keep_recalls="off" if parts.keep_share <= 0 else "on" if parts.keep_share >= 1 else "sampled",
+            jobs=tuple(await jobs.count_by_task(parts.database, caller.tenant_id, caller.bounds)),
+            budget=None if bound else await read_budget(parts, caller.tenant_id),
+        )
 
 
 def write_place(order: ScopeOrder, place: ScopePlace) -> str:

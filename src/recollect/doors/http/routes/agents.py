@@ -201,6 +201,13 @@ class ReflectBody(OfScope):
 
 
 forward(router, "overview", "overview")
+forward(
+    router,
+    "activity",
+    "activity",
+    days=Annotated[int, Query(ge=1, le=366, description="How many days to look back, today included.")],
+    zone=Annotated[str, Query(max_length=64, description="Where days begin, by its IANA name, as in Asia/Shanghai.")],
+)
 forward(router, "profile", "profile")
 
 

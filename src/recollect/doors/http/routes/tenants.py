@@ -1,4 +1,4 @@
-"""Routes for what a tenant has: its scopes."""
+"""Routes for what a tenant has: its scopes, and how the service stands for it."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ from pydantic import TypeAdapter
 from recollect.doors.http.auth import DOOR, JSON, Running, Secret
 from recollect.doors.http.bodies.fields import Name
 from recollect.doors.http.problems import describe
-from recollect.models.service import Caller, ScopeOrder, ScopeQuery, Scopes
+from recollect.models.service import Caller, ScopeOrder, ScopeQuery, Scopes, ServiceStatus
 
 router = APIRouter(prefix="/v1", tags=["tenant"])
-SCOPES = TypeAdapter(Scopes)
+SCOPES, STATUS = TypeAdapter(Scopes), TypeAdapter(ServiceStatus)
 Page = Annotated[str, Query(max_length=300, description="next_cursor of the page before.")]
 
 
@@ -44,3 +44,9 @@ async def list_scopes(
 ) -> Response:
     """List the scopes of your tenant, the latest written first; a bound key sees its own."""
     return Response(SCOPES.dump_json(await recollect.tenant.scopes(caller, wanted, cursor, limit)), media_type=JSON)
+
+
+@router.get("/status", response_model=ServiceStatus, responses=describe())
+async def read_status(recollect: Running, caller: AnyCaller) -> Response:
+    """Say how the service is set up, and what it still has to do for your tenant, or for a bound key's scopes."""
+    return Response(STATUS.dump_json(await recollect.tenant.status(caller)), media_type=JSON)
