@@ -11,7 +11,7 @@ import pytest
 from PIL import Image
 
 import console
-from console_scopes import fill, fill_hostile
+from console_scopes import fill, fill_hostile, fill_others
 from node import need_node, run_script
 from served import serving
 
@@ -41,8 +41,9 @@ def walked(cluster):
     console.build()
     with serving(cluster, deadline_seconds="60", channel_seconds="30", embed_wait_seconds="30") as outside:
         url, key = outside["RECOLLECT_URL"], outside["RECOLLECT_KEY"]
-        fill(url, key)
         fill_hostile(url, key)
+        fill_others(url, key)
+        fill(url, key)
         headers = {"Authorization": f"Bearer {key}"}
         made = {
             name: httpx.post(f"{url}/v1/keys", json={"name": name.lower(), **wanted}, headers=headers, trust_env=False)
@@ -66,5 +67,5 @@ def test_a_browser_walks_through_it(walked, tmp_path):
 def shrink(picture: Path) -> None:
     """Store a picture with as many colours as a page needs."""
     with Image.open(picture) as image:
-        reduced = image.convert("RGB").quantize(96, dither=Image.Dither.NONE)
+        reduced = image.convert("RGB").quantize(192, method=Image.Quantize.MAXCOVERAGE, dither=Image.Dither.NONE)
     reduced.save(picture, optimize=True)

@@ -147,6 +147,13 @@ def fill(url: str, key: str, agent: str = "ada", user: str = "li") -> None:
         seeder.post(f"/v1/conversations/{name}/segments", **scope)
 
 
+def fill_others(url: str, key: str) -> None:
+    """Make a few small scopes beside it, for the list."""
+    seeder = Seeder(url, key)
+    for user, content in (("mei", "Mei found a coral that nobody had seen."), ("", "Ada keeps a diary of her own.")):
+        seeder.post("/v1/memories", agent="ada", user=user, memories=[{"content": content}])
+
+
 def fact_of(row: tuple, evidence: str | None) -> dict:
     """Give a fact as the API takes it."""
     subject, subject_type, predicate, thing, thing_type, since, until = row

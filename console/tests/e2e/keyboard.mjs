@@ -22,7 +22,7 @@ export async function keyboard(browser) {
   await page.keyboard.press('Enter');
   await page.locator('.scopes tbody tr').first().waitFor();
   await tabTo(page, focused('.skip'));
-  await tabTo(page, named('ada'));
+  await tabTo(page, named('ada')); // the newest scope comes first
   await page.keyboard.press('Enter');
   await page.locator('.timeline .row').first().waitFor();
   await tabTo(page, focused('.timeline'));

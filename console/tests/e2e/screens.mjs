@@ -5,8 +5,8 @@ import { BASE, checkAccess, settle, shoot, signIn, visit } from './browser.mjs';
 const AT = `${BASE}/console/a/ada/u/li`;
 const WALK = {
   home: async (page) => {
-    await page.goto(`${BASE}/console/`);
-    await page.locator('.scopes tbody tr').first().waitFor();
+    await page.goto(`${BASE}/console/?search=ada`);
+    await page.locator('.scopes tbody tr').nth(2).waitFor();
   },
   mind: async (page) => {
     await page.goto(`${AT}/mind?kind=thought,message,event`);
