@@ -3,10 +3,12 @@ import { useQuery, useQueryClient } from '@tanstack/react-query';
 import { lazy, Suspense, useEffect, useState } from 'react';
 import { Redirect, Router, useLocation } from 'wouter';
 import { usePathname } from 'wouter/use-browser-location';
-import { api, type Me, Problem, ROUTER_BASE, signOut, take } from './api/client';
+import { api, type Me, Problem, ROUTER_BASE, signInByLink, signOut, take, takeLink } from './api/client';
 import { MeContext, rightsOf } from './api/me';
 import { type Place, readPlace, type Scope, scopePath } from './parts/address';
+import { Boundary } from './parts/boundary';
 import { Frame } from './parts/frame';
+import { SAMPLE } from './parts/sample';
 import { Empty, Failure, Loading } from './parts/states';
 import { keepTheme, nextTheme, preferredTheme, type Theme } from './parts/theme';
 import { Home } from './screens/home';
@@ -19,6 +21,7 @@ const WHOLE_SCREEN = {
   keys: lazy(() => import('./screens/keys')),
 };
 const SCREEN = {
+  try: lazy(() => import('./screens/try')),
   mind: lazy(() => import('./screens/mind')),
   ask: lazy(() => import('./screens/ask')),
   conversations: lazy(() => import('./screens/conversations')),
@@ -49,12 +52,33 @@ export function App() {
 
 type Switches = { onLanguage: () => void; onTheme: () => void };
 
+/** A link signs in once, and leads a newcomer to the page where it can be tried. */
+function useLink(): { settled: boolean; refused: boolean } {
+  const [, navigate] = useLocation();
+  const [link] = useState(takeLink);
+  const [state, setState] = useState({ settled: link === null, refused: false });
+  useEffect(() => {
+    if (link === null) return;
+    signInByLink(link)
+      .then(() => navigate(scopePath(SAMPLE, 'try'), { replace: true }))
+      .then(() => setState({ settled: true, refused: false }))
+      .catch(() => setState({ settled: true, refused: true }));
+  }, [link, navigate]);
+  return state;
+}
+
 /** Whoever is not signed in sees the sign-in, and stands afterwards where the address says. */
 function Entrance(switches: Switches) {
   const queries = useQueryClient();
-  const me = useQuery({ queryKey: ['me'], queryFn: () => take(api.GET('/v1/key')) as Promise<Me>, staleTime: 600_000 });
+  const link = useLink();
+  const me = useQuery({
+    enabled: link.settled,
+    queryKey: ['me'],
+    queryFn: () => take(api.GET('/v1/key')) as Promise<Me>,
+    staleTime: 600_000,
+  });
   if (me.error instanceof Problem && me.error.status === 401)
-    return <SignIn onDone={() => queries.resetQueries()} onLanguage={switches.onLanguage} />;
+    return <SignIn onDone={() => queries.resetQueries()} onLanguage={switches.onLanguage} wrongLink={link.refused} />;
   if (me.error) return <Failure error={me.error} retry={() => void me.refetch()} />;
   if (!me.data) return <Loading />;
   const leave = async () => {
@@ -84,9 +108,11 @@ function Inside({ me, ...switches }: Switches & { me: Me; onSignOut: () => void 
     return <Redirect to={scopePath({ agent: me.agent, user: me.user ?? '' }, 'mind')} replace />;
   return (
     <Frame scope={scope} screen={place.at === 'nowhere' ? 'home' : place.at} {...switches}>
-      <Suspense fallback={<Loading />}>
-        <Shown place={place} me={me} />
-      </Suspense>
+      <Boundary key={path}>
+        <Suspense fallback={<Loading />}>
+          <Shown place={place} me={me} />
+        </Suspense>
+      </Boundary>
     </Frame>
   );
 }

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import shutil
 import subprocess
 import tarfile
@@ -16,6 +17,9 @@ from node import need_node, run_script
 
 ROOT = Path(__file__).parents[2]
 PAGES = "recollect/doors/http/pages"
+SOURCES = ("console/src", "console/tests", "console/build", "clients/typescript/src", "clients/typescript/tests")
+WRITTEN = {".ts", ".tsx", ".mjs", ".css"}
+FUNCTION = re.compile(r"^(?:export )?(?:default )?(?:async )?function.*?^\}$", re.MULTILINE | re.DOTALL)
 LEFT_OUT = shutil.ignore_patterns(".git", ".venv", ".cache", "node_modules", "__pycache__", "pages", "dist", "bench")
 
 
@@ -51,6 +55,18 @@ def pages_in(wheel: Path) -> dict[str, bytes]:
 def test_the_screens_are_right():
     need_node("console")
     run_script("console", "unit")
+
+
+def test_files_and_functions_end_somewhere():
+    sources = [path for folder in SOURCES for path in (ROOT / folder).rglob("*") if path.suffix in WRITTEN]
+    assert len(sources) > 80
+    for path in sources:
+        text = path.read_text(encoding="utf-8")
+        if path.name == "schema.d.ts":
+            continue
+        assert text.count("\n") <= 300, path
+        for function in FUNCTION.findall(text):
+            assert function.count("\n") <= 60, f"{path}: {function.splitlines()[0]}"
 
 
 def test_two_builds_are_identical(built, tmp_path):

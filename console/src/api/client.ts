@@ -28,6 +28,18 @@ export async function signIn(key: string): Promise<void> {
   await session('POST', { key });
 }
 
+/** Sign in by the link that `recollect up` prints; it works once. */
+export async function signInByLink(link: string): Promise<void> {
+  await session('POST', { link });
+}
+
+/** Take a link's secret out of the address, so that it is in no history. */
+export function takeLink(): string | null {
+  const found = /^#link=([\w-]{1,100})$/.exec(location.hash)?.[1] ?? null;
+  if (found) history.replaceState(null, '', location.pathname + location.search);
+  return found;
+}
+
 export async function signOut(): Promise<void> {
   await session('DELETE');
 }

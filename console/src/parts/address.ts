@@ -1,6 +1,6 @@
 /** Where a screen stands: names in a path, whatever they are made of. Pure. */
 export type Scope = { agent: string; user: string };
-export const SCREENS = ['mind', 'ask', 'conversations', 'knowledge', 'topics', 'stream'] as const;
+export const SCREENS = ['try', 'mind', 'ask', 'conversations', 'knowledge', 'topics', 'stream'] as const;
 export type Screen = (typeof SCREENS)[number];
 /** What is of the whole tenant, not of one scope. */
 export const WHOLE = ['home', 'jobs', 'keys'] as const;

@@ -34,11 +34,14 @@ type ConfirmProps = DialogProps & {
   /** A name to type before it may be done. */
   typed?: string;
   disabled?: boolean;
+  /** Whether something else is shown in its place when it is done. */
+  stays?: boolean;
   onConfirm: () => Promise<unknown>;
 };
 
 /** A dialog that does something: it says what, waits for it, and shows why it could not be done. */
-export function Confirm({ title, onClose, children, action, destroys, typed, disabled, onConfirm }: ConfirmProps) {
+export function Confirm({ title, onClose, children, onConfirm, stays, ...given }: ConfirmProps) {
+  const { action, destroys, typed, disabled } = given;
   const words = useWords();
   const [said, setSaid] = useState('');
   const [busy, setBusy] = useState(false);
@@ -49,7 +52,7 @@ export function Confirm({ title, onClose, children, action, destroys, typed, dis
     setError(null);
     try {
       await onConfirm();
-      onClose();
+      if (!stays) onClose();
     } catch (failure) {
       setError(failure as Error);
     } finally {

@@ -6,18 +6,11 @@ import { useWords } from '../words';
 import { SCREENS, type Scope, type Screen, scopePath, WHOLE, type Whole } from './address';
 import { Icon } from './icons';
 
-type Props = {
-  scope: Scope | null;
-  screen: Screen | Whole;
-  onLanguage: () => void;
-  onTheme: () => void;
-  onSignOut: () => void;
-  children: ReactNode;
-};
+type Switches = { onLanguage: () => void; onTheme: () => void; onSignOut: () => void };
+type Props = Switches & { scope: Scope | null; screen: Screen | Whole; children: ReactNode };
 
-export function Frame({ scope, screen, onLanguage, onTheme, onSignOut, children }: Props) {
+export function Frame({ scope, screen, children, ...tools }: Props) {
   const words = useWords();
-  const { me, writes, bound, reads, administers } = useRights();
   return (
     <div className="frame">
       <a className="skip" href="#content">
@@ -28,70 +21,86 @@ export function Frame({ scope, screen, onLanguage, onTheme, onSignOut, children 
           <Mark />
           Recollect
         </Link>
-        <nav aria-label={words.frame.screens}>
-          {!bound &&
-            WHOLE.map((name) =>
-              (name === 'keys' ? administers : reads) ? (
-                <Link
-                  key={name}
-                  href={name === 'home' ? '/' : `/${name}`}
-                  className="step"
-                  aria-current={screen === name ? 'page' : undefined}
-                >
-                  <Icon name={name} />
-                  {words.frame[name]}
-                </Link>
-              ) : null,
-            )}
-          {scope && (
-            <div className="scope">
-              <small>{words.frame.scope}</small>
-              <b>
-                <bdi>{scope.agent}</bdi>
-              </b>
-              <bdi>{scope.user || words.frame.noUser}</bdi>
-            </div>
-          )}
-          {scope &&
-            reads &&
-            SCREENS.map((name) => (
-              <Link
-                key={name}
-                href={scopePath(scope, name)}
-                className="step"
-                aria-current={name === screen ? 'page' : undefined}
-              >
-                <Icon name={name} />
-                {words.frame[name]}
-              </Link>
-            ))}
-        </nav>
-        <footer>
-          <p className="who">
-            <bdi>{me.name}</bdi>
-            {!writes && <span className="badge">{words.frame.readOnly}</span>}
-            {bound && <span className="badge">{words.frame.bound}</span>}
-          </p>
-          <div className="tools">
-            <button type="button" className="quiet" onClick={onLanguage} lang={words.language.code}>
-              <Icon name="language" />
-              {words.language.other}
-            </button>
-            <button type="button" className="quiet" onClick={onTheme}>
-              <Icon name="theme" />
-              {words.frame.theme}
-            </button>
-            <button type="button" className="quiet" onClick={onSignOut}>
-              <Icon name="out" />
-              {words.frame.signOut}
-            </button>
-          </div>
-        </footer>
+        <Steps scope={scope} screen={screen} />
+        <Tools {...tools} />
       </aside>
       <main id="content" tabIndex={-1}>
         {children}
       </main>
     </div>
+  );
+}
+
+function Steps({ scope, screen }: Pick<Props, 'scope' | 'screen'>) {
+  const words = useWords();
+  const { bound, reads, administers } = useRights();
+  return (
+    <nav aria-label={words.frame.screens}>
+      {!bound &&
+        WHOLE.map((name) =>
+          (name === 'keys' ? administers : reads) ? (
+            <Link
+              key={name}
+              href={name === 'home' ? '/' : `/${name}`}
+              className="step"
+              aria-current={screen === name ? 'page' : undefined}
+            >
+              <Icon name={name} />
+              {words.frame[name]}
+            </Link>
+          ) : null,
+        )}
+      {scope && (
+        <div className="scope">
+          <small>{words.frame.scope}</small>
+          <b>
+            <bdi>{scope.agent}</bdi>
+          </b>
+          <bdi>{scope.user || words.frame.noUser}</bdi>
+        </div>
+      )}
+      {scope &&
+        reads &&
+        SCREENS.map((name) => (
+          <Link
+            key={name}
+            href={scopePath(scope, name)}
+            className="step"
+            aria-current={name === screen ? 'page' : undefined}
+          >
+            <Icon name={name} />
+            {words.frame[name]}
+          </Link>
+        ))}
+    </nav>
+  );
+}
+
+function Tools({ onLanguage, onTheme, onSignOut }: Switches) {
+  const words = useWords();
+  const { me, writes, bound } = useRights();
+  return (
+    <footer>
+      <p className="who">
+        <bdi>{me.name}</bdi>
+        {!writes && <span className="badge">{words.frame.readOnly}</span>}
+        {bound && <span className="badge">{words.frame.bound}</span>}
+      </p>
+      <div className="tools">
+        <button type="button" className="quiet" onClick={onLanguage} lang={words.language.code}>
+          <Icon name="language" />
+          {words.language.other}
+        </button>
+        <button type="button" className="quiet" onClick={onTheme}>
+          <Icon name="theme" />
+          {words.frame.theme}
+        </button>
+        <button type="button" className="quiet" onClick={onSignOut}>
+          <Icon name="out" />
+          {words.frame.signOut}
+        </button>
+      </div>
+    </footer>
   );
 }
 

@@ -1,6 +1,7 @@
 /** Icons of our own, drawn by lines; they say nothing that words beside them do not say. */
 const PATHS = {
   home: 'M3 9.5 10 4l7 5.5V16a1 1 0 0 1-1 1h-4v-5H8v5H4a1 1 0 0 1-1-1z',
+  try: 'M6.500 4.500v11l9-5.500z',
   mind: 'M4 5h12M4 10h12M4 15h7',
   ask: 'M9 3.5a5.5 5.5 0 1 0 0 11 5.5 5.5 0 0 0 0-11M13 13l4 4',
   conversations: 'M4 4h12v9H9l-4 3.5V13H4z',

@@ -8,6 +8,7 @@ import { fillDays } from '../parts/days';
 import { useFilters } from '../parts/filters';
 import { ago, count, short } from '../parts/format';
 import { Head } from '../parts/frame';
+import { SAMPLE } from '../parts/sample';
 import { Spark } from '../parts/spark';
 import { Answer, Empty } from '../parts/states';
 import { useLanguage, useWords } from '../words';
@@ -18,7 +19,7 @@ const DRAWN = 12;
 
 export function Home() {
   const words = useWords();
-  const { bound } = useRights();
+  const { bound, writes } = useRights();
   return (
     <div className="home">
       <Head title={words.home.title} says={words.home.says} />
@@ -30,6 +31,12 @@ export function Home() {
         </div>
       )}
       <Scopes />
+      {writes && !bound && (
+        <p className="try-line">
+          <b>{words.home.tryTitle}</b> <span className="soft">{words.home.trySays}</span>{' '}
+          <Link href={scopePath(SAMPLE, 'try')}>{words.home.tryOpen} →</Link>
+        </p>
+      )}
     </div>
   );
 }

@@ -4,7 +4,9 @@ import { type FormEvent, useState } from 'react';
 import { Problem, signIn } from '../api/client';
 import { useWords } from '../words';
 
-export function SignIn({ onDone, onLanguage }: { onDone: () => void; onLanguage: () => void }) {
+type Props = { onDone: () => void; onLanguage: () => void; wrongLink: boolean };
+
+export function SignIn({ onDone, onLanguage, wrongLink }: Props) {
   const words = useWords();
   const [key, setKey] = useState('');
   // A wrong key is no session that ended: it is told here.
@@ -33,6 +35,11 @@ export function SignIn({ onDone, onLanguage }: { onDone: () => void; onLanguage:
             onChange={(event) => setKey(event.target.value)}
           />
         </label>
+        {wrongLink && !enter.error && (
+          <p role="alert" className="notice failed">
+            {words.signIn.wrongLink}
+          </p>
+        )}
         {enter.error && (
           <p role="alert" className="notice failed">
             {wrong ? words.signIn.wrong : enter.error.message}

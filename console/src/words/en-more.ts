@@ -92,3 +92,26 @@ export const keys = {
   underWay: 'under way',
   rows: 'Rows removed',
 };
+
+export const tryIt = {
+  title: 'Try',
+  says: 'A chat beside its memory: what was recalled, what the prompt held, and what was learned a moment later.',
+  chat: 'Chat',
+  beside: 'What memory did',
+  say: 'Say something',
+  send: 'Send',
+  start: 'Say something, for example: What must I be careful about in the garden?',
+  noAnswer: (messages: number, hits: number) =>
+    `There is no chat model to answer. A program would send it these ${messages} messages, with ${hits} memories.`,
+  noModel: 'No chat model is set: what does that change?',
+  setModel:
+    'Recall, the prompt and what is stored are the same. A model also answers, and facts are learned from what is said. Start the service with any OpenAI-compatible endpoint:',
+  notStored: 'This key may only read: nothing that you say is stored.',
+  recalled: (hits: number) => (hits === 1 ? 'Recalled: 1 memory' : `Recalled: ${hits} memories`),
+  held: 'What the prompt held',
+  whole: 'The whole prompt',
+  learned: 'Stored and learned since then',
+  nothingStored: 'Nothing yet.',
+  fill: 'Fill the sample mind',
+  remove: (memories: number) => `Remove the sample (${memories})`,
+};

@@ -1,5 +1,5 @@
 /** The words of the screens in English. */
-import { jobs, keys, stream, topics } from './en-more';
+import { jobs, keys, stream, topics, tryIt } from './en-more';
 import { ask, conversations, knowledge, mind } from './en-screens';
 
 type Widen<T> = T extends string
@@ -31,6 +31,7 @@ export const en = {
     home: 'Home',
     jobs: 'Jobs and cost',
     keys: 'Keys and receipts',
+    try: 'Try',
     mind: 'Mind',
     ask: 'Ask',
     conversations: 'Conversations',
@@ -49,6 +50,7 @@ export const en = {
     says: 'See what is remembered, why it was recalled, and mend it.',
     key: 'API key',
     enter: 'Sign in',
+    wrongLink: 'This link is no longer valid: it works once, for ten minutes. Sign in with a key.',
     wrong: 'This key is unknown, revoked or expired.',
     hint: 'The key is exchanged for a session of twelve hours. This page does not keep it.',
   },
@@ -78,6 +80,9 @@ export const en = {
     lastWritten: 'Last written',
     days: '30 days',
     inDays: (memories: number, days: number) => `${memories} memories in ${days} days`,
+    tryTitle: 'New here?',
+    trySays: 'Chat beside a memory: see with every turn what was recalled, what the prompt held and what was learned.',
+    tryOpen: 'Try it with a sample',
     noScopes: 'Nothing is remembered yet. The first memory makes the first row.',
     noSuchScope: 'No agent and no user is named like this.',
   },
@@ -98,6 +103,7 @@ export const en = {
   stream,
   jobs,
   keys,
+  tryIt,
 };
 
 export type Words = Widen<typeof en>;

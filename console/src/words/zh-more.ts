@@ -94,3 +94,25 @@ export const keys: Words['keys'] = {
   underWay: '进行中',
   rows: '删除的行数',
 };
+
+export const tryIt: Words['tryIt'] = {
+  title: '试用',
+  says: '在记忆旁边聊天：想起了什么、提示词里有什么、随后学到了什么。',
+  chat: '聊天',
+  beside: '记忆做了什么',
+  say: '说点什么',
+  send: '发送',
+  start: '说点什么，例如：我在菜园里要小心什么？',
+  noAnswer: (messages, hits) => `没有聊天模型来回答。程序会把这 ${messages} 条消息连同 ${hits} 条记忆发给模型。`,
+  noModel: '没有设置聊天模型，有什么不同？',
+  setModel:
+    '回忆、提示词和存入的内容都一样。有模型时还会回答，并从对话中学习事实。可用任何兼容 OpenAI 的端点启动服务：',
+  notStored: '此密钥只能读取：你说的话不会被存入。',
+  recalled: (hits) => `想起 ${hits} 条记忆`,
+  held: '提示词里有什么',
+  whole: '完整的提示词',
+  learned: '此后存入和学到的',
+  nothingStored: '还没有。',
+  fill: '填入示例',
+  remove: (memories) => `删除示例（${memories}）`,
+};

@@ -1,6 +1,6 @@
 /** The words of the screens in Chinese. */
 import type { Words } from './en';
-import { jobs, keys, stream, topics } from './zh-more';
+import { jobs, keys, stream, topics, tryIt } from './zh-more';
 import { ask, conversations, knowledge, mind } from './zh-screens';
 
 export const zh: Words = {
@@ -26,6 +26,7 @@ export const zh: Words = {
     home: '首页',
     jobs: '任务与费用',
     keys: '密钥与凭证',
+    try: '试用',
     mind: '记忆',
     ask: '提问',
     conversations: '对话',
@@ -44,6 +45,7 @@ export const zh: Words = {
     says: '查看记住了什么、为何想起，并加以修正。',
     key: 'API 密钥',
     enter: '登录',
+    wrongLink: '链接已失效：它只能用一次，有效期十分钟。请用密钥登录。',
     wrong: '密钥不存在、已吊销或已过期。',
     hint: '密钥会换成十二小时的会话，本页面不保存密钥。',
   },
@@ -73,6 +75,9 @@ export const zh: Words = {
     lastWritten: '最近写入',
     days: '30 天',
     inDays: (memories, days) => `${days} 天内 ${memories} 条记忆`,
+    tryTitle: '第一次来？',
+    trySays: '在记忆旁边聊天：每一轮都能看到想起了什么、提示词里有什么、学到了什么。',
+    tryOpen: '用示例试试',
     noScopes: '还没有任何记忆。第一条记忆会成为第一行。',
     noSuchScope: '没有这样命名的代理或用户。',
   },
@@ -86,4 +91,5 @@ export const zh: Words = {
   stream,
   jobs,
   keys,
+  tryIt,
 };

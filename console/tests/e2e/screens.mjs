@@ -36,6 +36,20 @@ const WALK = {
     await page.locator('.belief').waitFor();
     await page.locator('.fact-view .trail button').first().waitFor();
   },
+  try: async (page) => {
+    await page.goto(`${BASE}/console/a/sample/u/guest/try`);
+    const fill = page.getByRole('button', { name: 'Fill the sample mind' });
+    const remove = page.getByRole('button', { name: /Remove the sample|删除示例/ });
+    await fill.or(remove).waitFor();
+    if (await fill.count()) await fill.click();
+    await remove.waitFor();
+    await page
+      .getByRole('textbox', { name: /Say something|说点什么/ })
+      .fill('What must I be careful about in the garden?');
+    await page.keyboard.press('Enter');
+    await page.locator('.recalled li').first().waitFor();
+    await page.locator('.beside .trail button').first().waitFor();
+  },
   topics: async (page) => {
     await page.goto(`${AT}/topics?topic=${encodeURIComponent('life->sport')}`);
     await page.locator('.treemap text').first().waitFor();
@@ -76,5 +90,15 @@ export async function screens(browser) {
     assert.equal(await page.evaluate(() => document.documentElement.lang), 'zh-Hans');
     await page.getByRole('button', { name: 'English' }).click();
   }
+  await removeSample(page);
   assert.deepEqual(faults, []);
+}
+
+/** One click, and nothing of the sample is left. */
+async function removeSample(page) {
+  await page.goto(`${BASE}/console/a/sample/u/guest/try`);
+  await page.getByRole('button', { name: /Remove the sample/ }).click();
+  await page.getByRole('button', { name: 'Fill the sample mind' }).waitFor();
+  await page.goto(`${BASE}/console/a/sample/u/guest/knowledge`);
+  await page.getByText('No facts are known yet').waitFor();
 }

@@ -42,6 +42,28 @@ describe('whoever is not signed in', () => {
   });
 });
 
+describe('a link that is used once', () => {
+  it('signs in, leads to where it can be tried, and is in no address', async () => {
+    const status = { version: '0', embedder: { model: '', active: true }, by_words: '', chat_model: '', jobs: [] };
+    const asked = open('/console/#link=s3cret-_x', {
+      'GET /v1/key': ME,
+      'POST /console/session': ME,
+      'GET /v1/status': status,
+      'GET /v1/overview': { memories: 0 },
+    });
+    expect(await screen.findByRole('button', { name: 'Fill the sample mind' })).toBeTruthy();
+    expect(asked[0]).toBe('POST /console/session');
+    expect(location.href).toBe('http://localhost/console/a/sample/u/guest/try');
+  });
+
+  it('says that it is over, and asks for a key', async () => {
+    const no = problem(401, 'unauthenticated', 'Unknown.');
+    open('/console/#link=s3cret', { 'GET /v1/key': no, 'POST /console/session': no });
+    expect((await screen.findByRole('alert')).textContent).toContain('no longer valid');
+    expect(location.hash).toBe('');
+  });
+});
+
 describe('a screen', () => {
   it('says how it fills while it is empty', async () => {
     open('/console/a/ada/u/li/mind', { 'GET /v1/key': ME, 'GET /v1/memories': { memories: [], next_cursor: null } });

@@ -2,7 +2,7 @@
 import type { UseQueryResult } from '@tanstack/react-query';
 import { useEffect, useState } from 'react';
 import type { Scope } from '../../parts/address';
-import { type BudgetSegment, layBudget } from '../../parts/budget';
+import { BudgetBar } from '../../parts/budget-bar';
 import type { Changes } from '../../parts/filters';
 import { Kind } from '../../parts/memory';
 import { Answer } from '../../parts/states';
@@ -27,7 +27,7 @@ export function PromptView({ scope, conversation, question, prompt, change, onOp
       <Answer query={prompt} lines={3}>
         {(data) => (
           <>
-            <BudgetBar prompt={data} />
+            <BudgetBar spending={data.spending} />
             <div className="in-out">
               <div>
                 <h3>{words.conversations.wentIn}</h3>
@@ -90,36 +90,6 @@ function Asked({ scope, conversation, question, change }: AskedProps) {
         </label>
       )}
     </div>
-  );
-}
-
-function BudgetBar({ prompt }: { prompt: Prompt }) {
-  const words = useWords();
-  const laid = layBudget(prompt.spending);
-  const name = (segment: BudgetSegment) => `${words.conversations.parts[segment.part]} ${segment.tokens}`;
-  return (
-    <figure className="spending">
-      <div className="budget" role="img" aria-label={laid.map(name).join(', ')}>
-        {laid.map((segment) => (
-          <div
-            key={segment.part}
-            className={segment.part === 'free' ? 'free' : `${segment.part}-part`}
-            style={{ width: `${segment.width}%` }}
-            title={name(segment)}
-          />
-        ))}
-      </div>
-      <figcaption>
-        <ul className="legend">
-          {laid.map((segment) => (
-            <li key={segment.part}>
-              <i className={`${segment.part}-part`} aria-hidden="true" />
-              {words.conversations.parts[segment.part]} <b>{segment.tokens}</b>
-            </li>
-          ))}
-        </ul>
-      </figcaption>
-    </figure>
   );
 }
 

@@ -91,23 +91,32 @@ function Rows({ messages, segments, leaf, prompt, onOpen, more }: RowsProps) {
               style={{ transform: `translateY(${item.start}px)` }}
             >
               {segment && <SegmentHead segment={segment} onOpen={onOpen} />}
-              <div className="said-row">
-                <Rails rail={rail} lanes={lanes} />
-                <span className="soft number">{message.number}</span>
-                <b className={`role ${message.role}`}>{words.conversations.roles[message.role] ?? message.role}</b>
-                <button type="button" className="plain" onClick={() => onOpen(message.id)}>
-                  <bdi>{message.content.slice(0, 2000)}</bdi>
-                </button>
-                <small className="soft">
-                  {state === 'out' && <span className="badge">{words.conversations.fellOutShort}</span>}{' '}
-                  <time dateTime={message.occurred_at}>{moment(message.occurred_at)}</time>
-                </small>
-              </div>
+              <SaidRow message={message} rail={rail} lanes={lanes} out={state === 'out'} onOpen={onOpen} />
             </li>
           );
         })}
       </ol>
     </section>
+  );
+}
+
+type SaidProps = { message: Message; rail: Rail; lanes: number; out: boolean; onOpen: (id: string) => void };
+
+function SaidRow({ message, rail, lanes, out, onOpen }: SaidProps) {
+  const words = useWords();
+  return (
+    <div className="said-row">
+      <Rails rail={rail} lanes={lanes} />
+      <span className="soft number">{message.number}</span>
+      <b className={`role ${message.role}`}>{words.conversations.roles[message.role] ?? message.role}</b>
+      <button type="button" className="plain" onClick={() => onOpen(message.id)}>
+        <bdi>{message.content.slice(0, 2000)}</bdi>
+      </button>
+      <small className="soft">
+        {out && <span className="badge">{words.conversations.fellOutShort}</span>}{' '}
+        <time dateTime={message.occurred_at}>{moment(message.occurred_at)}</time>
+      </small>
+    </div>
   );
 }
 

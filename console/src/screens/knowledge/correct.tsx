@@ -43,16 +43,7 @@ export function CorrectDialog({ scope, fact, onClose, onDone }: Props) {
       <p>
         <bdi>{fact.text}</bdi>
       </p>
-      <ul className="choices">
-        {(['changed', 'wrong'] as const).map((each) => (
-          <li key={each}>
-            <label>
-              <input type="radio" name="case" checked={which === each} onChange={() => setWhich(each)} />
-              {words.knowledge.cases[each]}
-            </label>
-          </li>
-        ))}
-      </ul>
+      <Cases which={which} onChoose={setWhich} />
       <label className="field">
         <span>
           <bdi>{fact.subject_name}</bdi> …
@@ -75,5 +66,21 @@ export function CorrectDialog({ scope, fact, onClose, onDone }: Props) {
         </label>
       )}
     </Confirm>
+  );
+}
+
+function Cases({ which, onChoose }: { which: Case; onChoose: (which: Case) => void }) {
+  const words = useWords();
+  return (
+    <ul className="choices">
+      {(['changed', 'wrong'] as const).map((each) => (
+        <li key={each}>
+          <label>
+            <input type="radio" name="case" checked={which === each} onChange={() => onChoose(each)} />
+            {words.knowledge.cases[each]}
+          </label>
+        </li>
+      ))}
+    </ul>
   );
 }

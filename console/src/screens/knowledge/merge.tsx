@@ -52,24 +52,27 @@ export function MergeDialog({ scope, kept, onClose, onDone }: Props) {
           offered.length === 0 ? (
             <p className="soft">{words.knowledge.noneHere}</p>
           ) : (
-            <ul className="choices">
-              {offered.map((entity) => (
-                <li key={entity.id}>
-                  <label>
-                    <input
-                      type="radio"
-                      name="absorbed"
-                      checked={chosen?.id === entity.id}
-                      onChange={() => setChosen(entity)}
-                    />
-                    <EntityName entity={entity} />
-                  </label>
-                </li>
-              ))}
-            </ul>
+            <Choices entities={offered} chosen={chosen} onChoose={setChosen} />
           )
         }
       </Answer>
     </Confirm>
+  );
+}
+
+type ChoicesProps = { entities: Entity[]; chosen: Entity | null; onChoose: (entity: Entity) => void };
+
+function Choices({ entities, chosen, onChoose }: ChoicesProps) {
+  return (
+    <ul className="choices">
+      {entities.map((entity) => (
+        <li key={entity.id}>
+          <label>
+            <input type="radio" name="absorbed" checked={chosen?.id === entity.id} onChange={() => onChoose(entity)} />
+            <EntityName entity={entity} />
+          </label>
+        </li>
+      ))}
+    </ul>
   );
 }

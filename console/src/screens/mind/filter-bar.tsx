@@ -6,11 +6,6 @@ type Props = { filters: URLSearchParams; change: (changes: Changes) => void };
 
 export function FilterBar({ filters, change }: Props) {
   const words = useWords();
-  const kinds = (filters.get('kind') ?? '').split(',').filter(Boolean);
-  const toggle = (kind: string) => {
-    const after = kinds.includes(kind) ? kinds.filter((each) => each !== kind) : [...kinds, kind];
-    change({ kind: after.join(','), memory: null });
-  };
   const importance = filters.get('importance') ?? '1';
   return (
     <div className="bar">
@@ -22,16 +17,7 @@ export function FilterBar({ filters, change }: Props) {
           onChange={(event) => change({ words: event.target.value })}
         />
       </label>
-      <fieldset className="field">
-        <legend>{words.mind.kind}</legend>
-        <div className="chips">
-          {KINDS.map((kind) => (
-            <button key={kind} type="button" aria-pressed={kinds.includes(kind)} onClick={() => toggle(kind)}>
-              {words.kinds[kind]}
-            </button>
-          ))}
-        </div>
-      </fieldset>
+      <Kinds filters={filters} change={change} />
       <label className="field">
         <span>
           {words.mind.importance} ≥ {importance}
@@ -70,5 +56,26 @@ export function FilterBar({ filters, change }: Props) {
         </select>
       </label>
     </div>
+  );
+}
+
+function Kinds({ filters, change }: Props) {
+  const words = useWords();
+  const kinds = (filters.get('kind') ?? '').split(',').filter(Boolean);
+  const toggle = (kind: string) => {
+    const after = kinds.includes(kind) ? kinds.filter((each) => each !== kind) : [...kinds, kind];
+    change({ kind: after.join(','), memory: null });
+  };
+  return (
+    <fieldset className="field">
+      <legend>{words.mind.kind}</legend>
+      <div className="chips">
+        {KINDS.map((kind) => (
+          <button key={kind} type="button" aria-pressed={kinds.includes(kind)} onClick={() => toggle(kind)}>
+            {words.kinds[kind]}
+          </button>
+        ))}
+      </div>
+    </fieldset>
   );
 }

@@ -56,6 +56,8 @@ export function Timeline({ scope, filters, chosen, onChoose }: Props) {
   );
 }
 
+const STEPS: Record<string, number> = { ArrowDown: 1, ArrowUp: -1, PageDown: 10, PageUp: -10, Home: -1e9, End: 1e9 };
+
 type RowsProps = {
   rows: Memory[];
   chosen: string | null;
@@ -79,16 +81,8 @@ function Rows({ rows, chosen, onChoose, more }: RowsProps) {
   }, [last, rows.length, more]);
   const place = rows.findIndex((row) => row.id === chosen);
   const move = (event: KeyboardEvent) => {
-    const steps: Record<string, number> = {
-      ArrowDown: 1,
-      ArrowUp: -1,
-      PageDown: 10,
-      PageUp: -10,
-      Home: -1e9,
-      End: 1e9,
-    };
     if (event.key === 'Escape') onChoose(null);
-    const step = steps[event.key];
+    const step = STEPS[event.key];
     if (step === undefined) return;
     event.preventDefault();
     const next = Math.max(0, Math.min(rows.length - 1, place < 0 ? 0 : place + step));
@@ -109,32 +103,56 @@ function Rows({ rows, chosen, onChoose, more }: RowsProps) {
         {items.map((item) => {
           const memory = rows[item.index];
           return memory ? (
-            <div
+            <Row
               key={memory.id}
-              id={`memory-${item.index}`}
-              role="option"
-              tabIndex={-1}
-              aria-selected={memory.id === chosen}
-              aria-posinset={item.index + 1}
-              aria-setsize={more === null ? rows.length : -1}
-              className="row"
-              ref={list.measureElement}
-              data-index={item.index}
-              style={{ transform: `translateY(${item.start}px)` }}
-              onClick={() => onChoose(memory.id)}
-              onKeyDown={() => undefined}
-            >
-              <time dateTime={memory.occurred_at}>{moment(memory.occurred_at)}</time>
-              <Kind kind={memory.kind} />
-              <Importance value={memory.importance} />
-              <span className="lines">
-                <Content memory={memory} most={400} />
-              </span>
-              <StateBadge state={memory.state} />
-            </div>
+              memory={memory}
+              chosen={memory.id === chosen}
+              place={item.index}
+              size={more === null ? rows.length : -1}
+              start={item.start}
+              measure={list.measureElement}
+              onChoose={() => onChoose(memory.id)}
+            />
           ) : null;
         })}
       </div>
+    </div>
+  );
+}
+
+type RowProps = {
+  memory: Memory;
+  chosen: boolean;
+  place: number;
+  size: number;
+  start: number;
+  measure: (node: Element | null) => void;
+  onChoose: () => void;
+};
+
+function Row({ memory, chosen, place, size, start, measure, onChoose }: RowProps) {
+  return (
+    <div
+      id={`memory-${place}`}
+      role="option"
+      tabIndex={-1}
+      aria-selected={chosen}
+      aria-posinset={place + 1}
+      aria-setsize={size}
+      className="row"
+      ref={measure}
+      data-index={place}
+      style={{ transform: `translateY(${start}px)` }}
+      onClick={onChoose}
+      onKeyDown={() => undefined}
+    >
+      <time dateTime={memory.occurred_at}>{moment(memory.occurred_at)}</time>
+      <Kind kind={memory.kind} />
+      <Importance value={memory.importance} />
+      <span className="lines">
+        <Content memory={memory} most={400} />
+      </span>
+      <StateBadge state={memory.state} />
     </div>
   );
 }
