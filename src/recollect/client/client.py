@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator, Sequence
 from typing import TYPE_CHECKING, Any, BinaryIO
-from urllib.parse import quote
 
 from recollect import models
 from recollect.client.calls import Sender, reader
 from recollect.client.mind import RemoteMind
+from recollect.client.tenant import RemoteTenant, name_scopes
 from recollect.client.transport import Parameters, Transport
 
 if TYPE_CHECKING:
@@ -16,23 +16,9 @@ if TYPE_CHECKING:
     from uuid import UUID
 
     from recollect.models.imports import ExportImport, UserErasure
-    from recollect.models.service import (
-        ApiKey,
-        Job,
-        Jobs,
-        JobState,
-        Ledger,
-        NewKey,
-        OwnKey,
-        Right,
-        ScopeOrder,
-        Scopes,
-        ServiceStatus,
-    )
+    from recollect.models.service import ApiKey, NewKey, OwnKey, Right
 
 
-JOB, JOBS, LEDGER = (lambda: models.Job), (lambda: models.Jobs), (lambda: models.Ledger)
-SCOPES, STATUS = (lambda: models.Scopes), (lambda: models.ServiceStatus)
 ERASURE, ERASURES, IMPORTED = (
     (lambda: models.UserErasure),
     (lambda: list[models.UserErasure]),
@@ -88,7 +74,7 @@ class RemoteKeyVerbs(Sender):
         return revoked
 
 
-class Client(RemoteKeyVerbs):
+class Client(RemoteKeyVerbs, RemoteTenant):
     """A connection to a Recollect server, as the holder of one API key."""
 
     def __init__(
@@ -99,46 +85,6 @@ class Client(RemoteKeyVerbs):
     async def mind(self, agent: str, user: str = "") -> RemoteMind:
         """Choose a scope; nothing is sent."""
         return RemoteMind(self, agent, user)
-
-    async def jobs(
-        self, state: JobState | None = None, *, task: str = "", cursor: str | None = None, limit: int = 50
-    ) -> Jobs:
-        """Fetch one page of the tenant's jobs that wait, run or have failed, the newest first."""
-        chosen = {"state": state, "task": task, "cursor": cursor, "limit": limit}
-        parameters = {name: str(value) for name, value in chosen.items() if value}
-        found: Jobs = reader(JOBS)(await self.send("GET", "/v1/jobs", params=parameters))
-        return found
-
-    async def retry_job(self, job_id: str) -> Job:
-        """Retry a failed job of the tenant; needs the right `admin`."""
-        job: Job = reader(JOB)(await self.send("POST", f"/v1/jobs/{quote(job_id, safe='')}/retry"))
-        return job
-
-    async def scopes(
-        self,
-        agent: str = "",
-        *,
-        search: str = "",
-        order: ScopeOrder | str = "recent",
-        cursor: str | None = None,
-        limit: int = 50,
-    ) -> Scopes:
-        """Fetch one page of the tenant's scopes: the latest written, the largest, or by name; a bound key's own."""
-        chosen = {"agent": agent, "search": search, "order": order, "cursor": cursor, "limit": limit}
-        parameters = {name: str(value) for name, value in chosen.items() if value}
-        found: Scopes = reader(SCOPES)(await self.send("GET", "/v1/scopes", params=parameters))
-        return found
-
-    async def status(self) -> ServiceStatus:
-        """Say how the server is set up, and what it still has to do for the tenant."""
-        status: ServiceStatus = reader(STATUS)(await self.send("GET", "/v1/status"))
-        return status
-
-    async def ledger(self, agent: str = "", user: str = "", *, days: int = 30) -> Ledger:
-        """Sum up what models cost by day, step and model: in one scope, or in all if no agent is named."""
-        parameters = {"agent": agent, "user": user, "days": str(days)}
-        added: Ledger = reader(LEDGER)(await self.send("GET", "/v1/ledger", params=parameters))
-        return added
 
     async def export_scopes(
         self, file: BinaryIO, agent: str | None = None, user: str | None = None, *, vectors: Sequence[str] = ()
@@ -201,8 +147,3 @@ class Client(RemoteKeyVerbs):
     async def pause(self, seconds: float) -> None:
         """Wait before the next request."""
         await self._transport.pause(seconds)
-
-
-def name_scopes(agent: str | None, user: str | None) -> dict[str, str | Sequence[str]]:
-    """Name the scopes that are meant; None is left out."""
-    return {name: given for name, given in (("agent", agent), ("user", user)) if given is not None}

@@ -15,6 +15,7 @@ from recollect.loading import load
 
 if TYPE_CHECKING:
     from recollect.models.knowledge import (
+        AnyTime,
         Entities,
         Entity,
         EntityType,
@@ -50,11 +51,14 @@ class RemoteKnowledge(RemoteView):
         predicate: str = "",
         *,
         as_of: datetime | None = None,
-        at: datetime | None = None,
+        at: datetime | AnyTime | None = None,
         cursor: UUID | None = None,
         limit: int = 50,
     ) -> Facts:
-        """Fetch one page of facts, as believed at `as_of` and true `at` a moment; both are now by default."""
+        """Fetch one page of facts, as believed at `as_of` and true `at` a moment; both are now by default.
+
+        At `any` time there are also those that are over, and without `as_of` every version.
+        """
         answer: Facts = await self.call(
             "knowledge.facts", entity=entity, predicate=predicate, as_of=as_of, at=at, cursor=cursor, limit=limit
         )

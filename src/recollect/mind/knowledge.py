@@ -10,6 +10,7 @@ from uuid import UUID
 from recollect.mind.access import Access
 from recollect.mind.operations import operation, streaming
 from recollect.models.knowledge import (
+    AnyTime,
     Entities,
     Entity,
     EntityType,
@@ -28,7 +29,7 @@ from recollect.store.knowledge.entities import EntityQuery
 from recollect.store.knowledge.facts import FactQuery
 from recollect.store.knowledge.graph import WalkLimits as Walk
 from recollect.verbs.knowledge.entities import check_cursor, get_entity, list_entities, list_nearest
-from recollect.verbs.knowledge.facts import add, end, list_facts, list_versions
+from recollect.verbs.knowledge.facts import add, end, list_facts, list_versions, read_time
 from recollect.verbs.knowledge.graph import connections, export, neighbours, timeline
 from recollect.verbs.knowledge.merge import merge, split
 from recollect.verbs.knowledge.proposals import list_proposals
@@ -58,12 +59,16 @@ class KnowledgeView:
         predicate: str = "",
         *,
         as_of: datetime | None = None,
-        at: datetime | None = None,
+        at: datetime | AnyTime | None = None,
         cursor: UUID | None = None,
         limit: int = 50,
     ) -> Facts:
-        """Fetch one page of facts, as believed at `as_of` and true `at` a moment; both are now by default."""
-        asked = FactQuery(entity, predicate, Filter(as_of=as_of, at=at))
+        """Fetch one page of facts, as believed at `as_of` and true `at` a moment; both are now by default.
+
+        At `any` time there are also those that are over, and without `as_of` every version.
+        """
+        moment, whenever = read_time(at)
+        asked = FactQuery(entity, predicate, Filter(as_of=as_of, at=moment), whenever)
         return await list_facts(self.access.parts, self.access.scope, asked, cursor, limit)
 
     @operation("GET /v1/facts/{fact_id}/versions", Right.READ, answer="versions", command="facts")

@@ -196,6 +196,12 @@ class Overview:
     topics: int = 0
     """Under so many topics something is filed."""
     items: int = 0
+    kinds: Mapping[Kind, int] = field(default_factory=dict[Kind, int])
+    """How many of each kind take part in recall."""
+    faded: int = 0
+    """So many have faded."""
+    archived: int = 0
+    """So many are of archived conversations."""
 
 
 @dataclass(frozen=True, slots=True)

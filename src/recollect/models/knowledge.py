@@ -6,10 +6,13 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 from enum import StrEnum
-from typing import TypeAlias
+from typing import Literal, TypeAlias
 from uuid import UUID
 
 from recollect.models.memories import Embedding
+
+AnyTime: TypeAlias = Literal["any"]
+"""Whenever it was true, and whatever was believed."""
 
 
 class EntityType(StrEnum):

@@ -268,7 +268,8 @@ class Ledger:
     """What calls of models cost, the latest day first, and what is left of today's budget."""
 
     sums: tuple[LedgerSum, ...]
-    budget: DailyBudget
+    budget: DailyBudget | None
+    """None for a key that is bound: the budget is the tenant's."""
 
 
 @dataclass(frozen=True, slots=True)

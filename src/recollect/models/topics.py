@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime
 from enum import StrEnum
 from uuid import UUID
@@ -70,6 +70,10 @@ class Topic:
     """How many memories are filed under it and take part in recall."""
     below: int
     """The same for all topics below it."""
+    activation: float | None = field(default=None, compare=False)
+    """The mean of what is filed under it; None where nothing is."""
+    newest_at: datetime | None = field(default=None, compare=False)
+    """The latest time of what is filed under it."""
 
 
 @dataclass(frozen=True, slots=True)

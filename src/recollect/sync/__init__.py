@@ -87,6 +87,7 @@ class BlockingClient(BlockingMinds):
     revoke_key = blocking(Client.revoke_key)
     jobs = blocking(Client.jobs)
     retry_job = blocking(Client.retry_job)
+    retry_jobs = blocking(Client.retry_jobs)
     scopes = blocking(Client.scopes)
     status = blocking(Client.status)
     export_scopes = blocking(Client.export_scopes)

@@ -32,7 +32,7 @@ from recollect.store.service.scopes import locate
 from recollect.verbs.agents.associate import associate
 from recollect.verbs.knowledge.facts import list_facts
 from recollect.verbs.knowledge.graph import neighbours
-from recollect.verbs.memories.read import browse
+from recollect.verbs.memories.read import Browsing, browse
 from recollect.verbs.recall.channels import AskedCue, ask_channels
 from recollect.verbs.topics.topics import list_links, tree
 
@@ -205,7 +205,7 @@ async def test_past_versions_are_filtered_before_they_are_limited(world, owner, 
 
 
 async def list_browsed(mind, only, limit):
-    page = await browse(mind.access.parts, mind.access.scope, None, limit, only)
+    page = await browse(mind.access.parts, mind.access.scope, None, limit, Browsing(only))
     return [each.id for each in page.memories]
 
 
@@ -276,7 +276,7 @@ async def test_a_recall_obeys_the_filter_and_says_what_nothing_was_found_by(worl
 async def test_what_no_read_can_be_restricted_to_is_refused(mind):
     for only in (Filter(min_trust=101), Filter(as_of=datetime(2026, 1, 1)), Filter(at=datetime(2026, 1, 1))):  # noqa: DTZ001
         with pytest.raises(InvalidInputError):
-            await browse(mind.access.parts, mind.access.scope, None, 10, only)
+            await browse(mind.access.parts, mind.access.scope, None, 10, Browsing(only))
 
 
 def test_a_filter_names_what_is_not_as_by_default():

@@ -31,7 +31,7 @@ ELSEWHERE = {"/mcp", "/mcp/"}
 OWN = {"/v1/key", "/v1/scopes", "/v1/status"}
 """What these answer a bound key is of its own scopes, and names no other."""
 # What concerns a tenant, or all users of an agent, and so not one scope.
-WIDER = re.compile(r"^/v1/(jobs|ledger|keys|erasures)\b|^/v1/(metadata|profile|tune)$")
+WIDER = re.compile(r"^/v1/(jobs|keys|erasures)\b|^/v1/(metadata|profile|tune)$")
 FORMATS = {"uuid": str(UUID(int=7)), "date-time": "2026-01-31T12:00:00+00:00"}
 SAMPLE = {"string": "x", "integer": 1, "number": 1.0, "boolean": True, "object": {}, "array": [], "null": None}
 
@@ -278,7 +278,6 @@ async def test_a_bound_caller_reaches_no_desk_of_the_tenant(recollect):
         recollect.jobs.page(caller),
         recollect.jobs.read(caller, 1),
         recollect.jobs.retry(caller, 1),
-        recollect.ledger.read(caller, "ada", "li"),
         recollect.list_keys(caller),
         recollect.revoke_key(caller, UUID(int=1)),
     ):

@@ -10,6 +10,7 @@ import re
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from datetime import datetime
 from typing import TypeAlias
 
 from recollect.core.text.names import CONTROL, normalise_name
@@ -35,6 +36,8 @@ class TopicNode:
     name: str
     memories: int
     seen: bool
+    activation: float | None = None
+    newest_at: datetime | None = None
 
 
 def parse_topic(text: str) -> Names:
@@ -151,7 +154,14 @@ def grow(nodes: Sequence[TopicNode], level: int = 1) -> list[Topic]:
         if node.seen:
             seen.update((*above, node.labels))
     return [
-        Topic(show_topic(_name(node.labels, names)), node.name, node.memories, below[node.labels])
+        Topic(
+            show_topic(_name(node.labels, names)),
+            node.name,
+            node.memories,
+            below[node.labels],
+            node.activation,
+            node.newest_at,
+        )
         for node in sorted(nodes, key=lambda node: node.labels)
         if node.labels in seen and len(node.labels) >= level
     ]

@@ -169,7 +169,7 @@ def budget(
 ) -> None:
     """Show a tenant's budget, or set it; enrichment that waits for more goes on at once."""
 
-    async def work(recollect: Recollect) -> DailyBudget:
+    async def work(recollect: Recollect) -> DailyBudget | None:
         if tokens is None and not usual:
             return (await recollect.ledger(days=1, tenant=tenant)).budget
         return await recollect.ledger.allow(tenant, None if usual else tokens)
@@ -177,8 +177,10 @@ def budget(
     out.print(describe(run(work)), highlight=False)
 
 
-def describe(budget: DailyBudget) -> str:
-    """Say in one line what is left of the day."""
+def describe(budget: DailyBudget | None) -> str:
+    """Say in one line what is left of the day; of no budget nothing."""
+    if budget is None:
+        return ""
     if budget.limit is None:
         return f"{budget.used:,} tokens used today; there is no limit."
     waits = f" Enrichment waits until {budget.waits_until:%F %R %Z}." if budget.waits_until else ""

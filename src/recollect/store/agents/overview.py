@@ -15,7 +15,7 @@ from recollect.store.service.scopes import names
 
 QUERIES = load_queries(__file__)
 STRONGEST = 20
-COUNTED = ("to_rederive", "messages", "facts", "summaries", "conversations", "entities", "topics", "items")
+COUNTED = ("to_rederive", "conversations", "entities", "topics", "items", "faded", "archived")
 
 
 async def read(database: Database, scope: Scope, limit: int | None = STRONGEST) -> Overview:
@@ -35,6 +35,10 @@ async def read(database: Database, scope: Scope, limit: int | None = STRONGEST) 
         unreflected_memories=counts.get("unreflected_memories", 0),
         strengths=tuple(strengths),
         profile=(await agents.read(kept)).profile,
+        messages=counts.get("message", 0),
+        facts=counts.get("fact", 0),
+        summaries=counts.get("summary", 0),
+        kinds={kind: counts.get(kind.value, 0) for kind in Kind},
         **{name: counts.get(name, 0) for name in COUNTED},
     )
 

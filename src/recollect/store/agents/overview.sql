@@ -1,7 +1,7 @@
 -- name: counts
 select memory_count, event_count, thought_count, chat_count, unreflected_importance, unreflected_memories,
        (select count(*) from memories where memories.scope_id = scopes.id and withheld = 'to_rederive') as to_rederive,
-       messages, facts, summaries,
+       message, event, chat, thought, fact, summary, faded, archived,
        (
            select count(*) from conversations
            where conversations.scope_id = scopes.id and id <> '' and state not in ('deleted', 'purging')
@@ -11,10 +11,16 @@ select memory_count, event_count, thought_count, chat_count, unreflected_importa
        (select count(*) from items where items.scope_id = scopes.id) as items
 from scopes
 cross join lateral (
-    select count(*) filter (where kind = 'message') as messages, count(*) filter (where kind = 'fact') as facts,
-           count(*) filter (where kind = 'summary') as summaries
+    select count(*) filter (where kind = 'message' and taking_part) as message,
+           count(*) filter (where kind = 'event' and taking_part) as event,
+           count(*) filter (where kind = 'chat' and taking_part) as chat,
+           count(*) filter (where kind = 'thought' and taking_part) as thought,
+           count(*) filter (where kind = 'fact' and taking_part) as fact,
+           count(*) filter (where kind = 'summary' and taking_part) as summary,
+           count(*) filter (where state = 'faded') as faded, count(*) filter (where state = 'in_archived') as archived
     from memory_features features
-    where features.scope_id = scopes.id and state = 'current' and (expires_at is null or expires_at > now())
+    cross join lateral (select state = 'current' and (expires_at is null or expires_at > now()) as taking_part) counts
+    where features.scope_id = scopes.id and state in ('current', 'faded', 'in_archived')
 ) by_kind
 where tenant_id = current_tenant() and agent = %(agent)s and "user" = %(user)s
 

@@ -78,6 +78,8 @@ class FactQuery:
     predicate: str = ""
     only: Filter = field(default_factory=Filter)
     """Its times: as believed then, or now; only those that are true then, or ever true."""
+    whenever: bool = False
+    """Whether those that are over are included, and without a time of belief every version."""
 
 
 async def fetch_versions(connection: Connection, scope_id: int, wanted: VersionQuery) -> list[Version]:
@@ -169,7 +171,8 @@ async def page(
     database: Database, scope: Scope, bounds: FactQuery, cursor: UUID | None = None, limit: int = 50
 ) -> list[Fact]:
     """Fetch facts after a cursor, in the order they were written."""
-    return await read(database, scope, bounds, {"cursor": cursor or BEGINNING, "limit": limit})
+    every = bounds.whenever and bounds.only.as_of is None
+    return await read(database, scope, bounds, {"cursor": cursor or BEGINNING, "limit": limit}, every=every)
 
 
 async def fetch_by_version(database: Database, scope: Scope, ids: Sequence[UUID]) -> dict[UUID, Fact]:

@@ -8,15 +8,17 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from psycopg.rows import DictRow
+from psycopg.sql import SQL
 from psycopg.types.json import Jsonb
 
 from recollect.errors import InvalidInputError, LeaseLostError
 from recollect.models.service import Bounds, Job, JobState, Scope, TaskStatus
 from recollect.store.database.pool import Connection, Database, load_queries
 
-QUERIES = load_queries(__file__)
+QUERIES = load_queries(__file__, of_scopes=SQL(load_queries(__file__)["of_scopes"]))
 STATUSES = {JobState.WAITING: "todo", JobState.RUNNING: "doing", JobState.FAILED: "failed"}
 
+EVERYWHERE = Bounds()
 NUMBER = re.compile(r"[1-9][0-9]{0,18}", re.ASCII)
 LARGEST = 2**63 - 1
 
@@ -69,6 +71,13 @@ class JobQuery:
     id: str | None = None
     task: str | None = None
     state: JobState | None = None
+    bounds: Bounds = EVERYWHERE
+    """Only those of the scopes of an agent, or of one user of it."""
+
+    @property
+    def of(self) -> dict[str, str | None]:
+        """Give the parameters that name the scopes."""
+        return {"agent": self.bounds.agent, "user": self.bounds.user}
 
 
 def write_id(number: int) -> str:
@@ -110,8 +119,8 @@ async def find_jobs(
     number, before = (read_id(each) if each is not None else None for each in (wanted.id, cursor))
     if before == 0:
         raise InvalidInputError("cursor must be the next_cursor of a page before")
-    parameters = {"id": number, "task": wanted.task, "cursor": before, "limit": limit}
-    parameters["status"] = STATUSES[wanted.state] if wanted.state else None
+    parameters: dict[str, object] = {"id": number, "task": wanted.task, "cursor": before, "limit": limit}
+    parameters |= {"status": STATUSES[wanted.state] if wanted.state else None, **wanted.of}
     async with database.reading(tenant_id) as connection:
         found = await connection.execute(QUERIES["find"], parameters)
     return [to_job(row) for row in await found.fetchall()]
@@ -134,7 +143,7 @@ async def find_tenant(database: Database, job_id: str) -> int | None:
 async def retry_failed(database: Database, tenant_id: int | None, wanted: JobQuery) -> list[str]:
     """Retry failed jobs of a tenant, or of all if none is named; return their ids."""
     number = None if wanted.id is None else read_id(wanted.id)
-    parameters = {"tenant_id": tenant_id, "id": number, "task": wanted.task}
+    parameters = {"tenant_id": tenant_id, "id": number, "task": wanted.task, **wanted.of}
     async with database.transaction(tenant_id) as connection:
         found = await connection.execute(QUERIES["retry"], parameters)
         return [write_id(row["id"]) for row in await found.fetchall()]
@@ -181,5 +190,5 @@ async def defer_enrichment(connection: Connection, scope_id: int) -> None:
 async def count_by_task(database: Database, tenant_id: int, bounds: Bounds) -> list[TaskStatus]:
     """Count the unfinished jobs of a tenant by task, those within bounds."""
     async with database.reading(tenant_id) as connection:
-        found = await connection.execute(QUERIES["by_task"], {"agent": bounds.agent, "user": bounds.user})
+        found = await connection.execute(QUERIES["by_task"], JobQuery(bounds=bounds).of)
     return [TaskStatus(**row) for row in await found.fetchall()]

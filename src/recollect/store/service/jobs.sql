@@ -49,6 +49,7 @@ where (job.args ->> 'scope_id')::bigint >> 40 = current_tenant()
   and (%(status)s::procrastinate_job_status is null or job.status = %(status)s::procrastinate_job_status)
   and (%(task)s::text is null or job.task_name = %(task)s)
   and (%(cursor)s::bigint is null or job.id < %(cursor)s)
+  and {of_scopes}
 order by job.id desc
 limit %(limit)s
 
@@ -58,11 +59,12 @@ select (args ->> 'scope_id')::bigint >> 40 as tenant_id from procrastinate_jobs 
 -- name: retry
 -- What runs by the clock comes again by itself, and may be waiting already. No tenant means all of them.
 with chosen as materialized (
-    select id from procrastinate_jobs
+    select id from procrastinate_jobs job
     where status = 'failed' and queueing_lock is null
       and (%(tenant_id)s::bigint is null or (args ->> 'scope_id')::bigint >> 40 = %(tenant_id)s)
       and (%(id)s::bigint is null or id = %(id)s)
       and (%(task)s::text is null or task_name = %(task)s)
+      and {of_scopes}
     order by id
     for update
 )
@@ -151,10 +153,14 @@ from (
     from procrastinate_jobs job
     where (job.args ->> 'scope_id')::bigint >> 40 = current_tenant()
       and job.status in ('todo', 'doing', 'failed')
-      and (%(agent)s::text is null or (job.args ->> 'scope_id')::bigint in (
-          select id from scopes
-          where tenant_id = current_tenant() and agent = %(agent)s and (%(user)s::text is null or "user" = %(user)s)
-      ))
+      and {of_scopes}
     group by job.task_name
 ) counted
 order by counted.task
+
+-- name: of_scopes
+-- Of all scopes of the tenant, of all of an agent, or of one.
+(%(agent)s::text is null or (job.args ->> 'scope_id')::bigint in (
+    select id from scopes
+    where tenant_id = current_tenant() and agent = %(agent)s and (%(user)s::text is null or "user" = %(user)s)
+))

@@ -163,7 +163,8 @@ async def read_related(database: Database, scope_id: int, path: Names, limit: in
 
 def to_node(row: DictRow) -> TopicNode:
     """Turn a row into a node of the tree."""
-    return TopicNode(tuple(row["path"].split(".")), row["name"], row["memories"], row["seen"])
+    labels = tuple(row["path"].split("."))
+    return TopicNode(labels, row["name"], row["memories"], row["seen"], row["activation"], row["newest_at"])
 
 
 def to_link(row: DictRow) -> TopicLink:

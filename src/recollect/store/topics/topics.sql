@@ -76,7 +76,7 @@ update topics set name = %(name)s
 where scope_id = %(scope_id)s and id in (select id from topics_at(%(scope_id)s, array[%(path)s]))
 
 -- name: tree
-select path, name, memories, seen from list_topics(%(scope_id)s, %(paths)s::text[], {allowed})
+select path, name, memories, seen, activation, newest_at from list_topics(%(scope_id)s, %(paths)s::text[], {allowed})
 
 -- name: links
 -- What is filed under a topic, or what one memory is filed under, the newest first.

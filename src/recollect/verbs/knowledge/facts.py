@@ -18,7 +18,7 @@ from recollect.core.recall.checks import check_filter
 from recollect.core.text.checks import check_idempotency_key, check_limit, check_line, check_moment
 from recollect.core.text.names import normalise_name
 from recollect.errors import ConflictError, InvalidInputError, NotFoundError
-from recollect.models.knowledge import EntityType, Fact, FactEnd, Facts, NewFact, Span
+from recollect.models.knowledge import AnyTime, EntityType, Fact, FactEnd, Facts, NewFact, Span
 from recollect.models.memories import JSON, NewMemory
 from recollect.models.service import Caller, Scope
 from recollect.store.database.pool import Connection
@@ -192,9 +192,16 @@ async def list_facts(
     check_line("predicate", bounds.predicate)
     check_filter(bounds.only)
     at = bounds.only.at or bounds.only.as_of or datetime.now(UTC)
-    asked = replace(bounds, only=replace(bounds.only, at=at))
+    asked = bounds if bounds.whenever else replace(bounds, only=replace(bounds.only, at=at))
     found = await facts.page(parts.database, scope, asked, cursor, limit + 1)
     return Facts(tuple(found[:limit]), found[limit - 1].memory_id if len(found) > limit else None)
+
+
+def read_time(at: datetime | AnyTime | None) -> tuple[datetime | None, bool]:
+    """Read the time at which facts are to be true: a moment, or any time."""
+    if isinstance(at, str) and at != "any":
+        raise InvalidInputError("at must be a moment, or any")
+    return (at, False) if not isinstance(at, str) else (None, True)
 
 
 async def list_versions(parts: Parts, scope: Scope, name: UUID) -> list[Fact]:

@@ -13,6 +13,7 @@ from pydantic import BaseModel
 
 from recollect.core.service.costs import choose_limit, price_of
 from recollect.core.service.numbers import tenant_of
+from recollect.core.service.rights import check_bounds, check_right
 from recollect.core.text.checks import check_scope
 from recollect.errors import BudgetError, ChatModelError, InvalidInputError, NotFoundError, RecollectError, SetupError
 from recollect.llm.chat import Answer, ChatModel, ModelAnswer, Spent, Usage, spend_unseen
@@ -22,7 +23,6 @@ from recollect.store.database import ownership
 from recollect.store.service import ledger
 from recollect.store.service.ledger import Entry
 from recollect.verbs.parts import Parts, require_chat_model
-from recollect.verbs.service.jobs import require
 
 ANSWERED, PARTIAL, UNUSABLE = "answered", "partial", "failed: UnusableError"
 LAST_WORDS_SECONDS = 5.0
@@ -192,8 +192,15 @@ class Costs:
     """The DSN of the owner of the tables: only operators set budgets."""
 
     async def read(self, caller: Caller, agent: str = "", user: str = "", *, days: int = 30) -> Ledger:
-        """Sum up the last days by day, step and model: of one scope, or of the whole tenant if no agent is named."""
-        require(caller, Right.READ)
+        """Sum up the last days by day, step and model: of one scope, or of the whole tenant if no agent is named.
+
+        A bound key sees its own scope, and no budget, which is the tenant's.
+        """
+        check_right(caller, Right.READ)
+        bound = caller.bounds.agent is not None
+        if bound:
+            agent, user = agent or caller.bounds.agent or "", user or caller.bounds.user or ""
+            check_bounds(caller, agent, user)
         if not 1 <= days <= MOST_DAYS:
             raise InvalidInputError(f"days must be between 1 and {MOST_DAYS}")
         if agent:
@@ -201,7 +208,7 @@ class Costs:
         elif user:
             raise InvalidInputError("name the agent, too: a user alone is no scope")
         sums = await ledger.read_sums(self.parts.database, caller.tenant_id, days, agent or None, user)
-        return Ledger(tuple(sums), await read_budget(self.parts, caller.tenant_id))
+        return Ledger(tuple(sums), None if bound else await read_budget(self.parts, caller.tenant_id))
 
     async def __call__(self, agent: str = "", user: str = "", *, days: int = 30, tenant: str = "default") -> Ledger:
         """Sum up the last days of any tenant, for an operator."""

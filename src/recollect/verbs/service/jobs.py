@@ -7,9 +7,9 @@ from collections.abc import Collection
 from dataclasses import dataclass, replace
 
 from recollect.core.service.rights import check_right, check_unbound
-from recollect.core.text.checks import check_limit
+from recollect.core.text.checks import check_limit, check_scope
 from recollect.errors import InvalidInputError, NotFoundError, SetupError
-from recollect.models.service import Caller, Job, Jobs, JobState, Right, Scope
+from recollect.models.service import Bounds, Caller, Job, Jobs, JobState, Right, Scope
 from recollect.store.database import ownership
 from recollect.store.database.pool import Database
 from recollect.store.service import jobs
@@ -34,13 +34,14 @@ class JobControl:
         task: str | None = None,
         cursor: str | None = None,
         limit: int = 50,
+        bounds: Bounds = Bounds(),  # noqa: B008 - a frozen value
     ) -> Jobs:
-        """List the jobs of the caller's tenant that wait, run or have failed, the newest first."""
+        """List the jobs of the caller's tenant that wait, run or have failed, the newest first; of some scopes."""
         require(caller, Right.READ)
         check_limit(limit)
         if state is JobState.SUCCEEDED:
             raise InvalidInputError("state must be waiting, running or failed: what has succeeded is not listed")
-        wanted = JobQuery(task=task, state=state)
+        wanted = JobQuery(task=task, state=state, bounds=check_scopes(bounds))
         rows = await jobs.find_jobs(self.database, caller.tenant_id, wanted, cursor, limit + 1)
         return Jobs(tuple(rows[:limit]), rows[limit - 1].id if len(rows) > limit else None)
 
@@ -61,6 +62,12 @@ class JobControl:
                 raise
             # It ran meanwhile, and was deleted.
             return replace(found, state=JobState.SUCCEEDED, reason="", lag_seconds=None)
+
+    async def retry_many(self, caller: Caller, task: str | None = None, bounds: Bounds | None = None) -> int:
+        """Retry the failed jobs of the caller's tenant, of one task or of some scopes if named; return how many."""
+        require(caller, Right.ADMIN)
+        wanted = JobQuery(task=task, bounds=check_scopes(bounds or Bounds()))
+        return len(await jobs.retry_failed(self.database, caller.tenant_id, wanted))
 
     async def counts(self) -> list[tuple[str, str, int]]:
         """Count the jobs of all tenants by task and status, as an operator."""
@@ -97,6 +104,15 @@ class JobControl:
         if not found:
             raise NotFoundError(MISSING)
         return found[0]
+
+
+def check_scopes(bounds: Bounds) -> Bounds:
+    """Refuse names that no scope has, and a user without an agent."""
+    if bounds.agent is not None:
+        check_scope(bounds.agent, bounds.user or "")
+    elif bounds.user is not None:
+        raise InvalidInputError("name the agent, too: a user alone is no scope")
+    return bounds
 
 
 def require(caller: Caller, right: Right) -> None:

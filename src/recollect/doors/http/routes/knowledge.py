@@ -11,11 +11,11 @@ from fastapi.responses import StreamingResponse
 from pydantic import Field
 
 from recollect.doors.http.auth import JSON, AsOf, At, Cursor, IdempotencyKey, id_of, most
-from recollect.doors.http.bodies.fields import EXAMPLE_ID, Body, Moment, Number, OfScope, build, show
+from recollect.doors.http.bodies.fields import AT, EXAMPLE_ID, Body, Moment, Number, OfScope, build, show
 from recollect.doors.http.serve import forward, serve
 from recollect.doors.http.transfers import answer_in_pieces
 from recollect.mind.mind import Mind
-from recollect.models.knowledge import EntityType, Fact, GraphFormat, NewFact
+from recollect.models.knowledge import AnyTime, EntityType, Fact, GraphFormat, NewFact
 
 router = APIRouter(tags=["knowledge"])
 FactId, EntityId = id_of("the fact, or of any version of it"), id_of("the entity")
@@ -121,7 +121,9 @@ forward(
     entity=Annotated[UUID | None, Query(description="Only facts that join this entity to something.")],
     predicate=Annotated[str, Query(max_length=200, description="Only facts of this predicate.")],
     as_of=AsOf,
-    at=At,
+    at=Annotated[
+        Moment | AnyTime | None, Query(description=f"{AT} `any`: also facts that are over or were corrected.")
+    ],
     cursor=Cursor,
     limit=Limit,
 )

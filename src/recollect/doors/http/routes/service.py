@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, NamedTuple
 from uuid import UUID
 
 from fastapi import APIRouter, Depends, Path, Query, Response
@@ -43,18 +43,60 @@ SICK: dict[int | str, dict[str, Any]] = {503: {"model": Problem, "description": 
 MEASURED: dict[int | str, dict[str, Any]] = {200: {"content": {"text/plain": {}}}, **SICK}
 
 
+class AskedJobs(NamedTuple):
+    """Which jobs are asked for."""
+
+    state: JobState | None
+    task: str | None
+    bounds: Bounds
+
+
+async def read_asked(
+    state: Annotated[Unfinished | None, Query(description="Only jobs in this state; all three if left out.")] = None,
+    task: Annotated[str | None, Query(max_length=100, pattern=r"^\w*$", description="Only jobs of this task.")] = None,
+    agent: Annotated[FullName | None, Query(description="Only jobs of this agent's scopes; all if left out.")] = None,
+    user: Annotated[Name | None, Query(description="Only jobs of this user; the agent's own if empty.")] = None,
+) -> AskedJobs:
+    """Read which jobs are asked for."""
+    return AskedJobs(state, task, Bounds(agent, user))
+
+
 @jobs.get("/jobs", response_model=Jobs, responses=describe())
 async def list_jobs(
     recollect: Running,
     shown: Secret,
-    state: Annotated[Unfinished | None, Query(description="Only jobs in this state; all three if left out.")] = None,
-    task: Annotated[str | None, Query(max_length=100, pattern=r"^\w*$", description="Only jobs of this task.")] = None,
+    asked: Annotated[AskedJobs, Depends(read_asked)],
     cursor: Annotated[str | None, Query(pattern=JOB_ID, description="next_cursor of the page before.")] = None,
     limit: Annotated[int, Query(ge=1, le=200, description="Most jobs on a page.")] = 50,
 ) -> Response:
     """List your tenant's jobs that wait, run or have failed, the newest first."""
     caller = await recollect.authenticate(shown, DOOR)
-    return Response(JOBS.dump_json(await recollect.jobs.page(caller, state, task, cursor, limit)), media_type=JSON)
+    found = await recollect.jobs.page(caller, asked.state, asked.task, cursor, limit, asked.bounds)
+    return Response(JOBS.dump_json(found), media_type=JSON)
+
+
+class RetryBody(Body):
+    """Which failed jobs to retry: all of the tenant's, of one task, or of some scopes."""
+
+    model_config = show({"task": "embed"})
+
+    task: str | None = Field(None, max_length=100, pattern=r"^\w*$", description="Only jobs of this task.")
+    agent: FullName | None = Field(None, description="Only jobs of this agent's scopes.")
+    user: Name | None = Field(None, description="Only jobs of this user of the agent; the agent's own if empty.")
+
+
+class Retried(BaseModel):
+    """How many jobs run again."""
+
+    retried: int
+
+
+@jobs.post("/jobs/retry", response_model=Retried, responses=describe())
+async def retry_jobs(body: RetryBody, recollect: Running, shown: Secret) -> Retried:
+    """Retry the failed jobs of your tenant, for holders of the right `admin`."""
+    caller = await recollect.authenticate(shown, DOOR)
+    bounds = Bounds(body.agent, body.user)
+    return Retried(retried=await recollect.jobs.retry_many(caller, body.task or None, bounds))
 
 
 @jobs.get("/jobs/{job_id}", response_model=Job, responses=describe(404))
@@ -145,7 +187,7 @@ async def read_ledger(
     days: Annotated[int, Query(ge=1, le=366, description="How many days to look back, today included.")] = 30,
 ) -> Response:
     """Sum up what models cost by day, step and model, the latest day first, and what is left of today."""
-    caller = await recollect.authenticate(shown, DOOR)
+    caller = await recollect.authenticate(shown, DOOR, bound=True)
     found = await recollect.ledger.read(caller, agent, user, days=days)
     return Response(LEDGER.dump_json(found), media_type="application/json")
 

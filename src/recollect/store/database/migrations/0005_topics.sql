@@ -292,7 +292,9 @@ end $$;
 set local check_function_bodies = off;
 
 create function list_topics(asked_scope bigint, asked_paths text[], allowed uuid[])
-    returns table (path text, name text, memories bigint, seen boolean)
+    returns table (
+        path text, name text, memories bigint, seen boolean, activation double precision, newest_at timestamptz
+    )
     language sql stable
     set enable_nestloop = off
 as $$
@@ -311,18 +313,21 @@ as $$
         where scope_id = asked_scope
           and ((select ids is null from wanted) or id = any (array(select unnest(ids) from wanted)))
     ), linked as materialized (
-        select topic_id, memory_id, withheld_for from topic_links
+        select topic_id, memory_id, withheld_for, activation, occurred_at from topic_links
         where scope_id = asked_scope and (withheld_for is null or withheld_for in ('archived', 'faded'))
           and (allowed is null or memory_id in (select unnest(allowed)))
           and (not (select any_left from unsynced) or not rests_on_deleted(scope_id, memory_id))
     ), counted as materialized (
-        select topic_id, count(*) filter (where withheld_for is null) as memories from linked group by topic_id
+        select topic_id, count(*) filter (where withheld_for is null) as memories,
+               avg(linked.activation) filter (where withheld_for is null) as activation,
+               max(occurred_at) filter (where withheld_for is null) as newest_at
+        from linked group by topic_id
     ), named as materialized (
         select distinct related_id from related_topics join linked using (topic_id, memory_id)
         where related_topics.scope_id = asked_scope
     )
     select listed.path::text, listed.name, coalesce(counted.memories, 0),
-           counted.topic_id is not null or named.related_id is not null
+           counted.topic_id is not null or named.related_id is not null, counted.activation, counted.newest_at
     from listed
     left join counted on counted.topic_id = listed.id
     left join named on named.related_id = listed.id
