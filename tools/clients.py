@@ -49,7 +49,7 @@ NAMES = {
 BASES = {"ConversationView": "ConversationPart", "ItemsView": "RemoteView, ItemVerbs"}
 READ = {"items.batch": "list[dict[str, Any]]", "last_chat": "models.Memory"}
 """What is read from an answer, where the method makes something else of it."""
-UNREAD = {"set_profile", "conversation.describe", "knowledge.export"}
+UNREAD = {"set_profile", "changes", "conversation.describe", "knowledge.export"}
 WRITTEN = "Written by tools/clients.py: change the methods of recollect.mind that declare the operations, and run it."
 OPERATIONS_PAGE = ROOT / "docs/reference/operations.md"
 PAGE = """# Operations
@@ -202,7 +202,7 @@ def write_mind() -> str:
     plain, of_values = imports_of(sys.modules[Mind.__module__])
     remote = {NAMES[kind.__name__]: home(kind.__module__) for kind in (*Mind.__bases__, *kinds())}
     lines = [f'"""One scope on a server, as one object.\n\n{WRITTEN}\n"""\n', f"{FUTURE}\n", *plain]
-    lines += ["from typing import TYPE_CHECKING\n"]
+    lines += ["from typing import TYPE_CHECKING\n", "from recollect.loading import load"]
     lines += [f"from recollect.client.{room} import Remote{name}" for name, room in remote.items()]
     lines += ["\nif TYPE_CHECKING:", *(f"    {line}" for line in of_values)]
     bases = ", ".join(f"Remote{NAMES[base.__name__]}" for base in Mind.__bases__)

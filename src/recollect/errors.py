@@ -43,6 +43,12 @@ class ConflictError(RecollectError):
     code = "conflict"
 
 
+class CursorExpiredError(RecollectError):
+    """The changes after a cursor are no longer known: read the scope anew, and follow it from now on."""
+
+    code = "cursor_expired"
+
+
 class UnavailableError(RecollectError):
     """The database was not available, or a deadline passed; try again later."""
 

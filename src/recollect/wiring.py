@@ -33,6 +33,7 @@ from recollect.store.database.migrate import migrate
 from recollect.store.database.pool import Database
 from recollect.store.database.probe import Probe, find_active_space
 from recollect.store.memories import spaces
+from recollect.store.service.changes import ChangeFeed
 from recollect.verbs.knowledge.steps import choose_steps
 from recollect.verbs.parts import Parts
 
@@ -93,6 +94,8 @@ async def connected(
             prepared=settings.prepare_statements,
         )
         stack.push_async_callback(database.close)
+        feed = ChangeFeed(addresses.service, database)
+        stack.push_async_callback(feed.close)
         parts = Parts(
             database,
             channels=tuple(channel() for channel in CHANNELS),
@@ -108,6 +111,7 @@ async def connected(
             judge_seconds=settings.judge_seconds,
             steps=choose_steps(settings.steps),
             keep_share=share_kept(settings),
+            feed=feed,
         )
         yield Recollect(parts, settings, addresses, probe)
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+from contextlib import aclosing
 from dataclasses import replace
 
 import pytest
@@ -17,6 +18,7 @@ from recollect.settings import Settings
 from recollect.store.database.pool import GivenUpConnection
 from recollect.store.database.prepared import NamedStatements
 from recollect.wiring import connected
+from waiting import until
 
 SERVERS, CLIENTS, CALLERS, ROUNDS = 2, 8, 12, 5
 
@@ -56,6 +58,19 @@ async def test_no_call_fails_and_one_line_tells_of_it(addresses, caplog):
         assert running.parts.database.statistics()["pool_size"] > SERVERS
     [line] = told(caplog)
     assert line["setting"] == "RECOLLECT_PREPARE_STATEMENTS=false"
+
+
+async def test_changes_are_followed_behind_a_pooler_that_passes_no_notifications_on(addresses, caplog):
+    async with pooled(addresses.service, SERVERS) as address, behind(address, addresses) as running:
+        mind = await running.mind("ada", "li")
+        async with aclosing(mind.changes()) as changes:
+            await anext(changes)
+            for number in range(1, 4):
+                await mind.remember(f"apple {number}")
+                assert (await anext(changes)).number == number
+            await until(lambda: [line for line in caplog.messages if "cannot_listen" in line])
+            await mind.remember("apple 4")
+            assert (await anext(changes)).number == 4
 
 
 async def test_a_pooler_that_does_not_show_is_noticed_by_the_first_statement_that_is_lost(

@@ -5,6 +5,7 @@ Written by tools/clients.py: change the methods of recollect.mind that declare t
 
 from __future__ import annotations
 
+from collections.abc import AsyncIterator
 from typing import TYPE_CHECKING
 
 from recollect.client.agents import RemoteAgent
@@ -14,9 +15,11 @@ from recollect.client.knowledge import RemoteKnowledge
 from recollect.client.memories import RemoteFading, RemoteMemories
 from recollect.client.recall import RemoteBlocks, RemoteRecall, RemoteRecalls
 from recollect.client.topics import RemoteTopics
+from recollect.loading import load
 
 if TYPE_CHECKING:
     from recollect.models.conversations import Conversations, ConversationState
+    from recollect.models.service import Change
 
 
 class RemoteMind(RemoteMemories, RemoteRecall, RemoteAgent):
@@ -30,6 +33,11 @@ class RemoteMind(RemoteMemories, RemoteRecall, RemoteAgent):
         """Fetch one page of conversations, the latest first; active and archived ones unless a state is named."""
         answer: Conversations = await self.call("conversations", state=state, cursor=cursor, limit=limit)
         return answer
+
+    async def changes(self, since: str = "") -> AsyncIterator[Change]:
+        """Follow the scope's changes as they are committed, after a cursor or from now on, each once and in order."""
+        async for piece in load("recollect.client.special").changes(self, since):
+            yield piece
 
     def conversation(self, conversation: str) -> RemoteConversation:
         """Choose a conversation by your own name for it; nothing is sent, and it begins with the first message."""

@@ -30,6 +30,7 @@ OPERATIONS: Mapping[str, RemoteOperation] = {
     "activity": RemoteOperation("GET", "/v1/activity", lambda: list[models.ActiveDay], answer="days"),
     "associate": RemoteOperation("POST", "/v1/associate", lambda: list[models.Association], answer="associations"),
     "browse": RemoteOperation("GET", "/v1/memories", lambda: models.Page),
+    "changes": RemoteOperation("GET", "/v1/changes"),
     "conversations": RemoteOperation("GET", "/v1/conversations", lambda: models.Conversations),
     "evidence": RemoteOperation("GET", "/v1/memories/{memory_id}/evidence", lambda: models.EvidenceWalk),
     "feedback": RemoteOperation("POST", "/v1/feedback", lambda: int, answer="marked"),

@@ -17,6 +17,7 @@ from pydantic_core import to_json
 from recollect import errors
 from recollect.client.bodies import flatten
 from recollect.client.calls import ConversationPart, RemoteView, read, write
+from recollect.client.transport import ATTEMPTS, read_problem
 from recollect.core.agents.feedback import judge
 from recollect.core.items.rules import check_operations, is_write
 from recollect.core.memories.checks import count_characters
@@ -37,7 +38,7 @@ from recollect.models.items import (
 from recollect.models.knowledge import GraphFormat
 from recollect.models.memories import Memory, NewMemory
 from recollect.models.recall import Recollection
-from recollect.models.service import JobState
+from recollect.models.service import Change, JobState
 
 if TYPE_CHECKING:
     from recollect.client.agents import RemoteAgent
@@ -48,6 +49,7 @@ LONGEST_ANSWER_SECONDS = 3_900.0
 """Longer than any server waits for its chat model."""
 REFLECTION_SECONDS = 600.0
 FIRST_WAIT_SECONDS, LONGEST_PAUSE_SECONDS = 0.05, 2.0
+CHANGE = TypeAdapter(Change)
 ITEM_OPERATIONS = {GetItem: "get", PutItem: "put", DropItem: "drop", FindItems: "find", ListPaths: "paths"}
 ITEM_RESULTS: Mapping[str, Callable[[Any], ItemResult]] = {
     "dropped": bool,
@@ -161,6 +163,39 @@ async def export(
     async for piece in view.client.stream(path, content["params"]):
         if text := decoder.decode(piece):
             yield text
+
+
+async def changes(view: RemoteView, since: str = "") -> AsyncIterator[Change]:
+    """Follow the scope's changes as they are committed, after a cursor or from now on, each once and in order."""
+    cursor, begun, failed = since, False, 0
+    while True:
+        _, path, content = write(view, "changes", {"since": cursor})
+        try:
+            async for name, data in read_events(view.client.stream(path, content["params"])):
+                if name == "problem":
+                    raise read_problem(data)
+                change, failed = CHANGE.validate_json(data), 0
+                cursor = change.cursor
+                if name == "change" or not begun:
+                    begun = True
+                    yield change
+        except errors.UnavailableError:
+            failed += 1
+            if failed == ATTEMPTS:
+                raise
+        # A server that stops, or a proxy, has ended it: what was missed is read from the cursor on.
+        await view.client.pause(FIRST_WAIT_SECONDS * 4**failed)
+
+
+async def read_events(pieces: AsyncIterator[bytes]) -> AsyncIterator[tuple[str, str]]:
+    """Read the names and the data of server-sent events; comments only show that the server lives."""
+    decoder, rest = getincrementaldecoder("utf-8")(), ""
+    async for piece in pieces:
+        *whole, rest = (rest + decoder.decode(piece)).split("\n\n")
+        for event in whole:
+            fields = dict(line.split(": ", 1) for line in event.split("\n") if not line.startswith(":"))
+            if "data" in fields:
+                yield fields["event"], fields["data"]
 
 
 async def reflect(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import random
 import time
 from collections.abc import AsyncIterator, Mapping, Sequence
@@ -23,6 +24,7 @@ ERRORS = {
         errors.ForbiddenError,
         errors.NotFoundError,
         errors.ConflictError,
+        errors.CursorExpiredError,
         errors.UnavailableError,
         errors.ChatModelError,
         errors.SetupError,
@@ -30,6 +32,8 @@ ERRORS = {
 }
 ATTEMPTS = 4
 PIECE_BYTES = 256 * 1024
+PIECE_SECONDS = 15.0
+"""How long to wait at least for the next piece of a long answer; a server that has none sends signs of life."""
 Parameters: TypeAlias = Mapping[str, str | Sequence[str]]
 
 
@@ -73,7 +77,7 @@ class Transport:
     async def stream(self, path: str, parameters: Parameters) -> AsyncIterator[bytes]:
         """Read a long answer piece by piece; once it has begun nothing is sent again."""
         try:
-            async with self._http.stream("GET", path, params=parameters) as answer:
+            async with self._http.stream("GET", path, params=parameters, timeout=self._patient()) as answer:
                 if not answer.is_success:
                     await answer.aread()
                     read(answer)
@@ -81,6 +85,9 @@ class Transport:
                     yield piece
         except httpx.TransportError as problem:
             raise unavailable_error(problem) from None
+
+    def _patient(self) -> httpx.Timeout:
+        return httpx.Timeout(self._timeout_seconds, read=max(self._timeout_seconds, PIECE_SECONDS))
 
     async def close(self) -> None:
         """Close the HTTP client."""
@@ -109,7 +116,7 @@ class BlockingTransport(Transport):
     async def stream(self, path: str, parameters: Parameters) -> AsyncIterator[bytes]:
         """Read a long answer piece by piece; once it has begun nothing is sent again."""
         try:
-            with self._blocking.stream("GET", path, params=parameters) as answer:
+            with self._blocking.stream("GET", path, params=parameters, timeout=self._patient()) as answer:
                 if not answer.is_success:
                     answer.read()
                     read(answer)
@@ -157,12 +164,16 @@ def read(answer: httpx.Response) -> bytes:
     """Return the body, or raise the error that the server described."""
     if answer.is_success:
         return answer.content
+    raise read_problem(answer.content, answer.status_code)
+
+
+def read_problem(content: bytes | str, status: int = 0) -> errors.RecollectError:
+    """Make the error that a server described."""
     try:
-        problem = answer.json()
+        problem = json.loads(content)
         detail = str(problem["detail"]) + "".join(f" {e['field']}: {e['message']}." for e in problem["errors"])
         code = str(problem["code"])
     except (ValueError, KeyError, TypeError):
-        detail, code = f"The server answered {answer.status_code}.", ""
-    raise ERRORS.get(code, errors.UnavailableError if answer.status_code in UNAVAILABLE else errors.RecollectError)(
-        detail
-    )
+        detail, code = f"The server answered {status}.", ""
+    usual = errors.UnavailableError if status in UNAVAILABLE else errors.RecollectError
+    return ERRORS.get(code, usual)(detail)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import AsyncIterator
 from dataclasses import dataclass
 
 from recollect.mind.access import Access
@@ -10,12 +11,13 @@ from recollect.mind.conversations import ConversationView
 from recollect.mind.items import ItemsView
 from recollect.mind.knowledge import KnowledgeView
 from recollect.mind.memories import FadingView, MemoryVerbs
-from recollect.mind.operations import list_operations, operation
+from recollect.mind.operations import list_operations, operation, streaming
 from recollect.mind.recall import BlockView, RecallsView, RecallVerbs
 from recollect.mind.topics import TopicsView
 from recollect.models.conversations import Conversations, ConversationState
-from recollect.models.service import Right
+from recollect.models.service import Change, Right
 from recollect.verbs.conversations.manage import list_conversations
+from recollect.verbs.service.changes import follow
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,6 +32,12 @@ class Mind(MemoryVerbs, RecallVerbs, AgentVerbs):
     ) -> Conversations:
         """Fetch one page of conversations, the latest first; active and archived ones unless a state is named."""
         return await list_conversations(self.access.parts, self.access.scope, state, cursor, limit)
+
+    @streaming("GET /v1/changes", Right.READ)
+    async def changes(self, since: str = "") -> AsyncIterator[Change]:
+        """Follow the scope's changes as they are committed, after a cursor or from now on, each once and in order."""
+        async for change in follow(self.access.parts, self.access.caller, self.access.scope, since):
+            yield change
 
     def conversation(self, conversation: str) -> ConversationView:
         """Choose a conversation by your own name for it; nothing is sent, and it begins with the first message."""

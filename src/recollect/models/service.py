@@ -174,6 +174,22 @@ class OwnKey:
 
 
 @dataclass(frozen=True, slots=True)
+class Change:
+    """One change of a scope, as its log has it; it holds no content."""
+
+    cursor: str
+    """From where to follow on: give it as `since`."""
+    number: int
+    """Of this scope, counted without gaps in the order of the commits."""
+    at: datetime
+    operation: str
+    """What happened: `stored`, `changed`, `revised`, `forgotten`, `state`, `embedded`, `pinned`, `fact`, `entity`,
+    `topic`, `item` or `conversation`; `began` is no change, but says where following begins."""
+    ids: tuple[UUID, ...]
+    """Of memories, or of the entities or topics that the operation names; items and conversations have none."""
+
+
+@dataclass(frozen=True, slots=True)
 class EmbeddingSpace:
     """The vectors of one embedding model: their table, and whether recall reads them."""
 

@@ -107,6 +107,7 @@ class BlockingMind(Blocking):
     activity = blocking(RemoteMind.activity)
     associate = blocking(RemoteMind.associate)
     browse = blocking(RemoteMind.browse)
+    changes = blocking_pieces(RemoteMind.changes)
     conversations = blocking(RemoteMind.conversations)
     evidence = blocking(RemoteMind.evidence)
     feedback = blocking(RemoteMind.feedback)

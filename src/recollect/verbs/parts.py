@@ -19,6 +19,7 @@ from recollect.llm.embedder import Embedder, RecentVectors
 from recollect.llm.tokens.count import Tokenizer
 from recollect.models.memories import Receipt
 from recollect.store.database.pool import Database
+from recollect.store.service.changes import ChangeFeed
 from recollect.verbs.shared import SharedWrites
 
 Given = ParamSpec("Given")
@@ -77,6 +78,8 @@ class Parts:
     """Of what was said lately, which is compared again with every message that follows."""
     writes: SharedWrites[Any, list[Receipt]] = field(default_factory=SharedWrites[Any, list[Receipt]])
     """The writes that wait for others of their scope in this process."""
+    feed: ChangeFeed | None = None
+    """What wakes those who follow changes."""
 
     @property
     def channel_names(self) -> list[str]:

@@ -36,6 +36,8 @@ FORMATS = {"uuid": str(UUID(int=7)), "date-time": "2026-01-31T12:00:00+00:00"}
 SAMPLE = {"string": "x", "integer": 1, "number": 1.0, "boolean": True, "object": {}, "array": [], "null": None}
 
 
+# What never ends: see test_following.py.
+ENDLESS = {"/v1/changes"}
 # Keys that other keys make have tests of their own.
 RIGHTS = (Right.READ, Right.WRITE, Right.ADMIN)
 
@@ -179,6 +181,8 @@ async def test_every_route_answers_for_the_scope_that_the_key_is_bound_to(recoll
     async with http_client(recollect, await new_bound_key(recollect)) as bound:
         requests = Requests(app.openapi())
         for method, path, operation in requests:
+            if path in ENDLESS:
+                continue
             url, content, _ = requests.build(path, operation, agent="ada", user="li")
             answer = await bound.request(method, url, **content)
             unfit = answer.status_code == 422 and answer.json()["errors"]  # what no body takes has tried nothing
@@ -194,7 +198,7 @@ async def test_names_that_are_left_out_are_the_keys_own(recollect, scopes, app):
         requests = Requests(app.openapi())
         for method, path, operation in requests:
             url, content, taken = requests.build(path, operation, agent="ada")
-            if "user" in taken and method in {"GET", "POST"} and not WIDER.match(path):
+            if "user" in taken and method in {"GET", "POST"} and not WIDER.match(path) and path not in ENDLESS:
                 answer = await bound.request(method, url, **content)
                 if "secret of ada and " in answer.text.replace("secret of ada and li", ""):
                     others.append(f"{method} {path}")

@@ -122,6 +122,7 @@ LOOKS = (
     "select prune_kept('shown_memories', now() - interval '7 days', 1000)",
     "select prune_kept('recalls', now() - interval '30 days', 1000)",
     "select prune_kept('costs', now() - interval '400 days', 1000)",
+    "select prune_kept('expired_keys', now() - interval '30 days', 1000)",
 )
 
 
@@ -363,5 +364,6 @@ async def test_only_the_service_may_look_for_what_is_due(crowd, owner):
                   has_function_privilege('recollect_readers', p.oid, 'execute')
            from pg_proc p join pg_roles r on r.oid = p.proowner where r.rolname = 'recollect_upkeep' order by 1"""
     ).fetchall()
-    names = ["due_conversations", "due_scopes", "ended_facts", "prune_kept", "tenants_to_add_up"]
+    names = ["due_conversations", "due_scopes", "ended_facts", "newest_changes", "prune_kept"]
+    names += ["standing_keys", "tenants_to_add_up"]
     assert functions == [(name, True, True, False) for name in names]

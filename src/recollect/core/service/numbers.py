@@ -8,8 +8,12 @@ server computes the same one.
 
 from __future__ import annotations
 
+import re
 import unicodedata
 from hashlib import sha256
+from uuid import UUID
+
+from recollect.errors import InvalidInputError
 
 TENANT_BITS = 23
 """Room for 8,388,607 tenants; 0 is nobody's."""
@@ -38,3 +42,19 @@ def number_scope(tenant_id: int, bucket: int, number: int) -> int:
 def tenant_of(scope_id: int) -> int:
     """Return the tenant's number of a scope's number."""
     return scope_id >> (BUCKET_BITS + NUMBER_BITS)
+
+
+CURSOR = re.compile(r"([0-9a-f]{32})\.(0|[1-9][0-9]{0,17})", re.ASCII)
+
+
+def write_cursor(incarnation: UUID, number: int) -> str:
+    """Write where a reader of a scope's changes stands: the incarnation of the record, and the number of a change."""
+    return f"{incarnation.hex}.{number}"
+
+
+def read_cursor(cursor: str) -> tuple[UUID, int]:
+    """Read what `write_cursor` wrote."""
+    parts = CURSOR.fullmatch(cursor)
+    if parts is None:
+        raise InvalidInputError("since must be the cursor of a change")
+    return UUID(parts[1]), int(parts[2])

@@ -65,6 +65,11 @@ class Server(uvicorn.Server):
         finally:
             leave_signals()
 
+    async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
+        """End answers that would never end by themselves, then wait for the others."""
+        cast("FastAPI", self.config.app).state.draining.set()
+        await super().shutdown(sockets)
+
 
 async def up(settings: Settings, tenant: str, console: Console) -> None:
     """Run everything in this process until stopped, or until the worker fails."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from importlib.metadata import version
@@ -67,10 +68,12 @@ def create_app(settings: Settings | None = None, recollect: Recollect | None = N
     )
     app.state.known_keys, app.state.capacity, app.state.transfers = KnownKeys(), Capacity(), Transfers()
     app.state.pages, app.state.links = console.Pages.read(console.FOLDER), console.OneTimeLinks()
+    app.state.draining = asyncio.Event()  # set by the server, or at the end
     for router in (
         *(memories.router, conversations.router, agents.associations, agents.reflections, knowledge.router),
         *(items.router, topics.router, recall.router, recall.recalls, agents.router, imports.router, tenants.router),
-        *(service.jobs, service.ledger, service.keys, service.health, document.router, dify_knowledge.router),
+        *(service.jobs, service.ledger, service.keys, service.changes, service.health, document.router),
+        dify_knowledge.router,
         console.router,
     ):
         app.include_router(router)

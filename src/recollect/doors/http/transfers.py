@@ -11,9 +11,14 @@ from typing import Annotated, Any, BinaryIO, TypeAlias, cast
 
 from fastapi import Depends, Request
 from fastapi.responses import StreamingResponse
+from pydantic import TypeAdapter
 
-from recollect.errors import UnavailableError
+from recollect.doors.http.problems import answer_error
+from recollect.errors import RecollectError, UnavailableError
+from recollect.models.service import Change
 
+CHANGE = TypeAdapter(Change)
+EVENTS = "text/event-stream"
 MOST_TRANSFERS = 2
 """How many are under way in a process at a time: each holds a connection of the pool."""
 LONGEST_SECONDS = 3_600.0
@@ -62,6 +67,34 @@ async def answer_in_pieces(
             yield piece
 
     return StreamingResponse(all_pieces(), media_type=media_type, headers=headers)
+
+
+async def write_events(
+    changes: AsyncIterator[Change], draining: asyncio.Event, heartbeat_seconds: float
+) -> AsyncIterator[bytes]:
+    """Write changes as server-sent events, with a sign of life where none comes; end when the server drains."""
+    begun, stopping = False, asyncio.ensure_future(draining.wait())
+    coming = asyncio.ensure_future(anext(changes))
+    try:
+        while not stopping.done():
+            await asyncio.wait({coming, stopping}, timeout=heartbeat_seconds, return_when=asyncio.FIRST_COMPLETED)
+            if not coming.done():
+                yield b": heartbeat\n\n"
+                continue
+            try:
+                change = coming.result()
+            except RecollectError as problem:
+                if not begun:
+                    raise
+                yield b"event: problem\ndata: " + bytes(answer_error(problem).body) + b"\n\n"
+                return
+            begun, coming = True, asyncio.ensure_future(anext(changes))
+            name = b"began" if change.operation == "began" else b"change"
+            yield b"id: %b\nevent: %b\ndata: %b\n\n" % (change.cursor.encode(), name, CHANGE.dump_json(change))
+    finally:
+        for each in (coming, stopping):
+            each.cancel()
+        await asyncio.gather(coming, stopping, return_exceptions=True)
 
 
 async def send_growing(

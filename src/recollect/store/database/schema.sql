@@ -112,14 +112,9 @@ begin
     end if;
     perform set_config('recollect.tenant', tenant_id::text, true);
     -- A child ends with the key that made it.
-    while ancestor is not null loop
-        select k.parent into ancestor from api_keys k
-        where k.tenant_id = authorize.tenant_id and k.id = ancestor and k.revoked_at is null
-          and (k.expires_at is null or k.expires_at > clock_timestamp());
-        if not found then
-            return;
-        end if;
-    end loop;
+    if ancestor is not null and not key_stands(tenant_id, ancestor) then
+        return;
+    end if;
     if used_at is distinct from today then
         perform note_use(tenant_id, key_id, today);
     end if;
@@ -184,6 +179,15 @@ begin
     return (select array[valid_at, invalid_at, superseded_at, case when contested then created_at end] from beliefs
             where scope_id = asked_scope and id between asked_id and asked_id order by id limit 1);
 end $$;
+
+CREATE TABLE public.incarnations (
+    id uuid DEFAULT gen_random_uuid() NOT NULL,
+    begun_at timestamp with time zone DEFAULT clock_timestamp() NOT NULL
+);
+
+CREATE FUNCTION public.change_channel() RETURNS text
+    LANGUAGE sql STABLE
+    RETURN (SELECT ('recollect_'::text || replace((incarnations.id)::text, '-'::text, ''::text)) FROM public.incarnations);
 
 CREATE FUNCTION public.close_versions(asked_scope bigint, asked_ids uuid[], moment timestamp with time zone) RETURNS void
     LANGUAGE plpgsql
@@ -1532,6 +1536,23 @@ CREATE FUNCTION public.keep_contested_message(asked_scope bigint, current uuid, 
     from messages where scope_id = asked_scope and id = current
 $$;
 
+CREATE FUNCTION public.key_stands(tenant integer, shown uuid) RETURNS boolean
+    LANGUAGE plpgsql STABLE
+    AS $$
+declare
+    looked_at uuid := shown;
+begin
+    while looked_at is not null loop
+        select k.parent into looked_at from api_keys k
+        where k.tenant_id = tenant and k.id = looked_at and k.revoked_at is null
+          and (k.expires_at is null or k.expires_at > clock_timestamp());
+        if not found then
+            return false;
+        end if;
+    end loop;
+    return true;
+end $$;
+
 CREATE FUNCTION public.last_place(asked_scope bigint, asked_topic uuid, asked_memory uuid) RETURNS integer
     LANGUAGE sql STABLE
     AS $$
@@ -1777,10 +1798,15 @@ CREATE FUNCTION public.log_change(changed_scope bigint, changed text, changed_id
     AS $$
 declare
     next_number bigint;
+    told_until timestamptz;
 begin
-    update scopes set change_number = change_number + 1 where id = changed_scope returning change_number into next_number;
+    update scopes set change_number = change_number + 1 where id = changed_scope
+    returning change_number, followed_until into next_number, told_until;
     insert into changes (scope_id, number, key_id, operation, ids)
     values (changed_scope, next_number, current_key(), changed, changed_ids);
+    if told_until > clock_timestamp() then
+        perform pg_notify(change_channel(), changed_scope::text);
+    end if;
 end $$;
 
 CREATE FUNCTION public.log_conversation() RETURNS trigger
@@ -2017,6 +2043,13 @@ begin
         ) topics
         order by above.place);
 end $$;
+
+CREATE FUNCTION public.newest_changes(followed bigint[]) RETURNS TABLE(scope_id bigint, number bigint)
+    LANGUAGE sql STABLE SECURITY DEFINER
+    SET search_path TO 'pg_catalog', 'public', 'pg_temp'
+    AS $$
+    select id, change_number from scopes where id = any (followed)
+$$;
 
 CREATE FUNCTION public.next_tenant() RETURNS integer
     LANGUAGE plpgsql
@@ -2524,6 +2557,13 @@ begin
     where nearest.alike >= 0.5
     group by nearest.id;
 end $$;
+
+CREATE FUNCTION public.standing_keys(tenants integer[], shown uuid[]) RETURNS SETOF uuid
+    LANGUAGE sql STABLE SECURITY DEFINER
+    SET search_path TO 'pg_catalog', 'public', 'pg_temp'
+    AS $$
+    select given.key from unnest(tenants, shown) as given (tenant, key) where key_stands(given.tenant, given.key)
+$$;
 
 CREATE FUNCTION public.stands(asked_scope bigint, asked_id uuid, occurred_at timestamp with time zone, as_of timestamp with time zone, at timestamp with time zone) RETURNS boolean
     LANGUAGE plpgsql STABLE
@@ -3152,11 +3192,6 @@ ALTER TABLE ONLY public.idempotency_keys ALTER COLUMN outcome SET STATISTICS 0;
 
 ALTER TABLE ONLY public.idempotency_keys FORCE ROW LEVEL SECURITY;
 
-CREATE TABLE public.incarnations (
-    id uuid DEFAULT gen_random_uuid() NOT NULL,
-    begun_at timestamp with time zone DEFAULT clock_timestamp() NOT NULL
-);
-
 CREATE TABLE public.items (
     scope_id bigint NOT NULL,
     path text NOT NULL COLLATE pg_catalog."C",
@@ -3240,6 +3275,7 @@ CREATE TABLE public.scopes (
     has_topics boolean DEFAULT false NOT NULL,
     has_evidence boolean DEFAULT false NOT NULL,
     change_number bigint DEFAULT 0 NOT NULL,
+    followed_until timestamp with time zone,
     text_version smallint DEFAULT public.text_version_of_new() NOT NULL,
     written_hour timestamp without time zone GENERATED ALWAYS AS (date_trunc('hour'::text, (last_written_at AT TIME ZONE 'UTC'::text))) STORED NOT NULL,
     size_step integer GENERATED ALWAYS AS (
@@ -4376,6 +4412,8 @@ GRANT USAGE ON SCHEMA public TO recollect_upkeep;
 REVOKE ALL ON FUNCTION public.alike_terms(asked_scope bigint, asked_terms bigint[], rare_terms bigint[], fewest integer, asked_kind text, min_trust smallint, expected integer, most integer) FROM PUBLIC;
 GRANT ALL ON FUNCTION public.alike_terms(asked_scope bigint, asked_terms bigint[], rare_terms bigint[], fewest integer, asked_kind text, min_trust smallint, expected integer, most integer) TO recollect_service;
 
+GRANT SELECT ON TABLE public.incarnations TO recollect_service;
+
 REVOKE ALL ON FUNCTION public.create_embedding_space(space integer, new_model text, new_dimensions integer, new_precision text) FROM PUBLIC;
 
 REVOKE ALL ON FUNCTION public.due_conversations(archive_days double precision, delete_days double precision, purge_days double precision, after_scope bigint, after_id text, most integer) FROM PUBLIC;
@@ -4423,6 +4461,9 @@ GRANT ALL ON FUNCTION public.match_terms(asked_scope bigint, asked_terms bigint[
 GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE public.messages TO recollect_service;
 GRANT SELECT ON TABLE public.messages TO recollect_compat;
 
+REVOKE ALL ON FUNCTION public.newest_changes(followed bigint[]) FROM PUBLIC;
+GRANT ALL ON FUNCTION public.newest_changes(followed bigint[]) TO recollect_service;
+
 REVOKE ALL ON FUNCTION public.next_tenant() FROM PUBLIC;
 
 REVOKE ALL ON FUNCTION public.open_to_readers(opened regclass) FROM PUBLIC;
@@ -4433,6 +4474,9 @@ REVOKE ALL ON FUNCTION public.prune_kept(kept text, before timestamp with time z
 GRANT ALL ON FUNCTION public.prune_kept(kept text, before timestamp with time zone, most integer) TO recollect_service;
 
 REVOKE ALL ON FUNCTION public.renew_incarnation() FROM PUBLIC;
+
+REVOKE ALL ON FUNCTION public.standing_keys(tenants integer[], shown uuid[]) FROM PUBLIC;
+GRANT ALL ON FUNCTION public.standing_keys(tenants integer[], shown uuid[]) TO recollect_service;
 
 REVOKE ALL ON FUNCTION public.switch_embedding_space(new_space integer) FROM PUBLIC;
 
@@ -4458,8 +4502,11 @@ GRANT SELECT(tenant_id) ON TABLE public.api_keys TO recollect_upkeep;
 GRANT SELECT(id) ON TABLE public.api_keys TO recollect_upkeep;
 
 GRANT UPDATE(revoked_at) ON TABLE public.api_keys TO recollect_service;
+GRANT SELECT(revoked_at) ON TABLE public.api_keys TO recollect_upkeep;
 
 GRANT SELECT(expires_at) ON TABLE public.api_keys TO recollect_upkeep;
+
+GRANT SELECT(parent) ON TABLE public.api_keys TO recollect_upkeep;
 
 GRANT UPDATE(last_used_at) ON TABLE public.api_keys TO recollect_service;
 
@@ -4553,8 +4600,6 @@ GRANT SELECT(key) ON TABLE public.idempotency_keys TO recollect_upkeep;
 
 GRANT SELECT(created_at) ON TABLE public.idempotency_keys TO recollect_upkeep;
 
-GRANT SELECT ON TABLE public.incarnations TO recollect_service;
-
 GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE public.items TO recollect_service;
 
 GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE public.job_effects TO recollect_service;
@@ -4607,6 +4652,9 @@ GRANT UPDATE(has_topics) ON TABLE public.scopes TO recollect_service;
 GRANT UPDATE(has_evidence) ON TABLE public.scopes TO recollect_service;
 
 GRANT UPDATE(change_number) ON TABLE public.scopes TO recollect_service;
+GRANT SELECT(change_number) ON TABLE public.scopes TO recollect_upkeep;
+
+GRANT UPDATE(followed_until) ON TABLE public.scopes TO recollect_service;
 
 GRANT UPDATE(text_version) ON TABLE public.scopes TO recollect_service;
 GRANT SELECT(text_version) ON TABLE public.scopes TO recollect_upkeep;

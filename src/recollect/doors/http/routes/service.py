@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Annotated, Any, Literal, NamedTuple
 from uuid import UUID
 
-from fastapi import APIRouter, Depends, Path, Query, Response
+from fastapi import APIRouter, Depends, Header, Path, Query, Request, Response
 from prometheus_client import CONTENT_TYPE_LATEST
 from pydantic import BaseModel, Field, TypeAdapter
 
@@ -13,7 +13,10 @@ from recollect.doors.http.auth import DOOR, JSON, Running, Secret
 from recollect.doors.http.bodies.fields import USER, Body, FullName, Integer, Moment, Name, show
 from recollect.doors.http.metrics import note_pool, write_metrics
 from recollect.doors.http.problems import PROBLEM, TITLES, Problem, describe, respond
+from recollect.doors.http.serve import serve
+from recollect.doors.http.transfers import EVENTS, answer_in_pieces, write_events
 from recollect.errors import SetupError
+from recollect.mind.mind import Mind
 from recollect.models.service import (
     ApiKey,
     Bounds,
@@ -34,10 +37,17 @@ JOB_ID = r"^[A-Za-z0-9_-]{1,64}$"
 Unfinished = Literal[JobState.WAITING, JobState.RUNNING, JobState.FAILED]
 JobId = Annotated[str, Path(pattern=JOB_ID, description="The job's id.", examples=["17"])]
 keys = APIRouter(prefix="/v1", tags=["keys"])
+HEARTBEAT_SECONDS = 5.0
 ID = UUID("6f1d2c3b-8a4e-4f60-9b7a-1c2d3e4f5a6b")
 LEDGER = TypeAdapter(Ledger)
 ledger = APIRouter(prefix="/v1", tags=["ledger"])
 Agent = Annotated[Name, Query(description="Whose memory it is; all of your tenant's if left out.", examples=["ada"])]
+changes = APIRouter(tags=["changes"])
+FOLLOWED: dict[int | str, dict[str, Any]] = {200: {"content": {EVENTS: {"schema": {"type": "string"}}}}}
+Since = Annotated[
+    str, Query(max_length=100, description="The cursor of a change: only what followed it. From now on if left out.")
+]
+LastEventId = Annotated[str, Header(max_length=100, description="The same, as browsers send it.")]
 health = APIRouter(tags=["health"])
 SICK: dict[int | str, dict[str, Any]] = {503: {"model": Problem, "description": TITLES[503], "content": {PROBLEM: {}}}}
 MEASURED: dict[int | str, dict[str, Any]] = {200: {"content": {"text/plain": {}}}, **SICK}
@@ -190,6 +200,14 @@ async def read_ledger(
     caller = await recollect.authenticate(shown, DOOR, bound=True)
     found = await recollect.ledger.read(caller, agent, user, days=days)
     return Response(LEDGER.dump_json(found), media_type="application/json")
+
+
+@serve(changes, "changes", errors=(410,), gives=Response, response_class=Response, responses=FOLLOWED)
+async def follow_changes(mind: Mind, request: Request, since: Since = "", last_event_id: LastEventId = "") -> Response:
+    """Send changes as server-sent events until the caller leaves, its key ends, or the server stops."""
+    heartbeat = min(HEARTBEAT_SECONDS, mind.access.deadline_seconds / 2)
+    events = write_events(mind.changes(since or last_event_id), request.app.state.draining, heartbeat)
+    return await answer_in_pieces(events, EVENTS, {"Cache-Control": "no-store", "X-Accel-Buffering": "no"})
 
 
 class Health(BaseModel):

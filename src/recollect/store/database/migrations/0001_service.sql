@@ -141,6 +141,23 @@ grant select, insert on api_keys to recollect_service;
 grant update (revoked_at, last_used_at) on api_keys to recollect_service;
 create index expiring_keys on api_keys (expires_at) where expires_at is not null;
 
+-- Whether a key is let in: neither it nor a key that it ends with is revoked, expired or gone.
+create function key_stands(tenant integer, shown uuid) returns boolean
+    language plpgsql stable as $$
+declare
+    looked_at uuid := shown;
+begin
+    while looked_at is not null loop
+        select k.parent into looked_at from api_keys k
+        where k.tenant_id = tenant and k.id = looked_at and k.revoked_at is null
+          and (k.expires_at is null or k.expires_at > clock_timestamp());
+        if not found then
+            return false;
+        end if;
+    end loop;
+    return true;
+end $$;
+
 -- How many scopes a bucket of a tenant has had: a number is given once, and moves with its tenant.
 create table scope_counters (
     tenant_id integer not null references tenants,
@@ -192,6 +209,8 @@ create table scopes (
     has_evidence boolean not null default false,
     -- The number of the newest row of its change log.
     change_number bigint not null default 0,
+    -- Until when somebody listens for its changes: whoever logs one tells them. Renewed while they follow.
+    followed_until timestamptz,
     -- By which version its terms, keywords, names and topics were folded: who does not carry it does not write.
     text_version smallint not null default text_version_of_new(),
     -- What the indexes of the list hold instead of columns that every write changes: the hour of the last write, and the
@@ -215,7 +234,7 @@ grant select, insert on scopes to recollect_service;
 grant update (
     memory_count, event_count, thought_count, chat_count, term_count,
     unreflected_importance, unreflected_memories, last_written_at, has_keywords, has_names, has_topics, has_evidence,
-    change_number, text_version
+    change_number, followed_until, text_version
 ) on scopes to recollect_service;
 
 -- Note that a scope has what is asked for by one channel only.

@@ -211,14 +211,9 @@ begin
     end if;
     perform set_config('recollect.tenant', tenant_id::text, true);
     -- A child ends with the key that made it.
-    while ancestor is not null loop
-        select k.parent into ancestor from api_keys k
-        where k.tenant_id = authorize.tenant_id and k.id = ancestor and k.revoked_at is null
-          and (k.expires_at is null or k.expires_at > clock_timestamp());
-        if not found then
-            return;
-        end if;
-    end loop;
+    if ancestor is not null and not key_stands(tenant_id, ancestor) then
+        return;
+    end if;
     if used_at is distinct from today then
         perform note_use(tenant_id, key_id, today);
     end if;

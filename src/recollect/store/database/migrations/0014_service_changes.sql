@@ -47,15 +47,26 @@ create table change_readers (
 );
 select protect_scoped('change_readers');
 
--- Log a change in the transaction that makes it. It locks the scope, which every writer has locked before.
+-- On which channel followers are told of changes: only who may read the incarnation can listen there.
+create function change_channel() returns text
+    language sql stable
+    return (select 'recollect_' || replace(id::text, '-', '') from incarnations);
+
+-- Log a change in the transaction that makes it. It locks the scope, which every writer has locked before. Followers are
+-- told only where there are some: transactions that notify commit one after the other, over the whole server.
 create function log_change(changed_scope bigint, changed text, changed_ids uuid[]) returns void
     language plpgsql as $$
 declare
     next_number bigint;
+    told_until timestamptz;
 begin
-    update scopes set change_number = change_number + 1 where id = changed_scope returning change_number into next_number;
+    update scopes set change_number = change_number + 1 where id = changed_scope
+    returning change_number, followed_until into next_number, told_until;
     insert into changes (scope_id, number, key_id, operation, ids)
     values (changed_scope, next_number, current_key(), changed, changed_ids);
+    if told_until > clock_timestamp() then
+        perform pg_notify(change_channel(), changed_scope::text);
+    end if;
 end $$;
 
 -- Every write stores memories, so this plan is kept; the general function below makes its own each time.

@@ -35,7 +35,7 @@ grant select (scope_id, expires_at, withheld) on memories to recollect_upkeep;
 grant select (scope_id, id, state, synced, last_number, running, idle_since, idle_hour, changed_at) on conversations
     to recollect_upkeep;
 grant select (scope_id, conversation_id, state) on segments to recollect_upkeep;
-grant select (id, tenant_id, agent, "user", memory_count, text_version) on scopes to recollect_upkeep;
+grant select (id, tenant_id, agent, "user", memory_count, change_number, text_version) on scopes to recollect_upkeep;
 grant select on agents, procrastinate_jobs, job_failures to recollect_upkeep;
 grant select (scope_id, id, superseded_at, invalid_at, withheld_for) on beliefs to recollect_upkeep;
 grant select (scope_id, key, created_at), delete on idempotency_keys to recollect_upkeep;
@@ -43,7 +43,7 @@ grant select (scope_id, conversation_id, memory_id, computed_at), delete on show
 grant select (scope_id, id), delete on recalls to recollect_upkeep;
 grant select (scope_id, number, at), delete on changes to recollect_upkeep;
 grant select (scope_id, position) on change_readers to recollect_upkeep;
-grant select (tenant_id, id, expires_at), delete on api_keys to recollect_upkeep;
+grant select (tenant_id, id, parent, expires_at, revoked_at), delete on api_keys to recollect_upkeep;
 grant select (scope_id, tenant_id, id, at), delete on ledger to recollect_upkeep;
 
 -- Scopes that want a job of a kind, in the order of their numbers; `usual` is what holds where an agent says nothing.
@@ -243,6 +243,22 @@ begin
     return gone;
 end $$;
 
+-- The numbers of the newest changes of scopes that a process follows, of all tenants at once.
+create function newest_changes(followed bigint[]) returns table (scope_id bigint, number bigint)
+    language sql stable security definer
+    set search_path = pg_catalog, public, pg_temp
+as $$
+    select id, change_number from scopes where id = any (followed)
+$$;
+
+-- Those of the keys of a process's followers that are still let in.
+create function standing_keys(tenants integer[], shown uuid[]) returns setof uuid
+    language sql stable security definer
+    set search_path = pg_catalog, public, pg_temp
+as $$
+    select given.key from unnest(tenants, shown) as given (tenant, key) where key_stands(given.tenant, given.key)
+$$;
+
 do $$
 declare
     handed regprocedure;
@@ -251,7 +267,8 @@ begin
     foreach handed in array array[
         'due_scopes(text, double precision, bigint, integer)',
         'due_conversations(double precision, double precision, double precision, bigint, text, integer)',
-        'ended_facts(integer)', 'tenants_to_add_up()', 'prune_kept(text, timestamptz, integer)']::regprocedure[] loop
+        'ended_facts(integer)', 'tenants_to_add_up()', 'prune_kept(text, timestamptz, integer)',
+        'newest_changes(bigint[])', 'standing_keys(integer[], uuid[])']::regprocedure[] loop
         execute format('revoke execute on function %s from public', handed);
         execute format('grant execute on function %s to recollect_service', handed);
         execute format('alter function %s owner to recollect_upkeep', handed);

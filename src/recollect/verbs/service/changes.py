@@ -1,0 +1,49 @@
+"""Follow a scope's changes: from a cursor or from now on, each once and in order, until the caller or its key ends."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from datetime import UTC, datetime
+from uuid import UUID
+
+from recollect.core.service.numbers import read_cursor, write_cursor
+from recollect.errors import CursorExpiredError, SetupError
+from recollect.models.service import Caller, Change, Scope
+from recollect.store.service.changes import LogPage, read_log
+from recollect.verbs.parts import Parts
+
+PAGE = 500
+BEGAN = "began"
+EXPIRED = (
+    "The changes after this cursor are no longer known: it is too old, or from before a restored backup. Follow "
+    "without `since`, then read anew what you keep of this scope: memories, facts, topics, items, conversations."
+)
+
+
+async def follow(parts: Parts, caller: Caller, scope: Scope, since: str) -> AsyncIterator[Change]:
+    """Yield where following begins, then every change of a scope after a cursor, or after now if it is empty."""
+    if parts.feed is None:
+        raise SetupError("Changes are followed where Recollect was opened with a database of its own.")
+    start = read_cursor(since) if since else None
+    async with parts.feed.following(caller.tenant_id, caller.key_id) as follower:
+        page = await read_log(parts.database, scope, start[1] if start else None, PAGE)
+        incarnation, number = start or (page.incarnation, page.newest)
+        check_page(page, incarnation, number)
+        yield Change(write_cursor(incarnation, number), number, datetime.now(UTC), BEGAN, ())
+        while True:
+            check_page(page, incarnation, number)
+            parts.feed.place(follower, page)
+            for change in page.changes:
+                yield change
+                number = change.number
+            if len(page.changes) < PAGE:
+                await follower.woken.wait()
+            follower.begin_reading()
+            page = await read_log(parts.database, scope, number, PAGE)
+
+
+def check_page(page: LogPage, incarnation: UUID, number: int) -> None:
+    """Raise unless a page goes on where the one before it has ended."""
+    following = page.changes[0].number == number + 1 if page.changes else page.newest == number
+    if page.incarnation != incarnation or not following:
+        raise CursorExpiredError(EXPIRED)
