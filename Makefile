@@ -97,7 +97,7 @@ console-e2e: ## walk through the console with Chromium (tools/chromium.sh instal
 	$(RUN) pytest tests/doors/test_console_walk.py $(ARGS)
 
 release: ## build wheel and sdist; fails where the console cannot be built
-	RECOLLECT_RELEASE=1 uv build
+	CONSOLE_REQUIRED=1 uv build
 
 campaign: ## the tests of all promises at full size, in hours; prints one table (ARGS="tests/faults -k kill" for some)
 	RECOLLECT_TESTS=long $(RUN) pytest -m promise $(ARGS)

@@ -28,7 +28,7 @@ class ConsoleHook(BuildHookInterface):
             self.build(root)
         if (root / PAGES / "index.html").exists():
             build_data["artifacts"].append(f"/{PAGES.as_posix()}/**")
-        elif os.environ.get("RECOLLECT_RELEASE"):
+        elif os.environ.get("CONSOLE_REQUIRED"):
             raise SystemExit("A release carries the console: build it where Node 20.19 or newer is installed.")
         else:
             self.app.display_warning("Built without the console: Node 20.19 or newer is not here.")

@@ -4,6 +4,7 @@ import { lazy, Suspense, useEffect, useState } from 'react';
 import { Redirect, Router, useLocation } from 'wouter';
 import { usePathname } from 'wouter/use-browser-location';
 import { api, type Me, Problem, ROUTER_BASE, signInByLink, signOut, take, takeLink } from './api/client';
+import { useLive } from './api/live';
 import { MeContext, rightsOf } from './api/me';
 import { type Place, readPlace, type Scope, scopePath } from './parts/address';
 import { Boundary } from './parts/boundary';
@@ -99,6 +100,7 @@ function Inside({ me, ...switches }: Switches & { me: Me; onSignOut: () => void 
   const path = usePathname();
   const place = readPlace(path.slice(ROUTER_BASE.length));
   const scope = 'scope' in place ? place.scope : null;
+  useLive(rightsOf(me).reads ? scope : null);
   const words = useWords();
   const title = place.at === 'nowhere' ? words.frame.home : words.frame[place.at];
   useEffect(() => {

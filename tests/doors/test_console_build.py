@@ -126,7 +126,7 @@ def test_without_node_a_wheel_lacks_it_and_says_so_but_a_release_fails(checkout,
     assert "without the console" in made.stdout + made.stderr
     (wheel,) = tmp_path.glob("*.whl")
     assert pages_in(wheel) == {}
-    refused = build(bare, tmp_path, "--wheel", PATH=path_without_node(), RECOLLECT_RELEASE="1")
+    refused = build(bare, tmp_path, "--wheel", PATH=path_without_node(), CONSOLE_REQUIRED="1")
     assert refused.returncode != 0
     assert "A release carries the console" in refused.stdout + refused.stderr
 

@@ -1,3 +1,4 @@
+export type { Change, FollowOptions } from './changes.js';
 export { type Api, connect, type Options, Recollect, type Schemas, take } from './client.js';
 export { parseEvent, readEvents, type ServerEvent } from './events.js';
 export type { ContextOptions, Keyed, MemoryFilter, NewMemory, NewMessage, RecallOptions } from './mind.js';

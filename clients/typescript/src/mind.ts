@@ -1,4 +1,5 @@
 /** One scope: an agent, and the user whom it remembers. */
+import { type Change, type FollowOptions, followChanges } from './changes.js';
 import type { Recollect, Schemas } from './client.js';
 import { take } from './client.js';
 import { entries } from './pages.js';
@@ -62,6 +63,11 @@ export class Mind {
       return take(this.recollect.api.GET('/v1/memories', { params: { query } }));
     };
     return entries(ask, (page) => page.memories);
+  }
+
+  /** Follow the scope's changes as they are committed, each once and in order, over dropped connections. */
+  changes(options: FollowOptions = {}): AsyncGenerator<Change> {
+    return followChanges(this.recollect, this.scope, options);
   }
 }
 

@@ -164,6 +164,26 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/v1/changes": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Follow Changes
+         * @description Follow the scope's changes as they are committed, after a cursor or from now on, each once and in order.
+         */
+        get: operations["follow_changes"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/v1/connections": {
         parameters: {
             query?: never;
@@ -874,6 +894,26 @@ export interface paths {
         get: operations["list_jobs"];
         put?: never;
         post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/jobs/retry": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Retry Jobs
+         * @description Retry the failed jobs of your tenant, for holders of the right `admin`.
+         */
+        post: operations["retry_jobs"];
         delete?: never;
         options?: never;
         head?: never;
@@ -4666,7 +4706,7 @@ export interface components {
          * @description What calls of models cost, the latest day first, and what is left of today's budget.
          */
         Ledger: {
-            budget: components["schemas"]["DailyBudget"];
+            budget: components["schemas"]["DailyBudget"] | null;
             /** Sums */
             sums: components["schemas"]["LedgerSum"][];
         };
@@ -5504,6 +5544,11 @@ export interface components {
          * @description What one scope holds, in numbers.
          */
         Overview: {
+            /**
+             * Archived
+             * @default 0
+             */
+            archived: number;
             /** Chats */
             chats: number;
             /**
@@ -5524,10 +5569,19 @@ export interface components {
              */
             facts: number;
             /**
+             * Faded
+             * @default 0
+             */
+            faded: number;
+            /**
              * Items
              * @default 0
              */
             items: number;
+            /** Kinds */
+            kinds: {
+                [key: string]: number;
+            };
             /** Memories */
             memories: number;
             /**
@@ -7102,6 +7156,14 @@ export interface components {
             memory: components["schemas"]["Memory"];
         };
         /**
+         * Retried
+         * @description How many jobs run again.
+         */
+        Retried: {
+            /** Retried */
+            retried: number;
+        };
+        /**
          * RetrievalBody
          * @description What Dify asks a knowledge base.
          * @example {
@@ -7144,6 +7206,30 @@ export interface components {
              * @description Most records; 10 if null, and never more than 200.
              */
             top_k?: number | null;
+        };
+        /**
+         * RetryBody
+         * @description Which failed jobs to retry: all of the tenant's, of one task, or of some scopes.
+         * @example {
+         *       "task": "embed"
+         *     }
+         */
+        RetryBody: {
+            /**
+             * Agent
+             * @description Only jobs of this agent's scopes.
+             */
+            agent?: string | null;
+            /**
+             * Task
+             * @description Only jobs of this task.
+             */
+            task?: string | null;
+            /**
+             * User
+             * @description Only jobs of this user of the agent; the agent's own if empty.
+             */
+            user?: string | null;
         };
         /**
          * ReviseBody
@@ -7491,12 +7577,16 @@ export interface components {
          * @description A node of the topic tree.
          */
         Topic: {
+            /** Activation */
+            activation: number | null;
             /** Below */
             below: number;
             /** Memories */
             memories: number;
             /** Name */
             name: string;
+            /** Newest At */
+            newest_at: string | null;
             /** Path */
             path: string;
         };
@@ -8254,6 +8344,106 @@ export interface operations {
             };
             /** @description Not found */
             404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The request is too large */
+            413: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The request cannot be accepted as it stands */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Try again later */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    follow_changes: {
+        parameters: {
+            query: {
+                /** @description The cursor of a change: only what followed it. From now on if left out. */
+                since?: string;
+                /** @description Whose memory it is; may be empty where the key is bound to an agent. */
+                agent: string;
+                /** @description Whom it is about or with; empty for an agent alone. */
+                user?: string;
+            };
+            header?: {
+                /** @description The same, as browsers send it. */
+                "last-event-id"?: string;
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "text/event-stream": string;
+                };
+            };
+            /** @description The request cannot be read */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description An API key is needed */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description This API key may not do that */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The changes after this cursor are no longer known */
+            410: {
                 headers: {
                     [name: string]: unknown;
                 };
@@ -10720,8 +10910,8 @@ export interface operations {
                 predicate?: string;
                 /** @description By what was stored by then, in the versions that were believed; with an offset, now if left out. */
                 as_of?: string | null;
-                /** @description By what was true in the world then, or had happened; with an offset, by what is not over if left out. */
-                at?: string | null;
+                /** @description By what was true in the world then, or had happened; with an offset, by what is not over if left out. `any`: also facts that are over or were corrected. */
+                at?: string | "any" | null;
                 /** @description next_cursor of the page before. */
                 cursor?: string | null;
                 /** @description Most items on a page. */
@@ -12008,14 +12198,18 @@ export interface operations {
     list_jobs: {
         parameters: {
             query?: {
-                /** @description Only jobs in this state; all three if left out. */
-                state?: ("waiting" | "running" | "failed") | null;
-                /** @description Only jobs of this task. */
-                task?: string | null;
                 /** @description next_cursor of the page before. */
                 cursor?: string | null;
                 /** @description Most jobs on a page. */
                 limit?: number;
+                /** @description Only jobs in this state; all three if left out. */
+                state?: ("waiting" | "running" | "failed") | null;
+                /** @description Only jobs of this task. */
+                task?: string | null;
+                /** @description Only jobs of this agent's scopes; all if left out. */
+                agent?: string | null;
+                /** @description Only jobs of this user; the agent's own if empty. */
+                user?: string | null;
             };
             header?: never;
             path?: never;
@@ -12030,6 +12224,90 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["Jobs"];
+                };
+            };
+            /** @description The request cannot be read */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description An API key is needed */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description This API key may not do that */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The request is too large */
+            413: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The request cannot be accepted as it stands */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Try again later */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    retry_jobs: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["RetryBody"];
+            };
+        };
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Retried"];
                 };
             };
             /** @description The request cannot be read */

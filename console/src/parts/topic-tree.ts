@@ -1,7 +1,7 @@
 /** Topics as a tree, and as areas. Pure. */
 import { hierarchy, treemap } from 'd3-hierarchy';
 
-export type Topic = { path: string; name: string; memories: number; below: number };
+export type Topic = { path: string; name: string; memories: number; below: number; activation?: number | null };
 export type TopicNode = Topic & { depth: number; children: TopicNode[] };
 export type Area = { topic: TopicNode; x: number; y: number; width: number; height: number; leaf: boolean };
 export const ARROW = '->';

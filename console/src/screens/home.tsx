@@ -122,7 +122,7 @@ function Cost() {
             <>
               <Spark values={columns.map((column) => column.total)} says={words.home.tokens(short(total, language))} />
               <p>{words.home.tokens(short(total, language))}</p>
-              {budget.limit !== null && (
+              {budget && budget.limit !== null && (
                 <p className="soft small">
                   {words.home.budget(short(budget.used, language), short(budget.limit, language))}
                 </p>

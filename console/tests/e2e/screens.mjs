@@ -90,6 +90,7 @@ export async function screens(browser) {
     assert.equal(await page.evaluate(() => document.documentElement.lang), 'zh-Hans');
     await page.getByRole('button', { name: 'English' }).click();
   }
+  await followLive(page);
   await removeSample(page);
   assert.deepEqual(faults, []);
 }
@@ -101,4 +102,18 @@ async function removeSample(page) {
   await page.getByRole('button', { name: 'Fill the sample mind' }).waitFor();
   await page.goto(`${BASE}/console/a/sample/u/guest/knowledge`);
   await page.getByText('No facts are known yet').waitFor();
+}
+
+/** What another program stores appears by itself. */
+async function followLive(page) {
+  const followed = page.waitForResponse((answer) => answer.url().includes('/v1/changes') && answer.ok());
+  await page.goto(`${AT}/mind`);
+  await followed;
+  await page.locator('.timeline .row').first().waitFor();
+  const content = `Stored by another program at ${Date.now()}.`;
+  const headers = { Authorization: `Bearer ${process.env.RECOLLECT_KEY}`, 'Content-Type': 'application/json' };
+  const body = JSON.stringify({ agent: 'ada', user: 'li', content });
+  const stored = await fetch(`${BASE}/v1/memories`, { method: 'POST', headers, body });
+  assert.equal(stored.status, 201);
+  await page.locator('.timeline .row', { hasText: content }).waitFor({ timeout: 5000 });
 }

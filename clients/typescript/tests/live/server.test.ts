@@ -1,6 +1,6 @@
 /** Against a real server, whose address and key stand in the environment: see tests/doors/test_typescript.py. */
 import { expect, it } from 'vitest';
-import { connect, Problem, take } from '../../src/index.js';
+import { type Change, connect, type Mind, Problem, take } from '../../src/index.js';
 
 declare const process: { env: Record<string, string | undefined> };
 const url = process.env.RECOLLECT_URL ?? '';
@@ -51,3 +51,25 @@ it('throws what is refused as a problem', async () => {
   expect((problem as Problem).requestId).not.toBe('');
   await expect(mind.memories({ limit: 0 }).next()).rejects.toMatchObject({ errors: [{ field: 'query.limit' }] });
 });
+
+it('follows what another writes', async () => {
+  const followed = recollect.mind('ts', crypto.randomUUID());
+  await followed.remember('Before.');
+  const stop = new AbortController();
+  const { first, began } = begin(followed, stop.signal);
+  await began;
+  const [stored] = await followed.remember('While it is followed.');
+  const { value } = await first;
+  expect(value?.operation).toBe('stored');
+  expect(value?.ids).toContain(stored?.id);
+  stop.abort();
+});
+
+/** Begin to follow; the first change, and the moment from which none is missed. */
+function begin(followed: Mind, signal: AbortSignal) {
+  let first: Promise<IteratorResult<Change>> | undefined;
+  const began = new Promise<void>((resolve) => {
+    first = followed.changes({ signal, onBegan: () => resolve() }).next();
+  });
+  return { first: first as Promise<IteratorResult<Change>>, began };
+}

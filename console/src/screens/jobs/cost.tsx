@@ -41,7 +41,7 @@ export function Cost() {
       <Answer query={ledger}>
         {({ sums, budget }) => (
           <>
-            {budget.limit !== null && (
+            {budget && budget.limit !== null && (
               <p>{words.home.budget(short(budget.used, language), short(budget.limit, language))}</p>
             )}
             {sums.length === 0 ? (

@@ -20,6 +20,7 @@ export function Treemap({ roots, chosen, onChoose }: Props) {
             width={width}
             height={height}
             rx={5}
+            fillOpacity={leaf ? 0.35 + 0.65 * (topic.activation ?? 0.5) : 1}
           >
             <title>{`${topic.path}: ${topic.memories + topic.below}`}</title>
           </rect>

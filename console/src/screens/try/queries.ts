@@ -12,7 +12,6 @@ export type Turn = {
   answer: string | null;
   prompt: Prompt;
   stored: string[];
-  began: number;
 };
 const BUDGET = 2000;
 
@@ -25,35 +24,29 @@ export async function say(
   text: string,
   may: { model: boolean; writes: boolean },
 ): Promise<Turn> {
-  const began = Date.now();
   const id = crypto.randomUUID();
   if (may.model && may.writes) {
     const body = { ...scope, conversation, text, budget: BUDGET };
     const reply = await take(api.POST('/v1/converse', { body }));
     const stored = reply.appended.map((each) => each.id);
-    return { id, text, answer: reply.answer, prompt: reply.context, stored, began };
+    return { id, text, answer: reply.answer, prompt: reply.context, stored };
   }
   const body = { ...scope, conversation, text, budget: BUDGET, touch: false, keep: false, explain: true };
   const prompt = await take(api.POST('/v1/context', { body }));
   const mind = recollect.mind(scope.agent, scope.user);
   const appended = may.writes ? await mind.append(conversation, [{ role: 'user', content: text }]) : [];
-  return { id, text, answer: null, prompt, stored: appended.map((each) => each.id), began };
+  return { id, text, answer: null, prompt, stored: appended.map((each) => each.id) };
 }
 
-const WATCHED_MS = 90_000;
-
-/** What was stored since a turn: the turn itself, and a moment later what was learned from it. */
+/** What was stored since a turn: the turn itself, and a moment later what was learned from it. Ids tell the order. */
 export const useLearned = (scope: Scope, turn: Turn) =>
   useQuery({
     queryKey: ['learned', scope, turn.id],
-    refetchInterval: () => (Date.now() - turn.began < WATCHED_MS ? 2000 : false),
     queryFn: async ({ signal }) => {
       const query = { ...scope, order: 'newest' as const, limit: 30 };
       const { memories } = await take(api.GET('/v1/memories', { params: { query }, signal }));
-      // The clocks of two machines may differ a little.
-      return memories.filter(
-        (memory) => turn.stored.includes(memory.id) || Date.parse(memory.created_at) > turn.began - 500,
-      );
+      const first = [...turn.stored].sort()[0];
+      return first === undefined ? [] : memories.filter((memory) => memory.id >= first);
     },
   });
 
