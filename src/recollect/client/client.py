@@ -6,9 +6,8 @@ from collections.abc import AsyncIterator, Sequence
 from typing import TYPE_CHECKING, Any, BinaryIO
 
 from recollect import models
-from recollect.client.calls import Sender, reader
+from recollect.client.calls import RemoteTenant, Sender, name_scopes, reader
 from recollect.client.mind import RemoteMind
-from recollect.client.tenant import RemoteTenant, name_scopes
 from recollect.client.transport import Parameters, Transport
 
 if TYPE_CHECKING:

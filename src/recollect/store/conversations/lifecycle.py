@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from datetime import datetime
+from typing import Any
 from uuid import UUID
 
 from psycopg.rows import DictRow
@@ -13,7 +14,7 @@ from recollect.core.agents.profiles import to_profile
 from recollect.core.conversations.retention import ConversationAge, RetentionRules, find_due, move, rules_for
 from recollect.core.memories.erasure import decide
 from recollect.core.service.numbers import tenant_of
-from recollect.models.conversations import ConversationState, Due, PurgeReceipt
+from recollect.models.conversations import ConversationState, Due, ListedReceipt, PurgeReceipt
 from recollect.models.service import Scope
 from recollect.store.database.pool import Connection, Database, load_queries
 from recollect.store.service import jobs
@@ -164,17 +165,26 @@ async def list_receipts(database: Database, scope: Scope, conversation: str, lim
     parameters = {**names(scope), "conversation": conversation, "limit": limit}
     async with database.reading(scope.tenant_id) as connection:
         found = await connection.execute(QUERIES["receipts"], parameters)
-    return [
-        PurgeReceipt(
-            id=row["id"],
-            conversation=row["conversation_id"],
-            asked_by=row["asked_by"],
-            removed=row["removed"],
-            begun_at=row["begun_at"],
-            finished_at=row["finished_at"],
-        )
-        for row in await found.fetchall()
-    ]
+    return [PurgeReceipt(**to_receipt(row)) for row in await found.fetchall()]
+
+
+async def page_receipts(
+    database: Database, tenant_id: int, scope: Scope | None, before: tuple[str, UUID], limit: int
+) -> list[ListedReceipt]:
+    """Fetch receipts of a scope, or of the whole tenant, from before a place in their order."""
+    named = {"agent": None, "user": None} if scope is None else names(scope)
+    parameters = {**named, "before": before[0], "before_id": before[1], "limit": limit}
+    query = QUERIES["receipts_of_tenant" if scope is None else "receipts_of_scope"]
+    async with database.reading(tenant_id) as connection:
+        found = await connection.execute(query, parameters)
+    rows = await found.fetchall()
+    return [ListedReceipt(**to_receipt(row), agent=row["agent"], user=row["user"]) for row in rows]
+
+
+def to_receipt(row: DictRow) -> dict[str, Any]:
+    """Give the fields of a receipt."""
+    plain = ("id", "asked_by", "removed", "begun_at", "finished_at")
+    return {"conversation": row["conversation_id"], **{name: row[name] for name in plain}}
 
 
 async def list_due(
