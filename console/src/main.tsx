@@ -17,6 +17,16 @@ const queries: QueryClient = new QueryClient({
     mutations: { onError },
   },
 });
+/** A page from before an update asks for files that are gone: it is loaded anew, once. */
+const RELOADED = 'recollect.reloaded';
+addEventListener('vite:preloadError', (event) => {
+  const before = Number(sessionStorage.getItem(RELOADED) ?? 0);
+  if (Date.now() - before < 60_000) return;
+  event.preventDefault();
+  sessionStorage.setItem(RELOADED, String(Date.now()));
+  location.reload();
+});
+
 const root = document.getElementById('root');
 if (root)
   createRoot(root).render(

@@ -4,7 +4,7 @@ import type { Words } from './en';
 export const topics: Words['topics'] = {
   title: '主题',
   says: '都与什么有关，每个主题下有多少记忆。',
-  empty: '还没有归入主题的记忆。主题随记忆给出，或从对话中发现。',
+  empty: '还没有归入主题的记忆。主题随记忆给出，或从会话中发现。',
   notWhole: (topics) => `只显示 ${topics} 个主题，还有更多。`,
   areas: '主题，面积表示记忆的多少',
   unfold: (name) => `${name} 之下`,
@@ -21,11 +21,11 @@ export const topics: Words['topics'] = {
 
 export const stream: Words['stream'] = {
   title: '记忆流',
-  says: '按新近、相似和重要性想起什么，以及由此产生的想法。',
+  says: '按新近度、相似度和重要度想起什么，以及由此产生的想法。',
   start: '输入一个焦点：每条记忆都按三个因素得到位置。',
   cue: '焦点',
-  factors: { recency: '新近', similarity: '相似', importance: '重要性' },
-  picture: (hits) => `${hits} 条记忆按新近和相似排列；下面的表格列出最前面的几条`,
+  factors: { recency: '新近度', similarity: '相似度', importance: '重要度' },
+  picture: (hits) => `${hits} 条记忆按新近度和相似度排列；下面的表格列出最前面的几条`,
   thoughts: '想法，以及它们由何得出',
   noThoughts: '还没有想法。想法由反思得出，需要聊天模型。',
   depth: (depth) => `第 ${depth} 层`,
@@ -59,7 +59,7 @@ export const jobs: Words['jobs'] = {
 };
 
 export const keys: Words['keys'] = {
-  title: '密钥与凭证',
+  title: '密钥与回执',
   says: '谁可以做什么，删除了什么。',
   make: '新建密钥',
   name: '名称',
@@ -68,7 +68,7 @@ export const keys: Words['keys'] = {
   trust: '信任',
   child: '由密钥产生',
   boundTo: '绑定到',
-  agent: '仅此代理',
+  agent: '仅此智能体',
   user: '仅此用户',
   hours: '多少小时后过期',
   never: '从不',
@@ -84,7 +84,7 @@ export const keys: Words['keys'] = {
   done: '完成',
   revoke: '吊销',
   revokeSays: '使用它的人从下一个请求起就会被拒绝，无法撤销。',
-  receipts: '删除凭证',
+  receipts: '删除回执',
   noReceipts: '没有删除过用户。',
   print: '打印',
   erased: '用户',
@@ -106,7 +106,7 @@ export const tryIt: Words['tryIt'] = {
   noAnswer: (messages, hits) => `没有聊天模型来回答。程序会把这 ${messages} 条消息连同 ${hits} 条记忆发给模型。`,
   noModel: '没有设置聊天模型，有什么不同？',
   setModel:
-    '回忆、提示词和存入的内容都一样。有模型时还会回答，并从对话中学习事实。可用任何兼容 OpenAI 的端点启动服务：',
+    '召回、提示词和存入的内容都一样。有模型时还会回答，并从会话中学习事实。可用任何兼容 OpenAI 的端点启动服务：',
   notStored: '此密钥只能读取：你说的话不会被存入。',
   recalled: (hits) => `想起 ${hits} 条记忆`,
   held: '提示词里有什么',

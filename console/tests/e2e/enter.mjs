@@ -24,6 +24,7 @@ export async function enter(browser) {
   assert.equal((await context.cookies()).length, 0);
   assert.equal(await page.evaluate(() => fetch('../v1/key').then((answer) => answer.status)), 401);
   await signIn(page, KEY);
+  await survivesUpdate(page);
   assert.deepEqual(faults, []);
 }
 
@@ -39,4 +40,17 @@ async function holdsNoKey(context, page) {
     fetch(new URL('../v1/key', document.baseURI)).then((answer) => answer.status),
   );
   assert.equal(forged, 403);
+}
+
+/** A tab from before an update finds its files gone: it loads itself anew instead of staying white. */
+async function survivesUpdate(page) {
+  const missing = /assets\/knowledge-.*\.js/;
+  await page.goto(`${BASE}/console/a/ada/u/li/mind`);
+  await page.getByRole('heading', { name: 'Mind' }).waitFor();
+  await page.route(missing, (route) => route.fulfill({ status: 404, body: '{}' }));
+  const again = page.waitForEvent('load');
+  await page.getByRole('link', { name: 'Knowledge' }).click();
+  await page.unroute(missing);
+  await again;
+  await page.getByRole('heading', { name: 'Knowledge' }).waitFor();
 }

@@ -85,6 +85,20 @@ class RemoteKnowledge(RemoteView):
         )
         return answer
 
+    async def entities_by_facts(
+        self,
+        search: str = "",
+        *,
+        type: EntityType | None = None,  # noqa: A002 - its name
+        cursor: UUID | None = None,
+        limit: int = 50,
+    ) -> Entities:
+        """Fetch one page of the entities that facts speak of, those first that most do, each with how many."""
+        answer: Entities = await self.call(
+            "knowledge.entities_by_facts", search=search, type=type, cursor=cursor, limit=limit
+        )
+        return answer
+
     async def entity(self, entity_id: UUID, *, as_of: datetime | None = None) -> Entity:
         """Fetch one entity with all its names, and its newest description; also one that another has absorbed."""
         answer: Entity = await self.call("knowledge.entity", entity_id=entity_id, as_of=as_of)

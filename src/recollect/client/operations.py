@@ -106,6 +106,7 @@ OPERATIONS: Mapping[str, RemoteOperation] = {
     ),
     "knowledge.end": RemoteOperation("POST", "/v1/facts/{fact_id}/end", lambda: models.Fact),
     "knowledge.entities": RemoteOperation("GET", "/v1/entities", lambda: models.Entities),
+    "knowledge.entities_by_facts": RemoteOperation("GET", "/v1/entities/by-facts", lambda: models.Entities),
     "knowledge.entity": RemoteOperation("GET", "/v1/entities/{entity_id}", lambda: models.Entity),
     "knowledge.export": RemoteOperation("GET", "/v1/graph"),
     "knowledge.fact_versions": RemoteOperation(

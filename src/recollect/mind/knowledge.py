@@ -28,7 +28,7 @@ from recollect.models.service import Right
 from recollect.store.knowledge.entities import EntityQuery
 from recollect.store.knowledge.facts import FactQuery
 from recollect.store.knowledge.graph import WalkLimits as Walk
-from recollect.verbs.knowledge.entities import check_cursor, get_entity, list_entities, list_nearest
+from recollect.verbs.knowledge.entities import check_cursor, get_entity, list_by_facts, list_entities, list_nearest
 from recollect.verbs.knowledge.facts import add, end, list_facts, list_versions, read_time
 from recollect.verbs.knowledge.graph import connections, export, neighbours, timeline
 from recollect.verbs.knowledge.merge import merge, split
@@ -93,6 +93,19 @@ class KnowledgeView:
             return await list_entities(self.access.parts, self.access.scope, wanted, cursor, limit)
         check_cursor(meaning, cursor)
         return await list_nearest(self.access.parts, self.access.scope, await self.access.locate(), wanted, limit)
+
+    @operation("GET /v1/entities/by-facts", Right.READ)
+    async def entities_by_facts(
+        self,
+        search: str = "",
+        *,
+        type: EntityType | None = None,  # noqa: A002 - its name
+        cursor: UUID | None = None,
+        limit: int = 50,
+    ) -> Entities:
+        """Fetch one page of the entities that facts speak of, those first that most do, each with how many."""
+        wanted = EntityQuery(search, type)
+        return await list_by_facts(self.access.parts, self.access.scope, wanted, cursor, limit)
 
     @operation("GET /v1/entities/{entity_id}", Right.READ)
     async def entity(self, entity_id: UUID, *, as_of: datetime | None = None) -> Entity:

@@ -29,8 +29,17 @@ from recollect.mind.mind import Mind
 from recollect.mind.operators.mirrors import Mirrors
 from recollect.mind.operators.spaces import EmbeddingSpaces
 from recollect.models.agents import Overview, Reflection, SavedMind
-from recollect.models.conversations import Due
-from recollect.models.service import Caller, EmbeddingSpace, Right, Scope
+from recollect.models.conversations import Due, PurgeReceipts
+from recollect.models.service import (
+    Bounds,
+    Caller,
+    EmbeddingSpace,
+    Right,
+    Scope,
+    ScopeQuery,
+    Scopes,
+    ServiceStatus,
+)
 from recollect.settings import Settings
 from recollect.store.database import ownership, rewrite
 from recollect.store.database.probe import Probe
@@ -38,6 +47,7 @@ from recollect.store.memories import embeddings
 from recollect.store.service import scopes
 from recollect.store.service.jobs import nothing_ready
 from recollect.verbs.agents.reflect import Occasion, reflect
+from recollect.verbs.conversations.receipts import page_receipts
 from recollect.verbs.imports.imports import Imports
 from recollect.verbs.knowledge.enrich import enrich
 from recollect.verbs.knowledge.rerun import Reruns
@@ -48,7 +58,7 @@ from recollect.verbs.parts import Parts, fit_version
 from recollect.verbs.service.costs import Costs
 from recollect.verbs.service.jobs import JobControl, wait_for_jobs
 from recollect.verbs.service.readers import Readers
-from recollect.verbs.service.tenants import TenantView
+from recollect.verbs.service.tenants import list_scopes, read_status
 
 EVERY_RIGHT = frozenset(Right)
 FULL_TRUST = 100
@@ -173,6 +183,26 @@ def bind(recollect: Recollect, caller: Caller, scope: Scope, place: scopes.Place
 def build_other(settings: Settings, model: str) -> ChatModel | None:
     """Build the configured chat endpoint with another of its models."""
     return build_chat_model(settings.model_copy(update={"chat_model": model}))
+
+
+@dataclass(frozen=True, slots=True)
+class TenantView:
+    """Where a tenant sees what it has; a bound key sees what is of its own scopes."""
+
+    parts: Parts
+    probe: Probe
+
+    async def scopes(self, caller: Caller, wanted: ScopeQuery, cursor: str = "", limit: int = 50) -> Scopes:
+        """Fetch one page of the scopes of the caller's tenant."""
+        return await list_scopes(self.parts, caller, wanted, cursor, limit)
+
+    async def status(self, caller: Caller) -> ServiceStatus:
+        """Say how the service is set up, and what it still has to do for the caller's tenant."""
+        return await read_status(self.parts, self.probe, caller)
+
+    async def receipts(self, caller: Caller, bounds: Bounds, cursor: str = "", limit: int = 50) -> PurgeReceipts:
+        """Fetch one page of what purges of conversations removed, the latest first: of a scope, or of the tenant."""
+        return await page_receipts(self.parts, caller, bounds, cursor, limit)
 
 
 @dataclass(frozen=True, slots=True)

@@ -322,6 +322,22 @@ class PurgeReceipt:
 
 
 @dataclass(frozen=True, slots=True)
+class ListedReceipt(PurgeReceipt):
+    """A receipt among those of a tenant."""
+
+    agent: str = ""
+    user: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class PurgeReceipts:
+    """One page of receipts, the latest first, and where the next one begins."""
+
+    receipts: tuple[ListedReceipt, ...]
+    next_cursor: str | None
+
+
+@dataclass(frozen=True, slots=True)
 class Due:
     """A conversation whose state the retention rules would change."""
 

@@ -71,6 +71,8 @@ class Entity:
     description: str = ""
     merged_into: UUID | None = None
     """The entity that has absorbed it and has its facts; None for one that stands for itself."""
+    facts: int | None = field(default=None, compare=False)
+    """How many facts that are believed and not over speak of it; only set where entities are listed by that."""
 
 
 FactEnd: TypeAlias = UUID | str
@@ -140,11 +142,13 @@ class EntityOrder(StrEnum):
     """The nearest to a text first."""
     WORDS = "words"
     """Those first that have most words of the text, because no vector could be compared."""
+    FACTS = "facts"
+    """Those first that most facts speak of."""
 
 
 @dataclass(frozen=True, slots=True)
 class Entities:
-    """One page of entities in the order in which they were first spoken of, and where the next one begins."""
+    """One page of entities, and where the next one begins."""
 
     entities: tuple[Entity, ...]
     next_cursor: UUID | None = None

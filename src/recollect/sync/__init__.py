@@ -90,6 +90,7 @@ class BlockingClient(BlockingMinds):
     retry_jobs = blocking(Client.retry_jobs)
     scopes = blocking(Client.scopes)
     status = blocking(Client.status)
+    receipts = blocking(Client.receipts)
     export_scopes = blocking(Client.export_scopes)
     import_scopes = blocking(Client.import_scopes)
     forget_user = blocking(Client.forget_user)

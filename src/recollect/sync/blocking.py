@@ -69,6 +69,7 @@ class BlockingKnowledge(Blocking):
     connections = blocking(RemoteKnowledge.connections)
     end = blocking(RemoteKnowledge.end)
     entities = blocking(RemoteKnowledge.entities)
+    entities_by_facts = blocking(RemoteKnowledge.entities_by_facts)
     entity = blocking(RemoteKnowledge.entity)
     export = blocking_pieces(RemoteKnowledge.export)
     fact_versions = blocking(RemoteKnowledge.fact_versions)

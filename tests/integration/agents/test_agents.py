@@ -73,7 +73,7 @@ async def test_changing_a_profile_keeps_what_else_is_known_of_the_agent(mind, re
 
 
 async def test_an_overview_counts_what_was_written(mind):
-    assert await mind.overview() == Overview(0, 0, 0, 0, 0.0, 0, (), Profile())
+    assert await mind.overview() == Overview(0, 0, 0, 0, 0.0, 0, (), Profile(), kinds=dict.fromkeys(Kind, 0))
     triple = Triple("Maria", "drink", "coffee")
     ids = await mind.load(
         [

@@ -50,7 +50,8 @@ async def test_facts_over_http(http):
     assert [each["name"] for each in found] == ["Oslo"]
     one = (await http.get(f"/v1/entities/{oslo['subject']}", params=SCOPE)).json()
     assert one == {"id": oslo["subject"], "name": "Ann", "type": "person", "aliases": [], "description": ""} | {
-        "merged_into": None
+        "merged_into": None,
+        "facts": None,
     }
 
 

@@ -42,7 +42,7 @@ SECTIONS = (
     Section("conversations", "messages", ("id",)),
     Section("conversations", "past_messages", ("id",)),
     Section("conversations", "shown_memories", ("conversation_id", "memory_id"), ("conversation_id",)),
-    Section("conversations", "purge_receipts", ("id",)),
+    Section("conversations", "purge_receipts", ("id",), omitted=("tenant_id",)),
     Section("knowledge", "runs", ("id",)),
     Section("knowledge", "segments", ("id",)),
     Section("knowledge", "extractions", ("segment_id", "run_id")),

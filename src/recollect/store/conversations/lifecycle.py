@@ -13,7 +13,7 @@ from recollect.core.agents.profiles import to_profile
 from recollect.core.conversations.retention import ConversationAge, RetentionRules, find_due, move, rules_for
 from recollect.core.memories.erasure import decide
 from recollect.core.service.numbers import tenant_of
-from recollect.models.conversations import ConversationState, Due, PurgeReceipt
+from recollect.models.conversations import ConversationState, Due, ListedReceipt, PurgeReceipt
 from recollect.models.service import Scope
 from recollect.store.database.pool import Connection, Database, load_queries
 from recollect.store.service import jobs
@@ -166,6 +166,18 @@ async def list_receipts(database: Database, scope: Scope, conversation: str, lim
     async with database.reading(scope.tenant_id) as connection:
         found = await connection.execute(QUERIES["receipts"], parameters)
     return [PurgeReceipt(**row) for row in await found.fetchall()]
+
+
+async def page_receipts(
+    database: Database, tenant_id: int, scope: Scope | None, before: tuple[str, UUID], limit: int
+) -> list[ListedReceipt]:
+    """Fetch receipts of a scope, or of the whole tenant, from before a place in their order."""
+    named = {"agent": None, "user": None} if scope is None else names(scope)
+    parameters = {**named, "before": before[0], "before_id": before[1], "limit": limit}
+    query = QUERIES["receipts_of_tenant" if scope is None else "receipts_of_scope"]
+    async with database.reading(tenant_id) as connection:
+        found = await connection.execute(query, parameters)
+    return [ListedReceipt(**row) for row in await found.fetchall()]
 
 
 async def list_due(

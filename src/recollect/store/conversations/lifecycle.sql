@@ -113,3 +113,19 @@ select scope_id, agent, "user", profile, id, state, last_number, idle_since, cha
 from due_conversations(
     %(archive_after_days)s, %(delete_after_days)s, %(purge_after_days)s, %(after_scope)s, %(after_id)s, %(limit)s)
 order by scope_id, id
+
+-- name: receipts_of_tenant
+select latest.id, conversation_id as conversation, asked_by, removed, begun_at, erased_at, finished_at, mirrors,
+       scopes.agent, scopes."user"
+from receipts_before(%(before)s::timestamptz, %(before_id)s::uuid, %(limit)s) latest
+join scopes on scopes.id = latest.scope_id
+order by latest.begun_at desc, latest.id desc
+
+-- name: receipts_of_scope
+select receipts.id, conversation_id as conversation, asked_by, removed, begun_at, erased_at, finished_at, mirrors,
+       %(agent)s as agent, %(user)s as "user"
+from purge_receipts receipts
+where receipts.scope_id = {this_scope}
+  and (receipts.begun_at, receipts.id) < (%(before)s::timestamptz, %(before_id)s::uuid)
+order by receipts.begun_at desc, receipts.id desc
+limit %(limit)s

@@ -2319,6 +2319,32 @@ CREATE FUNCTION public.reading_tenant() RETURNS bigint
     SET search_path TO 'pg_catalog', 'public', 'pg_temp'
     AS $$ select tenant_id from readers where name = session_user $$;
 
+CREATE TABLE public.purge_receipts (
+    scope_id bigint NOT NULL,
+    tenant_id bigint GENERATED ALWAYS AS ((scope_id >> 40)) STORED NOT NULL,
+    id uuid DEFAULT gen_random_uuid() NOT NULL,
+    conversation_id text NOT NULL,
+    asked_by text NOT NULL,
+    removed jsonb DEFAULT '{}'::jsonb NOT NULL,
+    begun_at timestamp with time zone DEFAULT clock_timestamp() NOT NULL,
+    erased_at timestamp with time zone,
+    finished_at timestamp with time zone,
+    mirrors jsonb DEFAULT '{}'::jsonb NOT NULL
+);
+
+ALTER TABLE ONLY public.purge_receipts FORCE ROW LEVEL SECURITY;
+
+CREATE FUNCTION public.receipts_before(moment timestamp with time zone, before_id uuid, most integer) RETURNS SETOF public.purge_receipts
+    LANGUAGE sql STABLE
+    SET enable_sort TO 'off'
+    SET enable_bitmapscan TO 'off'
+    AS $$
+    select * from purge_receipts
+    where tenant_id = current_tenant() and (begun_at, id) < (moment, before_id)
+    order by begun_at desc, id desc
+    limit most
+$$;
+
 CREATE FUNCTION public.rename_message(asked_scope bigint, asked_conversation text, since bigint, former uuid, latter uuid) RETURNS void
     LANGUAGE plpgsql
     AS $$
@@ -3567,20 +3593,6 @@ CREATE TABLE public.pending_embeddings (
 
 ALTER TABLE ONLY public.pending_embeddings FORCE ROW LEVEL SECURITY;
 
-CREATE TABLE public.purge_receipts (
-    scope_id bigint NOT NULL,
-    id uuid DEFAULT gen_random_uuid() NOT NULL,
-    conversation_id text NOT NULL,
-    asked_by text NOT NULL,
-    removed jsonb DEFAULT '{}'::jsonb NOT NULL,
-    begun_at timestamp with time zone DEFAULT clock_timestamp() NOT NULL,
-    erased_at timestamp with time zone,
-    finished_at timestamp with time zone,
-    mirrors jsonb DEFAULT '{}'::jsonb NOT NULL
-);
-
-ALTER TABLE ONLY public.purge_receipts FORCE ROW LEVEL SECURITY;
-
 CREATE TABLE public.readers (
     name text NOT NULL,
     tenant_id integer NOT NULL,
@@ -4061,7 +4073,11 @@ CREATE INDEX past_messages_by_number ON public.past_messages USING btree (scope_
 
 CREATE INDEX past_messages_by_parent ON public.past_messages USING btree (scope_id, parent_id) WHERE (parent_id IS NOT NULL);
 
+CREATE INDEX purge_receipts_by_time ON public.purge_receipts USING btree (scope_id, begun_at DESC, id DESC);
+
 CREATE INDEX purge_receipts_of_conversation ON public.purge_receipts USING btree (scope_id, conversation_id, begun_at DESC);
+
+CREATE INDEX purge_receipts_of_tenant ON public.purge_receipts USING btree (tenant_id, begun_at DESC, id DESC);
 
 CREATE INDEX recalls_by_time ON public.recalls USING btree (id);
 
@@ -4599,6 +4615,8 @@ REVOKE ALL ON FUNCTION public.protect_scoped(protected regclass) FROM PUBLIC;
 REVOKE ALL ON FUNCTION public.prune_kept(kept text, before timestamp with time zone, most integer) FROM PUBLIC;
 GRANT ALL ON FUNCTION public.prune_kept(kept text, before timestamp with time zone, most integer) TO recollect_service;
 
+GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE public.purge_receipts TO recollect_service;
+
 REVOKE ALL ON FUNCTION public.renew_incarnation() FROM PUBLIC;
 
 REVOKE ALL ON FUNCTION public.standing_keys(tenants integer[], shown uuid[]) FROM PUBLIC;
@@ -4835,8 +4853,6 @@ GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE public.past_messages TO recollect_ser
 GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE public.pending_embeddings TO recollect_service;
 
 GRANT SELECT(scope_id) ON TABLE public.pending_embeddings TO recollect_upkeep;
-
-GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE public.purge_receipts TO recollect_service;
 
 GRANT SELECT ON TABLE public.readers TO recollect_compat;
 

@@ -153,6 +153,16 @@ def write_bounds(wanted: EntityQuery) -> dict[str, object]:
     }
 
 
+async def rank_by_facts(
+    database: Database, scope: Scope, wanted: EntityQuery, cursor: UUID | None, limit: int
+) -> dict[UUID, int]:
+    """Count the facts of entities, those first that have most, behind a cursor."""
+    async with database.reading(scope.tenant_id) as connection:
+        asked = {**names(scope), **write_bounds(wanted), "cursor": cursor, "limit": limit}
+        found = await connection.execute(QUERIES["by_facts"], asked)
+    return {row["id"]: row["facts"] for row in await found.fetchall()}
+
+
 async def list_near(
     database: Database, scope: Scope, space_id: int, vector: NDArray[np.float32], as_of: datetime | None
 ) -> list[UUID]:

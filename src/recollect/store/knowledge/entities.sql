@@ -144,3 +144,36 @@ where mentions.scope_id = (select scope_id from place)
 group by 1
 order by count(distinct asked.term) desc, 1
 limit %(limit)s
+
+-- name: by_facts
+-- How many facts speak of each entity, by whichever end: of those that are believed, in recall, and so not over.
+with place as (
+    select id as scope_id from scopes
+    where tenant_id = current_tenant() and agent = %(agent)s and "user" = %(user)s
+), counted as materialized (
+    select ends.id, count(*) as facts
+    from (
+        select subject_id as id from beliefs
+        where scope_id = (select scope_id from place) and superseded_at is null and subject_id is not null
+          and withheld_for is null
+        union all
+        select object_id from beliefs
+        where scope_id = (select scope_id from place) and superseded_at is null and subject_id is not null
+          and withheld_for is null and object_id <> subject_id
+    ) ends
+    group by ends.id
+)
+select counted.id, counted.facts
+from counted join entities on entities.scope_id = (select scope_id from place) and entities.id = counted.id
+where (%(cursor)s::uuid is null
+       or (counted.facts, counted.id) < ((select facts from counted last where last.id = %(cursor)s::uuid), %(cursor)s::uuid))
+  and (%(type)s = '' or entities.type = %(type)s)
+  and (
+      %(search)s = '' or position(%(search)s in entities.normalised) > 0
+      or exists (
+          select from mentions where mentions.scope_id = entities.scope_id and mentions.entity_id = entities.id
+            and position(%(search)s in mentions.normalised) > 0
+      )
+  )
+order by counted.facts desc, counted.id desc
+limit %(limit)s

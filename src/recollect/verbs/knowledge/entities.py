@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from datetime import datetime
 from uuid import UUID
 
@@ -30,6 +31,19 @@ async def list_entities(
     check_filter(Filter(as_of=wanted.as_of))
     found = await entities.page(parts.database, scope, wanted, cursor, limit + 1)
     return Entities(tuple(found[:limit]), found[limit - 1].id if len(found) > limit else None)
+
+
+async def list_by_facts(
+    parts: Parts, scope: Scope, wanted: EntityQuery, cursor: UUID | None = None, limit: int = 50
+) -> Entities:
+    """Fetch one page of entities, those first that most facts speak of, each with how many that are."""
+    check_limit(limit)
+    check_line("search", wanted.search)
+    ranked = await entities.rank_by_facts(parts.database, scope, wanted, cursor, limit + 1)
+    ids = [*ranked][:limit]
+    found = await entities.fetch(parts.database, scope, ids) if ids else {}
+    listed = tuple(replace(found[each], facts=ranked[each]) for each in ids if each in found)
+    return Entities(listed, ids[-1] if len(ranked) > limit else None, EntityOrder.FACTS)
 
 
 async def list_nearest(parts: Parts, scope: Scope, place: Place, wanted: EntityQuery, limit: int = 50) -> Entities:

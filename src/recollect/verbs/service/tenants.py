@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from datetime import datetime
 from importlib.metadata import version
 
@@ -31,40 +31,34 @@ BETWEEN = {ScopeOrder.RECENT: "_", ScopeOrder.SIZE: "_", ScopeOrder.NAME: "/"}
 """What stands between the parts of a cursor: no name has a slash."""
 
 
-@dataclass(frozen=True, slots=True)
-class TenantView:
-    """Where a tenant sees what it has; a bound key sees what is of its own scopes."""
+async def list_scopes(parts: Parts, caller: Caller, wanted: ScopeQuery, cursor: str = "", limit: int = 50) -> Scopes:
+    """Fetch one page of the scopes of the caller's tenant."""
+    check_right(caller, Right.READ)
+    check_limit(limit)
+    check_line("search", wanted.search, LONGEST_SCOPE_NAME)
+    if wanted.agent:
+        check_bounds(replace(caller, bounds=Bounds(caller.bounds.agent)), wanted.agent, None)
+    bounds = Bounds(wanted.agent or caller.bounds.agent, caller.bounds.user)
+    before = read_place(wanted.order, cursor) if cursor else None
+    found = await scope_lists.page(parts.database, caller.tenant_id, bounds, wanted, before, limit + 1)
+    listed = tuple(each for _, each in found[:limit])
+    return Scopes(listed, write_place(wanted.order, found[limit - 1][0]) if len(found) > limit else None)
 
-    parts: Parts
-    probe: Probe
 
-    async def scopes(self, caller: Caller, wanted: ScopeQuery, cursor: str = "", limit: int = 50) -> Scopes:
-        """Fetch one page of the scopes of the caller's tenant."""
-        check_right(caller, Right.READ)
-        check_limit(limit)
-        check_line("search", wanted.search, LONGEST_SCOPE_NAME)
-        if wanted.agent:
-            check_bounds(replace(caller, bounds=Bounds(caller.bounds.agent)), wanted.agent, None)
-        bounds = Bounds(wanted.agent or caller.bounds.agent, caller.bounds.user)
-        before = read_place(wanted.order, cursor) if cursor else None
-        found = await scope_lists.page(self.parts.database, caller.tenant_id, bounds, wanted, before, limit + 1)
-        listed = tuple(each for _, each in found[:limit])
-        return Scopes(listed, write_place(wanted.order, found[limit - 1][0]) if len(found) > limit else None)
-
-    async def status(self, caller: Caller) -> ServiceStatus:
-        """Say how the service is set up, and what it still has to do for the caller's tenant."""
-        check_right(caller, Right.READ)
-        parts, space = self.parts, await self.probe.active_space()
-        bound = caller.bounds.agent is not None
-        return ServiceStatus(
-            version=version("recollect"),
-            embedder=EmbedderStatus(parts.embedder.model if parts.embedder else "", serves(parts.embedder, space)),
-            by_words=explain_unserved(parts.embedder, space),
-            chat_model=parts.chat.model if parts.chat else "",
-            keep_recalls="off" if parts.keep_share <= 0 else "on" if parts.keep_share >= 1 else "sampled",
-            jobs=tuple(await jobs.count_by_task(parts.database, caller.tenant_id, caller.bounds)),
-            budget=None if bound else await read_budget(parts, caller.tenant_id),
-        )
+async def read_status(parts: Parts, probe: Probe, caller: Caller) -> ServiceStatus:
+    """Say how the service is set up, and what it still has to do for the caller's tenant."""
+    check_right(caller, Right.READ)
+    space = await probe.active_space()
+    bound = caller.bounds.agent is not None
+    return ServiceStatus(
+        version=version("recollect"),
+        embedder=EmbedderStatus(parts.embedder.model if parts.embedder else "", serves(parts.embedder, space)),
+        by_words=explain_unserved(parts.embedder, space),
+        chat_model=parts.chat.model if parts.chat else "",
+        keep_recalls="off" if parts.keep_share <= 0 else "on" if parts.keep_share >= 1 else "sampled",
+        jobs=tuple(await jobs.count_by_task(parts.database, caller.tenant_id, caller.bounds)),
+        budget=None if bound else await read_budget(parts, caller.tenant_id),
+    )
 
 
 def write_place(order: ScopeOrder, place: ScopePlace) -> str:

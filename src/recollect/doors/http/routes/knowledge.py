@@ -140,6 +140,15 @@ forward(
     cursor=Cursor,
     limit=Limit,
 )
+forward(
+    router,
+    "list_entities_by_facts",
+    "knowledge.entities_by_facts",
+    search=Annotated[str, Query(max_length=200, description="Only those with this in one of their names.")],
+    type=Annotated[EntityType | None, Query(description="Only those of this type.")],
+    cursor=Cursor,
+    limit=Limit,
+)
 forward(router, "read_entity", "knowledge.entity", errors=[404], entity_id=EntityId, as_of=AsOf)
 forward(router, "merge_entities", "knowledge.merge", AbsorbBody, errors=[404, 409], entity_id=EntityId)
 forward(

@@ -1,4 +1,4 @@
-"""Routes for what a tenant has: its scopes, and how the service stands for it."""
+"""Routes for what a tenant has: its scopes, the receipts of purges, and how the service stands for it."""
 
 from __future__ import annotations
 
@@ -8,12 +8,13 @@ from fastapi import APIRouter, Depends, Query, Response
 from pydantic import TypeAdapter
 
 from recollect.doors.http.auth import DOOR, JSON, Running, Secret
-from recollect.doors.http.bodies.fields import Name
+from recollect.doors.http.bodies.fields import FullName, Name
 from recollect.doors.http.problems import describe
-from recollect.models.service import Caller, ScopeOrder, ScopeQuery, Scopes, ServiceStatus
+from recollect.models.conversations import PurgeReceipts
+from recollect.models.service import Bounds, Caller, ScopeOrder, ScopeQuery, Scopes, ServiceStatus
 
 router = APIRouter(prefix="/v1", tags=["tenant"])
-SCOPES, STATUS = TypeAdapter(Scopes), TypeAdapter(ServiceStatus)
+SCOPES, STATUS, RECEIPTS = TypeAdapter(Scopes), TypeAdapter(ServiceStatus), TypeAdapter(PurgeReceipts)
 Page = Annotated[str, Query(max_length=300, description="next_cursor of the page before.")]
 
 
@@ -50,3 +51,17 @@ async def list_scopes(
 async def read_status(recollect: Running, caller: AnyCaller) -> Response:
     """Say how the service is set up, and what it still has to do for your tenant, or for a bound key's scopes."""
     return Response(STATUS.dump_json(await recollect.tenant.status(caller)), media_type=JSON)
+
+
+@router.get("/receipts", response_model=PurgeReceipts, responses=describe())
+async def list_all_receipts(
+    recollect: Running,
+    caller: AnyCaller,
+    agent: Annotated[FullName | None, Query(description="Whose; your whole tenant's if left out.")] = None,
+    user: Annotated[Name | None, Query(description="Which user's; the agent's own if left out or empty.")] = None,
+    cursor: Page = "",
+    limit: Annotated[int, Query(ge=1, le=200, description="Most receipts on a page.")] = 50,
+) -> Response:
+    """List what purges of conversations removed, the latest first: of a scope, or for administrators of the tenant."""
+    found = await recollect.tenant.receipts(caller, Bounds(agent, user), cursor, limit)
+    return Response(RECEIPTS.dump_json(found), media_type=JSON)

@@ -125,6 +125,7 @@ create trigger erase_messages after delete on memories
 -- What a purge removed, in numbers: it outlives what it is about, and says nothing of what was said.
 create table purge_receipts (
     scope_id bigint not null,
+    tenant_id bigint not null generated always as (scope_id >> 40) stored,
     id uuid not null default gen_random_uuid(),
     conversation_id text not null,
     asked_by text not null,
@@ -138,7 +139,22 @@ create table purge_receipts (
     primary key (scope_id, id)
 );
 select protect_scoped('purge_receipts');
+create index purge_receipts_by_time on purge_receipts (scope_id, begun_at desc, id desc);
+create index purge_receipts_of_tenant on purge_receipts (tenant_id, begun_at desc, id desc);
 create index purge_receipts_of_conversation on purge_receipts (scope_id, conversation_id, begun_at desc);
+
+-- The tenant's receipts from before a place in their order. In the order of the index: of the range of scopes that the
+-- policy names the planner expects few rows, and would rather read and sort all of them.
+create function receipts_before(moment timestamptz, before_id uuid, most integer) returns setof purge_receipts
+    language sql stable
+    set enable_sort = off
+    set enable_bitmapscan = off
+as $$
+    select * from purge_receipts
+    where tenant_id = current_tenant() and (begun_at, id) < (moment, before_id)
+    order by begun_at desc, id desc
+    limit most
+$$;
 
 -- Whether a memory was said in a conversation that is deleted, or made from anything that was: true at once, also for
 -- what still lies in the indexes.
