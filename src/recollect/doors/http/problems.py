@@ -19,6 +19,7 @@ from recollect.errors import (
     ConflictError,
     ForbiddenError,
     InvalidInputError,
+    MirrorError,
     NotFoundError,
     RecollectError,
     SetupError,
@@ -38,6 +39,7 @@ STATUS: Mapping[type[RecollectError], int] = {
     UnavailableError: 503,
     BudgetError: 503,
     ChatModelError: 502,
+    MirrorError: 503,
 }
 TITLES = {
     400: "The request cannot be read",
