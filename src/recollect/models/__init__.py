@@ -24,7 +24,17 @@ if TYPE_CHECKING:
         Strength,
         Tuning,
     )
-    from recollect.models.blocks import Block, Level, Line, Resolved
+    from recollect.models.blocks import (
+        Block,
+        LeftOut,
+        LeftOutHit,
+        LeftOutReason,
+        Level,
+        Line,
+        PromptShares,
+        Resolved,
+        ShareUse,
+    )
     from recollect.models.conversations import (
         LEGACY,
         Appended,
@@ -262,6 +272,9 @@ __all__ = [
     "Leaf",
     "Ledger",
     "LedgerSum",
+    "LeftOut",
+    "LeftOutHit",
+    "LeftOutReason",
     "Level",
     "Line",
     "ListPaths",
@@ -295,6 +308,7 @@ __all__ = [
     "Placing",
     "Profile",
     "PromptMessage",
+    "PromptShares",
     "PurgeReceipt",
     "PurgeReceipts",
     "PutItem",

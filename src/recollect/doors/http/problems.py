@@ -20,6 +20,7 @@ from recollect.errors import (
     CursorExpiredError,
     ForbiddenError,
     InvalidInputError,
+    MirrorError,
     NotFoundError,
     RecollectError,
     SetupError,
@@ -40,6 +41,7 @@ STATUS: Mapping[type[RecollectError], int] = {
     UnavailableError: 503,
     BudgetError: 503,
     ChatModelError: 502,
+    MirrorError: 503,
 }
 TITLES = {
     400: "The request cannot be read",

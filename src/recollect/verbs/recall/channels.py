@@ -27,7 +27,7 @@ from recollect.verbs.parts import Parts
 Outcome = TypeVar("Outcome")
 FEWEST_CANDIDATES = 200
 FEWEST_OF_OTHERS = 50
-LEADING = frozenset({"text", "vector", "date"})
+LEADING = frozenset({"text", "vector", "date", "opensearch"})
 """Candidates of these are worth reading far down; of the others, the first are enough."""
 ASKING_SHARE = 0.75
 """This share of the deadline may be spent on the channels: the rest is for fetching the winners."""
