@@ -472,6 +472,26 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/v1/entities/by-facts": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * List Entities By Facts
+         * @description Fetch one page of the entities that facts speak of, those first that most do, each with how many.
+         */
+        get: operations["list_entities_by_facts"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/v1/entities/{entity_id}": {
         parameters: {
             query?: never;
@@ -1430,6 +1450,26 @@ export interface paths {
          * @description Rank what a recall found by other weights; or ask it again as of a moment, noting no access.
          */
         post: operations["replay_recall"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/receipts": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * List All Receipts
+         * @description List what purges of conversations removed, the latest first: of a scope, or for administrators of the tenant.
+         */
+        get: operations["list_all_receipts"];
+        put?: never;
+        post?: never;
         delete?: never;
         options?: never;
         head?: never;
@@ -3247,7 +3287,7 @@ export interface components {
         Enrich: "talk" | "all";
         /**
          * Entities
-         * @description One page of entities in the order in which they were first spoken of, and where the next one begins.
+         * @description One page of entities, and where the next one begins.
          */
         Entities: {
             /** Entities */
@@ -3272,6 +3312,8 @@ export interface components {
              * @default
              */
             description: string;
+            /** Facts */
+            facts: number | null;
             /**
              * Id
              * Format: uuid
@@ -3289,7 +3331,7 @@ export interface components {
          * @description In which order entities are listed.
          * @enum {string}
          */
-        EntityOrder: "age" | "meaning" | "words";
+        EntityOrder: "age" | "meaning" | "words" | "facts";
         /**
          * EntityType
          * @description What sort of thing an entity is.
@@ -4895,6 +4937,42 @@ export interface components {
             versions: components["schemas"]["Memory"][];
         };
         /**
+         * ListedReceipt
+         * @description A receipt among those of a tenant.
+         */
+        ListedReceipt: {
+            /**
+             * Agent
+             * @default
+             */
+            agent: string;
+            /** Asked By */
+            asked_by: string;
+            /**
+             * Begun At
+             * Format: date-time
+             */
+            begun_at: string;
+            /** Conversation */
+            conversation: string;
+            /** Finished At */
+            finished_at: string | null;
+            /**
+             * Id
+             * Format: uuid
+             */
+            id: string;
+            /** Removed */
+            removed: {
+                [key: string]: number;
+            };
+            /**
+             * User
+             * @default
+             */
+            user: string;
+        };
+        /**
          * ListedScope
          * @description A scope in a list.
          */
@@ -6293,6 +6371,16 @@ export interface components {
             removed: {
                 [key: string]: number;
             };
+        };
+        /**
+         * PurgeReceipts
+         * @description One page of receipts, the latest first, and where the next one begins.
+         */
+        PurgeReceipts: {
+            /** Next Cursor */
+            next_cursor: string | null;
+            /** Receipts */
+            receipts: components["schemas"]["ListedReceipt"][];
         };
         /**
          * PutBody
@@ -10015,6 +10103,99 @@ export interface operations {
                 meaning?: string;
                 /** @description By what was stored by then, in the versions that were believed; with an offset, now if left out. */
                 as_of?: string | null;
+                /** @description next_cursor of the page before. */
+                cursor?: string | null;
+                /** @description Most items on a page. */
+                limit?: number;
+                /** @description Whose memory it is; may be empty where the key is bound to an agent. */
+                agent: string;
+                /** @description Whom it is about or with; empty for an agent alone. */
+                user?: string;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Entities"];
+                };
+            };
+            /** @description The request cannot be read */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description An API key is needed */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description This API key may not do that */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The request is too large */
+            413: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The request cannot be accepted as it stands */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Try again later */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    list_entities_by_facts: {
+        parameters: {
+            query: {
+                /** @description Only those with this in one of their names. */
+                search?: string;
+                /** @description Only those of this type. */
+                type?: components["schemas"]["EntityType"] | null;
                 /** @description next_cursor of the page before. */
                 cursor?: string | null;
                 /** @description Most items on a page. */
@@ -15010,6 +15191,95 @@ export interface operations {
             };
             /** @description Not found */
             404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The request is too large */
+            413: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The request cannot be accepted as it stands */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Try again later */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    list_all_receipts: {
+        parameters: {
+            query?: {
+                /** @description Whose; your whole tenant's if left out. */
+                agent?: string | null;
+                /** @description Which user's; the agent's own if left out or empty. */
+                user?: string | null;
+                /** @description next_cursor of the page before. */
+                cursor?: string;
+                /** @description Most receipts on a page. */
+                limit?: number;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["PurgeReceipts"];
+                };
+            };
+            /** @description The request cannot be read */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description An API key is needed */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description This API key may not do that */
+            403: {
                 headers: {
                     [name: string]: unknown;
                 };

@@ -165,6 +165,7 @@ export const knowledge: Words['knowledge'] = {
   noWebGl: '此浏览器不能绘制图形（WebGL）。下面的表格显示同样的事实。',
   facts: '事实，以及何时为真',
   fact: '事实',
+  factCount: (facts) => `${facts} 条事实`,
   noFacts: '没有事实提到它。',
   walk: '前往',
   inWorld: '在世界中为真',
