@@ -118,6 +118,9 @@ async def test_over_http_and_by_both_clients(recollect):
         assert (walked["derived"], walked["whole"]) == ([], True)
         assert (await http.get(f"/v1/memories/{uuid4()}/evidence", params=SCOPE)).status_code == 404
         assert (await http.post("/v1/memories/read", json=SCOPE | {"ids": []})).status_code == 422
+        for method in ("GET", "DELETE", "PUT"):
+            wrong = await http.request(method, "/v1/memories/read")
+            assert (wrong.status_code, wrong.json()["code"]) == (405, "method_not_allowed")
         assert (await http.get(f"/v1/memories/{made}/evidence", params=SCOPE | {"depth": 7})).status_code == 422
 
     def without_a_loop(url):

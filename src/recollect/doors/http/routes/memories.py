@@ -8,6 +8,7 @@ from uuid import UUID
 
 from fastapi import APIRouter, Path, Query
 from pydantic import BaseModel, Field
+from starlette.exceptions import HTTPException
 
 from recollect.doors.http.auth import AskedMind, Cursor, IdempotencyKey, id_of, most
 from recollect.doors.http.bodies.fields import EXAMPLE_ID, Number, OfScope, build, show
@@ -78,6 +79,14 @@ add_route(
     "browse",
     errors=(),
 )
+
+
+@router.api_route("/v1/memories/read", methods=["GET", "DELETE"], include_in_schema=False)
+async def refuse_read() -> None:
+    """Say that this is asked for by POST: otherwise it would look like a memory of this id."""
+    raise HTTPException(405, headers={"Allow": "POST"})
+
+
 forward(router, "get", "get", errors=[404], memory_id=MemoryId)
 forward(
     router,
