@@ -11,8 +11,8 @@ export const mind = {
   until: 'Before',
   state: 'Shown',
   states: {
-    current: 'what is recalled',
-    in_archived: 'in archived conversations',
+    current: 'recalled',
+    in_archived: 'archived',
     faded: 'faded',
     past: 'earlier versions',
     withheld: 'withheld',

@@ -14,7 +14,7 @@ export const mind: Words['mind'] = {
   state: '显示',
   states: {
     current: '会被召回的',
-    in_archived: '已归档会话中的',
+    in_archived: '已归档的',
     faded: '已淡出的',
     past: '旧版本',
     withheld: '被保留不用的',
