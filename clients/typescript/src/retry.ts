@@ -14,8 +14,8 @@ export type RetryOptions = {
 const LONGEST_WAIT_SECONDS = 8;
 /** Writes that the server knows again by their key, so that a repeated one answers as the first did. */
 const KEYED = new Set(['/v1/memories', '/v1/load', '/v1/messages', '/v1/facts', '/v1/items']);
-/** What must not be asked twice: a model is paid for it, or it goes on although the answer was lost. */
-const ONCE = new Set(['/v1/converse', '/v1/import', '/v1/erasures']);
+/** What must not be asked twice: a model is paid for it, it goes on although the answer was lost, or it has a secret. */
+const ONCE = new Set(['/v1/converse', '/v1/import', '/v1/erasures', '/v1/keys']);
 
 /** Wrap a fetch: idempotency keys where the server takes them, and attempts with growing waits. */
 export function retrying(send: Fetch, { attempts = 4, timeoutSeconds = 60, pause = wait }: RetryOptions = {}): Fetch {
@@ -23,8 +23,9 @@ export function retrying(send: Fetch, { attempts = 4, timeoutSeconds = 60, pause
     const path = apiPath(request.url);
     if (request.method === 'POST' && KEYED.has(path) && !request.headers.has('idempotency-key'))
       request.headers.set('idempotency-key', crypto.randomUUID());
-    const most = ONCE.has(path) ? 1 : attempts;
-    const patience = ONCE.has(path) ? timeoutSeconds * 10 : timeoutSeconds;
+    const single = request.method === 'POST' && ONCE.has(path);
+    const most = single ? 1 : attempts;
+    const patience = single ? timeoutSeconds * 10 : timeoutSeconds;
     for (let attempt = 1; ; attempt += 1) {
       const last = attempt >= most;
       const answer = await once(send, last ? request : request.clone(), patience, last);

@@ -5,7 +5,18 @@ import type { Scope } from '../parts/address';
 import { Problem, recollect } from './client';
 
 /** What a change leaves as it was: who is signed in, and what was asked of a moment that is over. */
-const LASTING = new Set(['me', 'status', 'explanation', 'replay', 'forget', 'keys', 'erasures', 'ledger', 'scopes']);
+const LASTING = new Set([
+  'me',
+  'status',
+  'explanation',
+  'replay',
+  'forget',
+  'keys',
+  'erasures',
+  'receipts',
+  'ledger',
+  'scopes',
+]);
 /** Many changes in a row are read anew once. */
 const TOGETHER_MS = 400;
 

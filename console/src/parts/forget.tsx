@@ -12,21 +12,49 @@ type ForgetProps = { scope: Scope; memory: Memory; onClose: () => void; onDone: 
 
 const SHOWN = 50;
 
-export function ForgetDialog({ scope, memory, onClose, onDone }: ForgetProps) {
-  const words = useWords();
-  const mind = recollect.mind(scope.agent, scope.user);
-  const preview = useQuery({
-    queryKey: ['forget', scope, memory.id],
+/** What would go with a memory; nothing is done. */
+export const usePreview = (scope: Scope, id: string, enabled = true) =>
+  useQuery({
+    queryKey: ['forget', scope, id],
+    enabled,
     staleTime: 0,
     queryFn: async () => {
-      const ids = await mind.forget([memory.id], { dryRun: true });
-      const first = [memory.id, ...ids.filter((id) => id !== memory.id)].slice(0, SHOWN);
+      const ids = await recollect.mind(scope.agent, scope.user).forget([id], { dryRun: true });
+      const first = [id, ...ids.filter((each) => each !== id)].slice(0, SHOWN);
       const { memories } = await take(api.POST('/v1/memories/read', { body: { ...scope, ids: first } }));
       return { ids, memories };
     },
   });
+
+export function Preview({ preview }: { preview: ReturnType<typeof usePreview> }) {
+  const words = useWords();
+  return (
+    <Answer query={preview} lines={3}>
+      {({ ids, memories }) => (
+        <>
+          <h3>{words.mind.goesWithIt(ids.length)}</h3>
+          {/* biome-ignore lint/a11y/noNoninteractiveTabindex: what scrolls is reached by the keyboard */}
+          <ul className="preview" tabIndex={0}>
+            {memories.map((each) => (
+              <li key={each.id}>
+                <Kind kind={each.kind} />
+                <span className="lines">
+                  <Content memory={each} most={300} />
+                </span>
+              </li>
+            ))}
+          </ul>
+        </>
+      )}
+    </Answer>
+  );
+}
+
+export function ForgetDialog({ scope, memory, onClose, onDone }: ForgetProps) {
+  const words = useWords();
+  const preview = usePreview(scope, memory.id);
   const forget = async () => {
-    await mind.forget([memory.id]);
+    await recollect.mind(scope.agent, scope.user).forget([memory.id]);
     onDone();
   };
   return (
@@ -39,24 +67,7 @@ export function ForgetDialog({ scope, memory, onClose, onDone }: ForgetProps) {
       onConfirm={forget}
     >
       <p>{words.mind.forgetSays}</p>
-      <Answer query={preview} lines={3}>
-        {({ ids, memories }) => (
-          <>
-            <h3>{words.mind.goesWithIt(ids.length)}</h3>
-            {/* biome-ignore lint/a11y/noNoninteractiveTabindex: what scrolls is reached by the keyboard */}
-            <ul className="preview" tabIndex={0}>
-              {memories.map((each) => (
-                <li key={each.id}>
-                  <Kind kind={each.kind} />
-                  <span className="lines">
-                    <Content memory={each} most={300} />
-                  </span>
-                </li>
-              ))}
-            </ul>
-          </>
-        )}
-      </Answer>
+      <Preview preview={preview} />
     </Confirm>
   );
 }

@@ -11,8 +11,8 @@ export const mind = {
   until: 'Before',
   state: 'Shown',
   states: {
-    current: 'what is recalled',
-    in_archived: 'in archived conversations',
+    current: 'recalled',
+    in_archived: 'archived',
     faded: 'faded',
     past: 'earlier versions',
     withheld: 'withheld',
@@ -168,6 +168,7 @@ export const knowledge = {
   noWebGl: 'This browser draws no graphs (WebGL). The table below shows the same facts.',
   facts: 'Facts, and when they are true',
   fact: 'Fact',
+  factCount: (facts: number) => (facts === 1 ? '1 fact' : `${facts} facts`),
   noFacts: 'No fact speaks of it.',
   walk: 'Go there',
   inWorld: 'true in the world',

@@ -14,7 +14,7 @@ export const mind: Words['mind'] = {
   state: '显示',
   states: {
     current: '会被召回的',
-    in_archived: '已归档会话中的',
+    in_archived: '已归档的',
     faded: '已淡出的',
     past: '旧版本',
     withheld: '被保留不用的',
@@ -165,6 +165,7 @@ export const knowledge: Words['knowledge'] = {
   noWebGl: '此浏览器不能绘制图形（WebGL）。下面的表格显示同样的事实。',
   facts: '事实，以及何时为真',
   fact: '事实',
+  factCount: (facts) => `${facts} 条事实`,
   noFacts: '没有事实提到它。',
   walk: '前往',
   inWorld: '在世界中为真',

@@ -64,10 +64,24 @@ async function correctFact(page) {
   await page.locator('dialog').getByRole('button', { name: 'Correct', exact: true }).click();
   await page.locator('.times button', { hasText: 'Mei likes parsley' }).waitFor();
   await page.locator('.times th.gone', { hasText: 'Mei likes dill' }).waitFor();
+  await forgetWrongFact(page);
   await page.locator('.times button', { hasText: 'Mei studies' }).click();
   await page.locator('.fact-view').getByRole('button', { name: 'End …' }).click();
   await page.locator('dialog').getByRole('button', { name: 'End', exact: true }).click();
   await page.locator('.fact-view .versions', { hasText: 'v2' }).waitFor();
+}
+
+/** What was never so is forgotten, after a preview; the right fact takes its time. */
+async function forgetWrongFact(page) {
+  await page.locator('.times button', { hasText: 'Mei writes about' }).click();
+  await page.locator('.fact-view').getByRole('button', { name: 'Correct …' }).click();
+  await page.getByLabel('It was never so').check();
+  await page.getByLabel('Of whom or what').fill('warm water corals');
+  await page.locator('dialog .preview').getByText('Mei writes about cold water corals').waitFor();
+  await checkAccess(page, 'the dialog of a fact that was never so');
+  await page.locator('dialog').getByRole('button', { name: 'Correct', exact: true }).click();
+  await page.locator('.times button', { hasText: 'Mei writes about warm water corals' }).waitFor();
+  await page.locator('.times button', { hasText: 'cold water corals' }).waitFor({ state: 'detached' });
 }
 
 async function mergeEntities(page) {

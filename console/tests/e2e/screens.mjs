@@ -68,6 +68,7 @@ const WALK = {
   keys: async (page) => {
     await page.goto(`${BASE}/console/keys`);
     await page.locator('.keys tbody tr').first().waitFor();
+    await page.locator('.receipts').nth(1).waitFor();
   },
 };
 
@@ -102,6 +103,9 @@ async function removeSample(page) {
   await page.getByRole('button', { name: 'Fill the sample mind' }).waitFor();
   await page.goto(`${BASE}/console/a/sample/u/guest/knowledge`);
   await page.getByText('No facts are known yet').waitFor();
+  // Its conversations were purged, and that is on record.
+  await page.goto(`${BASE}/console/keys`);
+  await page.locator('.receipts').getByText('sample / guest / a-garden').waitFor();
 }
 
 /** What another program stores appears by itself. */

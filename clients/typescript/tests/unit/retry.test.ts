@@ -79,6 +79,14 @@ describe('a request', () => {
     expect(asked).toHaveLength(1);
   });
 
+  it('that makes a key is sent once, and a list of keys as often as it takes', async () => {
+    const making = scripted(new TypeError('network'));
+    const body = { name: 'a', rights: ['read' as const] };
+    await expect(take(making.recollect.api.POST('/v1/keys', { body }))).rejects.toMatchObject({ code: 'unreachable' });
+    const listing = scripted(new TypeError('network'), fine({ keys: [] }));
+    expect(await take(listing.recollect.api.GET('/v1/keys'))).toEqual({ keys: [] });
+  });
+
   it('that is aborted is not tried again', async () => {
     const stop = new AbortController();
     stop.abort();

@@ -8,7 +8,7 @@ import { Head } from '../../parts/frame';
 import { Answer } from '../../parts/states';
 import { useWords } from '../../words';
 import { MakeKey } from './make';
-import { Receipts } from './receipts';
+import { Erasures, Purges } from './receipts';
 
 type Key = Schemas['ApiKey'];
 
@@ -26,7 +26,8 @@ export default function Keys() {
       <section className="card">
         <Answer query={keys}>{(data) => <Table keys={data.keys} />}</Answer>
       </section>
-      <Receipts />
+      <Purges />
+      <Erasures />
       {making && <MakeKey onClose={() => setMaking(false)} />}
     </div>
   );

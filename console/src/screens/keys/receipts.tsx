@@ -1,42 +1,92 @@
-/** What was erased, in numbers, to print. */
+/** What was erased and purged, in numbers, to print. */
 import { useQuery } from '@tanstack/react-query';
-import { api, type Schemas, take } from '../../api/client';
+import { api, take } from '../../api/client';
 import { count, moment } from '../../parts/format';
 import { Answer } from '../../parts/states';
 import { useLanguage, useWords } from '../../words';
 
-export function Receipts() {
+const MOST = 100;
+
+export function Erasures() {
   const words = useWords();
   const receipts = useQuery({
     queryKey: ['erasures'],
     queryFn: async ({ signal }) =>
-      (await take(api.GET('/v1/erasures', { params: { query: { limit: 100 } }, signal }))).erasures,
+      (await take(api.GET('/v1/erasures', { params: { query: { limit: MOST } }, signal }))).erasures,
   });
   return (
     <section className="card receipts">
-      <header className="between">
-        <h2>{words.keys.receipts}</h2>
-        <button type="button" className="quiet" onClick={() => print()}>
-          {words.keys.print}
-        </button>
-      </header>
+      <Title title={words.keys.receipts} />
       <Answer query={receipts} lines={2}>
-        {(all) => (all.length === 0 ? <p className="soft">{words.keys.noReceipts}</p> : <Table receipts={all} />)}
+        {(all) =>
+          all.length === 0 ? (
+            <p className="soft">{words.keys.noReceipts}</p>
+          ) : (
+            <Table head={words.keys.erased} receipts={all.map((each) => ({ ...each, of: each.user }))} />
+          )
+        }
       </Answer>
     </section>
   );
 }
 
-function Table({ receipts }: { receipts: Schemas['UserErasure'][] }) {
+export function Purges() {
+  const words = useWords();
+  const receipts = useQuery({
+    queryKey: ['receipts'],
+    queryFn: async ({ signal }) =>
+      (await take(api.GET('/v1/receipts', { params: { query: { limit: MOST } }, signal }))).receipts,
+  });
+  return (
+    <section className="card receipts">
+      <Title title={words.keys.purges} />
+      <Answer query={receipts} lines={2}>
+        {(all) =>
+          all.length === 0 ? (
+            <p className="soft">{words.keys.noPurges}</p>
+          ) : (
+            <Table
+              head={words.keys.conversation}
+              receipts={all.map((each) => ({ ...each, of: `${each.agent} / ${each.user} / ${each.conversation}` }))}
+            />
+          )
+        }
+      </Answer>
+    </section>
+  );
+}
+
+function Title({ title }: { title: string }) {
+  const words = useWords();
+  return (
+    <header className="between">
+      <h2>{title}</h2>
+      <button type="button" className="quiet" onClick={() => print()}>
+        {words.keys.print}
+      </button>
+    </header>
+  );
+}
+
+type Receipt = {
+  id: string | null;
+  of: string;
+  asked_by: string;
+  begun_at: string | null;
+  finished_at: string | null;
+  removed: Record<string, number>;
+};
+
+function Table({ head, receipts }: { head: string; receipts: Receipt[] }) {
   const words = useWords();
   const language = useLanguage();
   return (
     <table>
       <thead>
         <tr>
-          {[words.keys.erased, words.keys.asked, words.keys.begun, words.keys.finished].map((head) => (
-            <th key={head} scope="col">
-              {head}
+          {[head, words.keys.asked, words.keys.begun, words.keys.finished].map((each) => (
+            <th key={each} scope="col">
+              {each}
             </th>
           ))}
           <th scope="col" className="number">
@@ -48,14 +98,19 @@ function Table({ receipts }: { receipts: Schemas['UserErasure'][] }) {
         {receipts.map((each) => (
           <tr key={each.id}>
             <th scope="row">
-              <bdi>{each.user}</bdi>
+              <bdi>{each.of}</bdi>
             </th>
             <td>
               <bdi>{each.asked_by}</bdi>
             </td>
             <td>{moment(each.begun_at)}</td>
             <td>{each.finished_at ? moment(each.finished_at) : words.keys.underWay}</td>
-            <td className="number">
+            <td
+              className="number"
+              title={Object.entries(each.removed)
+                .map((pair) => pair.join(' '))
+                .join(', ')}
+            >
               {count(
                 Object.values(each.removed).reduce((sum, rows) => sum + rows, 0),
                 language,

@@ -3,6 +3,7 @@ import { useState } from 'react';
 import { api, recollect, take } from '../../api/client';
 import type { Scope } from '../../parts/address';
 import { Confirm } from '../../parts/dialog';
+import { Preview, usePreview } from '../../parts/forget';
 import { toInput, toInstant } from '../../parts/format';
 import { useWords } from '../../words';
 import type { Fact } from './queries';
@@ -16,6 +17,7 @@ export function CorrectDialog({ scope, fact, onClose, onDone }: Props) {
   const [predicate, setPredicate] = useState(fact.predicate);
   const [object, setObject] = useState(fact.object_name);
   const [since, setSince] = useState(() => toInput(new Date().toISOString(), true));
+  const preview = usePreview(scope, fact.id, which === 'wrong');
   const same = predicate === fact.predicate && object === fact.object_name;
   const correct = async () => {
     const stated = which === 'changed' ? toInstant(since) : (fact.span.valid_at ?? undefined);
@@ -36,7 +38,7 @@ export function CorrectDialog({ scope, fact, onClose, onDone }: Props) {
       title={words.knowledge.correctTitle}
       action={words.knowledge.correct}
       destroys={which === 'wrong'}
-      disabled={same || predicate.trim() === '' || object.trim() === ''}
+      disabled={same || predicate.trim() === '' || object.trim() === '' || (which === 'wrong' && !preview.data)}
       onClose={onClose}
       onConfirm={correct}
     >
@@ -59,6 +61,7 @@ export function CorrectDialog({ scope, fact, onClose, onDone }: Props) {
         <span>{words.knowledge.object}</span>
         <input value={object} dir="auto" onChange={(event) => setObject(event.target.value)} />
       </label>
+      {which === 'wrong' && <Preview preview={preview} />}
       {which === 'changed' && (
         <label className="field">
           <span>{words.knowledge.trueSince}</span>

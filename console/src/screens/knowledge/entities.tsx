@@ -43,6 +43,7 @@ export function EntityList({ pages, search, chosen, change }: ListProps) {
                     onClick={() => change({ entity: entity.id, fact: null, memory: null })}
                   >
                     <EntityName entity={entity} />
+                    {entity.facts !== null && <small className="soft">{words.knowledge.factCount(entity.facts)}</small>}
                   </button>
                 </li>
               ))}

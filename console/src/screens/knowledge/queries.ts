@@ -16,7 +16,10 @@ export const useEntities = (scope: Scope, search: string) =>
     placeholderData: keepPreviousData,
     queryFn: ({ pageParam, signal }) => {
       const query = { ...scope, limit: 100, ...(search && { search }), ...(pageParam && { cursor: pageParam }) };
-      return take(api.GET('/v1/entities', { params: { query }, signal }));
+      // Where nothing is looked for, the list begins with what most is known of.
+      return search
+        ? take(api.GET('/v1/entities', { params: { query }, signal }))
+        : take(api.GET('/v1/entities/by-facts', { params: { query }, signal }));
     },
     getNextPageParam: (last) => last.next_cursor ?? undefined,
   });
