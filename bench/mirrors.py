@@ -118,6 +118,10 @@ async def measure_lag(rate: int, seconds: float) -> dict[str, float]:
         async with written_to(settings) as recollect:
             minds = [await recollect.mind("bench", f"user-{number}") for number in range(SCOPES)]
             rng = np.random.default_rng(7)
+            for mind in minds:
+                await mind.remember(make_notes(0, rng))
+            # The worker takes its time to start.
+            await catch_up(recollect)
             lags: list[float] = []
             watching = asyncio.create_task(watch(recollect, lags))
             began, calls, writing = perf_counter(), 0, set[asyncio.Task[Any]]()
@@ -131,8 +135,7 @@ async def measure_lag(rate: int, seconds: float) -> dict[str, float]:
             await asyncio.gather(*writing)
             reached = calls * TOGETHER / (perf_counter() - began)
             stopped = perf_counter()
-            while any(each.behind for each in await recollect.operator.mirrors.status(probe=False)):  # noqa: ASYNC110
-                await asyncio.sleep(0.1)
+            await catch_up(recollect)
             drained = perf_counter() - stopped
             watching.cancel()
             found = await recollect.operator.mirrors.verify(MIRROR, lambda _: None)
@@ -145,6 +148,12 @@ async def measure_lag(rate: int, seconds: float) -> dict[str, float]:
         "even with the record after": drained,
         "rows differing": found.differing,
     }
+
+
+async def catch_up(recollect: Recollect) -> None:
+    """Wait until the mirror lacks nothing."""
+    while any(each.behind for each in await recollect.operator.mirrors.status(probe=False)):  # noqa: ASYNC110
+        await asyncio.sleep(0.1)
 
 
 def make_notes(call: int, rng: np.random.Generator) -> list[NewMemory]:

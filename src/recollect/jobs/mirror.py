@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 import json
 import logging
+import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
@@ -30,6 +31,8 @@ TOGETHER = 200
 FORMER = 5
 """So many generations before a new one are removed: usually one is there, or none."""
 CHECK = "check_mirrors"
+LONGEST_RUN_SECONDS, REST_SECONDS = 20.0, 0.2
+"""How long one run goes on while a tenant is written to, and how long it waits for more to come together."""
 DROPPED = "dropped, with all that it held"
 DROPPED_UNSEEN = "dropped while it did not answer: what it held may still be there"
 LOG = logging.getLogger("recollect.mirror")
@@ -297,7 +300,12 @@ class MirrorTasks:
 
     async def follow(self, scope_id: int) -> None:
         """Let the mirrors follow what changed in the scopes of a tenant, whose first number this is."""
-        await feed_tenant(self.database, self.mirrors, tenant_of(scope_id))
+        tenant_id, until = tenant_of(scope_id), time.monotonic() + LONGEST_RUN_SECONDS
+        await feed_tenant(self.database, self.mirrors, tenant_id)
+        while time.monotonic() < until and await positions.list_unmirrored(self.database, tenant_id, 0, 1):
+            # What is written meanwhile is followed together; another job would have to be found first.
+            await asyncio.sleep(REST_SECONDS)
+            await feed_tenant(self.database, self.mirrors, tenant_id)
 
     async def check(self, _context: object, timestamp: int = 0) -> None:  # noqa: ARG002 - the engine's call
         """See that no scope waits without a job, and that no mirror has lost anything or follows another record."""
