@@ -13,6 +13,8 @@ from pathlib import Path
 import pytest
 
 from folders import find_memory
+from node import need_chromium, need_node
+from ports import free_port
 from recollect.llm.build import has_minilm
 
 ROOT = Path(__file__).parents[2]
@@ -266,6 +268,17 @@ def test_weighing(shared):
     rows = dict(line.strip("| ").split(" | ", 1) for line in printed.splitlines() if line.startswith("| "))
     assert set(rows) == {"weight", "in use", "0"}
     assert rows["0"] != rows["in use"]
+
+
+def test_console():
+    need_node("console")
+    need_chromium()
+    port = str(free_port())
+    small = ("--memories", "600", "--entities", "60", "--topics", "40", "--messages", "80", "--port", port)
+    seen = measure("console", *small)
+    names = ["home", "mind", "ask", "conversations", "knowledge", "topics", "stream", "try", "jobs", "keys"]
+    assert [each["screen"] for each in seen] == names
+    assert all(0 <= each["bytes"] < 1_000_000 and each["calls"] for each in seen)
 
 
 @pytest.mark.real_model

@@ -12,7 +12,7 @@ from PIL import Image
 
 import console
 from console_scopes import fill, fill_hostile, fill_others
-from node import need_node, run_script
+from node import need_chromium, need_node, run_script
 from served import serving
 
 MOST_BYTES = 100_000
@@ -22,15 +22,6 @@ KEYS = {
     "BOUND_KEY": {"rights": ["read", "write"], "agent": "ada", "user": "li"},
     "ADMIN_KEY": {"rights": ["admin"]},
 }
-
-
-def need_chromium() -> None:
-    """Skip where there is no Chromium; CI installs it."""
-    if shutil.which("chromium") is None:
-        reason = "Chromium is missing: run tools/chromium.sh"
-        if os.environ.get("CI") == "true":
-            pytest.fail(reason)
-        pytest.skip(reason)
 
 
 @pytest.fixture

@@ -25,6 +25,15 @@ def need_node(folder: str) -> None:
         pytest.skip(reason)
 
 
+def need_chromium() -> None:
+    """Skip where there is no Chromium; CI installs it."""
+    if shutil.which("chromium") is None:
+        reason = "Chromium is missing: run tools/chromium.sh"
+        if os.environ.get("CI") == "true":
+            pytest.fail(reason)
+        pytest.skip(reason)
+
+
 def run_script(folder: str, script: str, **variables: str) -> None:
     """Run a script of a folder's package.json, and show what it printed where it fails."""
     ran = subprocess.run(

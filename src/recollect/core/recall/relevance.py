@@ -18,7 +18,7 @@ from recollect.models.recall import Script
 
 FLOOR: Mapping[Script, float] = MappingProxyType({Script.WORDS: 0.003, Script.CJK: 0.006})
 """What is less likely to help is not worth its tokens in a prompt; by the cue's script, as question sets differ."""
-ENOUGH: Mapping[Script, float] = MappingProxyType({Script.WORDS: 0.027, Script.CJK: 0.08})
+ENOUGH: Mapping[Script, float] = MappingProxyType({Script.WORDS: 0.027, Script.CJK: 0.05})
 """Where nothing is so likely to help, nothing is relevant."""
 WHOLE = 0.9
 """What has this part of the cue's words has enough of them, however short the cue."""
