@@ -91,7 +91,7 @@ async def check_segment(http, segment, messages):
     assert segment["label"]
     assert bool(segment["reason"]) == (segment["state"] == "failed")
     for message in messages:
-        assert (await http.get(f"/v1/memories/{message}", params=SCOPE)).json()["state"] == segment["state"]
+        assert (await http.get(f"/v1/memories/{message}", params=SCOPE)).json()["progress"] == segment["state"]
 
 
 async def check_ledger(http, chat, segments):

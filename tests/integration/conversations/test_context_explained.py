@@ -16,7 +16,6 @@ from recollect.core.recall import relevance
 from recollect.models.blocks import LeftOutReason
 from recollect.models.conversations import NewMessage
 from recollect.models.memories import NewMemory, Role
-from recollect.models.recall import Script
 from recollect.models.service import Right
 from recollect.store.conversations.conversations import QUERIES
 from recollect.verbs.conversations import context as verb
@@ -106,8 +105,8 @@ async def test_beyond_the_limit_is_said(mind):
 async def test_what_is_hardly_likely_to_help_is_named(mind, monkeypatch):
     await mind.remember(["the cake may have any nuts", "a train leaves at noon"])
     [best, worse] = (await mind.recall(Cue(TEXT, touch=False))).hits
-    monkeypatch.setattr(relevance, "FLOOR", dict.fromkeys(Script, best.relevance))
-    monkeypatch.setattr(relevance, "ENOUGH", dict.fromkeys(Script, 0.0))
+    monkeypatch.setattr(relevance, "FLOOR", best.relevance)
+    monkeypatch.setattr(relevance, "ENOUGH", 0.0)
     made = await ask(mind, cue={"min_relevance": None})
     assert [hit.memory.id for hit in made.hits] == [best.memory.id]
     assert reasons(made) == {worse.memory.id: LeftOutReason.IRRELEVANT}

@@ -9,7 +9,8 @@ import httpx
 import pytest
 
 from conftest import application, http_client, new_key
-from recollect.doors.http import middleware, protocol
+from recollect.doors.http import middleware
+from recollect.doors.http.server import protocol
 from serving import serving
 
 WAIT_SECONDS = 60

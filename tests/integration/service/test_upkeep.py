@@ -262,7 +262,10 @@ async def test_jobs_that_have_ended_are_not_read(recollect, owner):
             engine_queries["select_stalled_jobs_by_heartbeat"],
             {"seconds_since_heartbeat": 20, "queue": None, "task_name": None},
         ),
-        "find": (jobs.QUERIES["find"], {"id": None, "status": None, "task": None, "cursor": None, "limit": 50}),
+        "find": (
+            jobs.QUERIES["find"],
+            {"id": None, "status": None, "task": None, "agent": None, "user": None, "cursor": None, "limit": 50},
+        ),
         "defer_due": (
             upkeep.QUERIES["defer_due"],
             {"task": "embed", "wanted": "embed", "usual": 0.0, "after": 0, "limit": 10, "rest_minutes": 0.0},

@@ -83,25 +83,22 @@ def test_measures_are_of_the_chosen_places_and_of_the_best_of_all():
 
 
 def test_a_prompt_leaves_out_what_is_hardly_likely_and_all_where_nothing_is_enough():
-    for script in Script:
-        best, weak, none = Rated(ENOUGH[script]), Rated(FLOOR[script]), Rated(FLOOR[script] / 2)
-        assert choose_relevant([best, weak, none], script) == (best, weak)
-        assert choose_relevant([weak, none], script) == ()
-        assert choose_relevant([], script) == ()
+    best, weak, none = Rated(ENOUGH), Rated(FLOOR), Rated(FLOOR / 2)
+    assert choose_relevant([best, weak, none]) == (best, weak)
+    assert choose_relevant([weak, none]) == ()
+    assert choose_relevant([]) == ()
 
 
 def test_only_what_is_known_to_be_irrelevant_is_called_so():
-    enough = ENOUGH[Script.WORDS]
-    assert is_irrelevant([Rated(enough / 2), Rated(0.0)], Script.WORDS)
-    assert not is_irrelevant([Rated(enough), Rated(0.0)], Script.WORDS)
-    assert is_irrelevant([Rated(enough), Rated(0.0)], Script.CJK)
-    assert not is_irrelevant([Rated(None), Rated(0.0)], Script.WORDS)
-    assert not is_irrelevant([], Script.WORDS)
+    assert is_irrelevant([Rated(ENOUGH / 2), Rated(0.0)])
+    assert not is_irrelevant([Rated(ENOUGH), Rated(0.0)])
+    assert not is_irrelevant([Rated(None), Rated(0.0)])
+    assert not is_irrelevant([])
 
 
 def test_where_relevance_is_not_known_nothing_is_left_out():
     hits = [Rated(None), Rated(None)]
-    assert choose_relevant(hits, Script.WORDS) == tuple(hits)
+    assert choose_relevant(hits) == tuple(hits)
     assert drop_below(hits, 0.0) == ()
     assert tell_irrelevant(hits) == "how likely the hits help was not found out in time"
     assert tell_irrelevant([Rated(0.0123)]).endswith("has relevance 0.012")

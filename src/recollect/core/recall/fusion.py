@@ -253,7 +253,7 @@ def rate_relevance(inputs: RankingInput, rated: Rated, places: NDArray[np.intp])
             continue
         column = rated.columns[name]
         enough |= (column.rows[places] >= 0) & (column.scores[places] >= LEAST_TELLING.get(name, -np.inf))
-    relevances: list[float] = np.where(enough, np.maximum(found, ENOUGH[inputs.facets.script]), found).tolist()
+    relevances: list[float] = np.where(enough, np.maximum(found, ENOUGH), found).tolist()
     return relevances
 
 

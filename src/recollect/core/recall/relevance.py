@@ -16,9 +16,9 @@ from numpy.typing import NDArray
 from recollect.core.recall.columns import Scores
 from recollect.models.recall import Script
 
-FLOOR: Mapping[Script, float] = MappingProxyType({Script.WORDS: 0.003, Script.CJK: 0.006})
-"""What is less likely to help is not worth its tokens in a prompt; by the cue's script, as question sets differ."""
-ENOUGH: Mapping[Script, float] = MappingProxyType({Script.WORDS: 0.027, Script.CJK: 0.05})
+FLOOR = 0.003
+"""What is less likely to help is not worth its tokens in a prompt."""
+ENOUGH = 0.027
 """Where nothing is so likely to help, nothing is relevant."""
 WHOLE = 0.9
 """What has this part of the cue's words has enough of them, however short the cue."""
@@ -32,7 +32,7 @@ best one's, and by itself; whether the cue names who spoke; its place in the ran
 WITHOUT_VECTOR: Mapping[Script, tuple[float, ...]] = MappingProxyType(
     {
         Script.WORDS: (-4.51, 1.04, -1.89, 0.63, 1.39, 0.81, -0.6, 0.0),
-        Script.CJK: (-3.86, 2.12, 0.74, -0.99, 0.86, 0.86, -0.89, 0.0),
+        Script.CJK: (-3.55, -0.37, 0.62, 0.06, 0.84, 0.6, -0.85, 0.0),
     }
 )
 ENGLISH = (-4.5, 0.72, -1.73, 0.5, 0.46, 0.48, -0.79, 5.66)
@@ -90,16 +90,16 @@ def arrange(
     return np.column_stack(columns)
 
 
-def choose_relevant(hits: Sequence[Rated], script: Script) -> tuple[Rated, ...]:
+def choose_relevant(hits: Sequence[Rated]) -> tuple[Rated, ...]:
     """Choose what is worth its tokens in a prompt; nothing where nothing has enough, all where it is not known."""
     if any(hit.relevance is None for hit in hits):
         return tuple(hits)
-    return () if is_irrelevant(hits, script) else drop_below(hits, FLOOR[script])
+    return () if is_irrelevant(hits) else drop_below(hits, FLOOR)
 
 
-def is_irrelevant(hits: Sequence[Rateable], script: Script) -> bool:
+def is_irrelevant(hits: Sequence[Rateable]) -> bool:
     """Tell whether all of some hits are known to be hardly likely to help."""
-    return bool(hits) and all(hit.relevance is not None and hit.relevance < ENOUGH[script] for hit in hits)
+    return bool(hits) and all(hit.relevance is not None and hit.relevance < ENOUGH for hit in hits)
 
 
 def drop_below(hits: Sequence[Rated], least: float) -> tuple[Rated, ...]:

@@ -143,8 +143,7 @@ class ChangeFeed:
     async def close(self) -> None:
         """End all that follow."""
         if self._work is not None:
-            self._work.cancel()
-            await asyncio.gather(self._work, return_exceptions=True)
+            await end(self._work)
 
     def _end_all(self, problem: RecollectError) -> None:
         for follower in self._followers:
@@ -181,8 +180,7 @@ class ChangeFeed:
                     async with asyncio.timeout(LOOK_SECONDS):
                         await self._nudge.wait()
         finally:
-            listening.cancel()
-            await asyncio.gather(listening, return_exceptions=True)
+            await end(listening)
 
     async def _look(self) -> None:
         """Check keys, look at the log where nobody tells of changes, and let writers tell of them from now on."""
@@ -272,6 +270,19 @@ class ChangeFeed:
                 async for note in notes:
                     self._wake([int(note.payload)] if note.payload else [])
         return 0.0
+
+
+async def end(task: asyncio.Task[None]) -> None:
+    """Cancel a task until it has ended.
+
+    It may miss a cancellation: `asyncio.wait_for` of Python 3.11 drops one that comes together with what it waits for,
+    and the driver uses it while it connects.
+    """
+    while not task.done():
+        task.cancel()
+        await asyncio.wait([task], timeout=LOOK_SECONDS)
+    if not task.cancelled():
+        task.exception()
 
 
 def is_cancelled() -> bool:

@@ -78,7 +78,7 @@ def leave_relevant(made: Recollection, cue: Cue, place: Place) -> Recollection:
     """Leave what is worth its tokens in a prompt."""
     if fill_in(cue, place.profile).min_relevance is not None or not made.hits:
         return made
-    hits = choose_relevant(made.hits, made.facets.script)
+    hits = choose_relevant(made.hits)
     if hits:
         return replace(made, hits=hits)
     return replace(made, hits=(), status=Status.NOTHING_RELEVANT, message=tell_irrelevant(made.hits))
@@ -332,7 +332,7 @@ def conclude(
     reasons = [f"{name}: {proposal.method}" for name, proposal in proposals.items() if not proposal.answered]
     silent = len(reasons) == len(proposals)
     nothing = Status.NOTHING_RELEVANT if ranking.irrelevant else Status.NO_CANDIDATES
-    doubt = tell_irrelevant(hits) if is_irrelevant(hits, ranking.inputs.facets.script) else ""
+    doubt = tell_irrelevant(hits) if is_irrelevant(hits) else ""
     methods = {name: proposal.method for name, proposal in proposals.items()}
     inputs = ranking.inputs
     if inputs.model and not has_table(inputs.model, inputs.facets.script):
