@@ -124,9 +124,8 @@ async def state_facts(mind: Mind, sizes: Sizes, bar: Progress) -> None:
 @contextmanager
 def serving(addresses: Addresses, port: int) -> Iterator[str]:
     """Serve the database until the block ends."""
-    settings = {"DATABASE_URL": addresses.service, "OWNER_DATABASE_URL": addresses.owner, "EMBEDDER": "fake"} | {
-        "PORT": str(port)
-    }
+    settings = {"DATABASE_URL": addresses.service, "OWNER_DATABASE_URL": addresses.owner}
+    settings |= {"EMBEDDER": "fake", "PORT": str(port)}
     environment = os.environ | {f"RECOLLECT_{name}": value for name, value in settings.items()}
     command = [sys.executable, "-c", PROGRAM, "serve"]
     server = subprocess.Popen(command, env=environment, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL)

@@ -20,7 +20,7 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
 from datasets import LEARNED, Conversation, LearnedText, in_training, load
-from quality import Asked, average, difference, open_embedder
+from quality import Asked, average, describe_half, open_embedder
 from recollect.core.recall.lending import EVIDENCE
 from recollect.core.recall.quality import measure as measure_ranking
 from recollect.llm.embedder import Embedder
@@ -80,17 +80,6 @@ async def measure(
     return dict(found)
 
 
-def describe(rows: Sequence[Asked], base: Sequence[Asked], *, training: bool, category: str = "") -> str:
-    """Say what one half finds, and what it gains."""
-    pairs = [
-        (new, old)
-        for new, old in zip(rows, base, strict=True)
-        if new.training is training and category in {"", new.category}
-    ]
-    news = [new for new, _ in pairs]
-    return f"{average(news).recall_10:.3f}, {difference(news, [old for _, old in pairs])}"
-
-
 def main() -> None:
     """Print a row for each weight."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
@@ -118,9 +107,9 @@ def main() -> None:
     for label, (messages, hits) in found.items():
         multi_hop = [row for row in messages if row.category == MULTI_HOP]
         cells = (
-            describe(messages, base, training=True),
-            describe(messages, base, training=False),
-            describe(messages, base, training=False, category=MULTI_HOP),
+            describe_half(messages, base, training=True),
+            describe_half(messages, base, training=False),
+            describe_half(messages, base, training=False, category=MULTI_HOP),
             f"{average(multi_hop).recall_10:.3f}",
             f"{average(hits).recall_10:.3f}",
         )

@@ -75,6 +75,19 @@ def difference(rows: Sequence[Asked], base: Sequence[Asked]) -> str:
     return write_change(measures.draw_difference(recall_10(rows), recall_10(base)))
 
 
+def describe_half(rows: Sequence[Asked], base: Sequence[Asked], *, training: bool, category: str = "") -> str:
+    """Say what one half finds, and what it gains; nothing of a half without questions."""
+    pairs = [
+        (new, old)
+        for new, old in zip(rows, base, strict=True)
+        if new.training is training and category in {"", new.category}
+    ]
+    if not pairs:
+        return ""
+    news = [new for new, _ in pairs]
+    return f"{average(news).recall_10:.3f}, {difference(news, [old for _, old in pairs])}"
+
+
 async def measure(
     name: str, questions: int, embedder: Embedder | None, bar: Progress, channels: tuple[str, ...] = ()
 ) -> dict[str, list[Asked]]:

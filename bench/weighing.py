@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import argparse
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import replace
 
 import uvloop
@@ -18,7 +18,7 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
 from datasets import FILES, in_training, load
-from quality import Asked, average, difference, open_embedder
+from quality import Asked, average, describe_half, open_embedder
 from recollect.core.recall.quality import measure as measure_ranking
 from recollect.llm.embedder import Embedder
 from stored import serving, store
@@ -48,15 +48,6 @@ async def measure(
     return dict(rows)
 
 
-def describe(rows: Sequence[Asked], base: Sequence[Asked], *, training: bool) -> str:
-    """Say what one half finds, and what it gains; nothing of a half without questions."""
-    pairs = [(new, old) for new, old in zip(rows, base, strict=True) if new.training is training]
-    if not pairs:
-        return ""
-    news = [new for new, _ in pairs]
-    return f"{average(news).recall_10:.3f}, {difference(news, [old for _, old in pairs])}"
-
-
 def main() -> None:
     """Print a table for each set, a row for each weight."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
@@ -75,7 +66,7 @@ def main() -> None:
             print(f"{name}, {len(found[IN_USE])} questions: R@10 by the weight of {arguments.name}, and its gain\n")
             print("| weight | training half | held-out half | all |\n|---|---|---|---|")
             for label, rows in found.items():
-                halves = [describe(rows, found[IN_USE], training=training) for training in (True, False)]
+                halves = [describe_half(rows, found[IN_USE], training=training) for training in (True, False)]
                 print(f"| {label} | {' | '.join(halves)} | {average(rows).recall_10:.3f} |")
             print()
 
