@@ -1,4 +1,5 @@
 /** How a memory is shown: always as text, in a direction of its own, never as markup. */
+import type { ReactNode } from 'react';
 import type { Memory } from '../api/client';
 import { useWords } from '../words';
 
@@ -29,6 +30,21 @@ export function Content({ memory, most = 4000 }: { memory: Shown; most?: number 
       {who && <span className="soft">{who}: </span>}
       {cut ? `${memory.content.slice(0, most)} …` : memory.content}
     </bdi>
+  );
+}
+
+type OpenProps = { memory: Memory; onOpen: (id: string) => void; children?: ReactNode };
+
+/** A memory in a list, to be opened; what stands before its content is up to the list. */
+export function OpenMemory({ memory, onOpen, children }: OpenProps) {
+  return (
+    <button type="button" className="plain" onClick={() => onOpen(memory.id)}>
+      <Kind kind={memory.kind} />
+      <span className="lines">
+        {children}
+        <Content memory={memory} most={300} />
+      </span>
+    </button>
   );
 }
 

@@ -3,7 +3,7 @@ import { useQuery } from '@tanstack/react-query';
 import { api, type Memory, take } from '../api/client';
 import { useWords } from '../words';
 import type { Scope } from './address';
-import { Content, Kind } from './memory';
+import { OpenMemory } from './memory';
 import { Answer } from './states';
 import { type Branch, growTrail } from './trail';
 
@@ -52,12 +52,7 @@ function Branches({ branches, onOpen }: { branches: Branch<Memory>[]; onOpen: (i
     <ul className="trail">
       {branches.map(({ memory, below }) => (
         <li key={memory.id}>
-          <button type="button" className="plain" onClick={() => onOpen(memory.id)}>
-            <Kind kind={memory.kind} />
-            <span className="lines">
-              <Content memory={memory} most={300} />
-            </span>
-          </button>
+          <OpenMemory memory={memory} onOpen={onOpen} />
           {below.length > 0 && <Branches branches={below} onOpen={onOpen} />}
         </li>
       ))}

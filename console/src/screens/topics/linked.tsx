@@ -3,7 +3,7 @@ import { useQuery } from '@tanstack/react-query';
 import { api, take } from '../../api/client';
 import type { Scope } from '../../parts/address';
 import { day } from '../../parts/format';
-import { Content, Kind } from '../../parts/memory';
+import { OpenMemory } from '../../parts/memory';
 import { Answer } from '../../parts/states';
 import { useWords } from '../../words';
 
@@ -31,13 +31,9 @@ export function Linked({ scope, path, onOpen }: { scope: Scope; path: string; on
           <ul className="trail">
             {memories.map((memory) => (
               <li key={memory.id}>
-                <button type="button" className="plain" onClick={() => onOpen(memory.id)}>
-                  <Kind kind={memory.kind} />
-                  <span className="lines">
-                    <span className="soft small">{day(memory.occurred_at)} </span>
-                    <Content memory={memory} most={300} />
-                  </span>
-                </button>
+                <OpenMemory memory={memory} onOpen={onOpen}>
+                  <span className="soft small">{day(memory.occurred_at)} </span>
+                </OpenMemory>
               </li>
             ))}
           </ul>

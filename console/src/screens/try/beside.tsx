@@ -1,7 +1,7 @@
 /** What memory did for one turn: recalled, put into the prompt, stored and learned. */
 import type { Scope } from '../../parts/address';
 import { BudgetBar } from '../../parts/budget-bar';
-import { Content, Kind } from '../../parts/memory';
+import { Content, Kind, OpenMemory } from '../../parts/memory';
 import { bounds } from '../../parts/shares';
 import { Answer } from '../../parts/states';
 import { WhyBar } from '../../parts/why-bar';
@@ -83,12 +83,7 @@ function Learned({ scope, turn, onOpen }: Props) {
             <ul className="trail">
               {memories.map((memory) => (
                 <li key={memory.id}>
-                  <button type="button" className="plain" onClick={() => onOpen(memory.id)}>
-                    <Kind kind={memory.kind} />
-                    <span className="lines">
-                      <Content memory={memory} most={300} />
-                    </span>
-                  </button>
+                  <OpenMemory memory={memory} onOpen={onOpen} />
                 </li>
               ))}
             </ul>
