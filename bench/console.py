@@ -51,6 +51,15 @@ ROLES = (Role.USER, Role.ASSISTANT)
 MOST_MS, MOST_BYTES, MOST_CPU_MS = 1_000.0, 1_000_000, 200.0
 """The bar of every screen: from the last answer to the first content, the largest answer, the longest task."""
 
+COLUMNS = (
+    "screen",
+    "calls",
+    "largest answer, kB",
+    "first content after the last answer, ms",
+    "longest task, ms of CPU",
+    "first content after opening, ms",
+)
+
 
 @dataclass(frozen=True, slots=True)
 class Sizes:
@@ -166,13 +175,13 @@ def render(seen: list[dict[str, Any]], sizes: Sizes) -> Table:
     """Draw a row for each screen; what is above the bar is marked."""
     title = ", ".join(f"{getattr(sizes, field.name):,} {field.name}" for field in fields(sizes))
     table = Table(title=title, title_justify="left")
-    for column in ("screen", "calls", "largest answer, kB", "first content after it, ms", "longest task, ms of CPU"):
+    for column in COLUMNS:
         table.add_column(column, justify="left" if column == "screen" else "right")
     for each in seen:
         numbers = (each["bytes"] / 1000, each["content_ms"], each["task_ms"])
         bars = (MOST_BYTES / 1000, MOST_MS, MOST_CPU_MS)
         cells = [f"{number:.0f}{' !' if number > most else ''}" for number, most in zip(numbers, bars, strict=True)]
-        table.add_row(each["screen"], str(each["calls"]), *cells)
+        table.add_row(each["screen"], str(each["calls"]), *cells, f"{each['opened_ms']:.0f}")
     return table
 
 

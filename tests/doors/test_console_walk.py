@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import shutil
 from pathlib import Path
 
@@ -12,8 +13,12 @@ from PIL import Image
 
 import console
 from console_scopes import fill, fill_hostile, fill_others
+from folders import open_folder
 from node import need_chromium, need_node, run_script
-from served import serving
+from programs import plain_environment
+from scripted_chat import chatting
+from scripted_extractions import entity, fact
+from served import running_up, serving
 
 MOST_BYTES = 100_000
 """What a picture in the documentation may weigh."""
@@ -34,6 +39,7 @@ def walked(cluster):
         url, key = outside["RECOLLECT_URL"], outside["RECOLLECT_KEY"]
         fill_hostile(url, key)
         fill_others(url, key)
+        fill(url, key, agent="kay")
         fill(url, key)
         headers = {"Authorization": f"Bearer {key}"}
         made = {
@@ -43,11 +49,34 @@ def walked(cluster):
         yield outside | {name: answer.raise_for_status().json()["secret"] for name, answer in made.items()}
 
 
+@pytest.fixture
+def started():
+    """`recollect up`, as it is started first, with a chat model that says what a script says: its link and its key."""
+    with chatting(answering=answer) as chat, open_folder("up") as folder:
+        settings = {"data_dir": str(folder / "data"), "port": "0", "chat_url": chat, "chat_model": "scripted"}
+        environment = {f"RECOLLECT_{name.upper()}": value for name, value in settings.items()}
+        with running_up(plain_environment() | environment) as greeting:
+            link = re.search(r"http://\S+/console#link=\S+", greeting)
+            key = re.search(r"rec_[\w-]+", greeting)
+            assert link and key, greeting
+            yield {"UP_LINK": link[0], "UP_KEY": key[0]}
+
+
+def answer(shape: str, prompt: str) -> object:
+    """Answer a turn, or say what is learned from it."""
+    if shape == "Utterance":
+        return {"text": "Mind the wasps by the shed."}
+    learned = fact("Wasps", "live by", "the shed") | {"text": "Wasps live by the shed."}
+    named = [entity("Wasps", "thing"), entity("the shed", "place")] if "wasps" in prompt else []
+    parts = {"summary": "They talk of the garden.", "label": "Garden", "paths": [], "importance": 5, "keywords": []}
+    return parts | {"entities": named, "facts": [learned] if named else []}
+
+
 @pytest.mark.slow
-def test_a_browser_walks_through_it(walked, tmp_path):
+def test_a_browser_walks_through_it(walked, started, tmp_path):
     """Set SHOTS=docs/howto/images to take the pictures of the page on the console anew."""
     shots = Path(os.environ.get("SHOTS") or tmp_path / "shots").resolve()
-    run_script("console", "e2e", **walked, CHROMIUM=shutil.which("chromium") or "", SHOTS=str(shots))
+    run_script("console", "e2e", **walked, **started, CHROMIUM=shutil.which("chromium") or "", SHOTS=str(shots))
     pictures = sorted(shots.glob("console-*.png"))
     assert len(pictures) >= 7
     for picture in pictures:

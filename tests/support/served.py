@@ -78,6 +78,23 @@ async def make_key(recollect, tenant: str) -> str:
     return (await recollect.create_key(caller, "test", tuple(Right), 50))[1]
 
 
+@contextmanager
+def running_up(environment: dict[str, str]) -> Iterator[str]:
+    """Run `recollect up` in a process of its own; give what it greets with."""
+    process = subprocess.Popen([COMMAND, "up"], env=environment, stdout=subprocess.PIPE, text=True, cwd="/")
+    assert process.stdout is not None
+    greeting = ""
+    try:
+        while "Stop with" not in greeting:
+            line = process.stdout.readline()
+            assert line, f"`recollect up` ended early: {greeting}"
+            greeting += line
+        yield greeting
+    finally:
+        process.send_signal(signal.SIGINT)
+        assert process.wait(30) == 0
+
+
 def wait_for(url: str, server: subprocess.Popen[bytes]) -> None:
     """Return when the server answers."""
     until = time.monotonic() + WAIT_SECONDS

@@ -299,7 +299,7 @@ export interface paths {
         put?: never;
         /**
          * Delete Conversation
-         * @description Make the conversation invisible, with all that was derived from it; it can be restored until it is purged.
+         * @description Make the conversation invisible, with all derived from it, until it is restored; or only count that.
          */
         post: operations["delete_conversation"];
         delete?: never;
@@ -359,7 +359,7 @@ export interface paths {
         put?: never;
         /**
          * Purge Conversation
-         * @description Erase the conversation for good; what does not fit into the call is finished by a job.
+         * @description Erase the conversation for good, by a job what does not fit into the call; or only count what would go.
          */
         post: operations["purge_conversation"];
         delete?: never;
@@ -3144,6 +3144,42 @@ export interface components {
             waits_until: string | null;
         };
         /**
+         * DeletedConversation
+         * @description A conversation that is deleted, or that a dry run left as it was.
+         */
+        DeletedConversation: {
+            /**
+             * Changed At
+             * Format: date-time
+             */
+            changed_at: string;
+            /**
+             * Created At
+             * Format: date-time
+             */
+            created_at: string;
+            /** Hidden */
+            hidden: {
+                [key: string]: number;
+            };
+            /** Id */
+            id: string;
+            /** Message Count */
+            message_count: number;
+            /** Metadata */
+            metadata: {
+                [key: string]: components["schemas"]["JsonValue"];
+            };
+            /** Name */
+            name: string;
+            state: components["schemas"]["ConversationState"];
+            /**
+             * Updated At
+             * Format: date-time
+             */
+            updated_at: string;
+        };
+        /**
          * DescribeBody
          * @description A conversation's name and metadata; what is left out stays as it is.
          * @example {
@@ -4938,7 +4974,7 @@ export interface components {
         };
         /**
          * ListedReceipt
-         * @description A receipt among those of a tenant.
+         * @description A receipt among those of a tenant, which were all kept.
          */
         ListedReceipt: {
             /**
@@ -6354,27 +6390,21 @@ export interface components {
         };
         /**
          * PurgeReceipt
-         * @description What a purge removed, in numbers only, without content.
+         * @description What a purge removed, or would remove, in numbers only, without content.
          */
         PurgeReceipt: {
             /** Asked By */
             asked_by: string;
-            /**
-             * Begun At
-             * Format: date-time
-             */
-            begun_at: string;
+            /** Begun At */
+            begun_at: string | null;
             /** Conversation */
             conversation: string;
             /** Erased At */
             erased_at: string | null;
             /** Finished At */
             finished_at: string | null;
-            /**
-             * Id
-             * Format: uuid
-             */
-            id: string;
+            /** Id */
+            id: string | null;
             /** Mirrors */
             mirrors: {
                 [key: string]: string;
@@ -7133,6 +7163,33 @@ export interface components {
              * @default
              */
             topic?: string;
+            /**
+             * User
+             * @description Whom it is about or with; empty for an agent alone.
+             * @default
+             */
+            user?: string;
+        };
+        /**
+         * RemovalBody
+         * @description A scope, and whether its conversation is to be removed or only counted.
+         * @example {
+         *       "agent": "ada",
+         *       "dry_run": true
+         *     }
+         */
+        RemovalBody: {
+            /**
+             * Agent
+             * @description Whose memory it is; may be empty where the key is bound to an agent.
+             */
+            agent: string;
+            /**
+             * Dry Run
+             * @description Only count what would go.
+             * @default false
+             */
+            dry_run?: boolean;
             /**
              * User
              * @description Whom it is about or with; empty for an agent alone.
@@ -9206,7 +9263,7 @@ export interface operations {
         };
         requestBody: {
             content: {
-                "application/json": components["schemas"]["OfScope"];
+                "application/json": components["schemas"]["RemovalBody"];
             };
         };
         responses: {
@@ -9216,7 +9273,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["Conversation"];
+                    "application/json": components["schemas"]["DeletedConversation"];
                 };
             };
             /** @description The request cannot be read */
@@ -9515,7 +9572,7 @@ export interface operations {
         };
         requestBody: {
             content: {
-                "application/json": components["schemas"]["OfScope"];
+                "application/json": components["schemas"]["RemovalBody"];
             };
         };
         responses: {

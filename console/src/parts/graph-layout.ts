@@ -5,6 +5,9 @@ export type Around = Schemas['Neighbourhood'];
 export type Node = { id: string; name: string; type: string; depth: number; x: number; y: number };
 export type Edge = { id: string; from: string; to: string; name: string };
 const GOLDEN = 2.399963;
+const BETWEEN = ' · ';
+const REST = ' · …';
+const MOST_JOINED = 60;
 
 /** Lay the entity in the middle, and the others around it by depth, each at a turn of the golden angle. */
 export function layGraph(around: Around): { nodes: Node[]; edges: Edge[] } {
@@ -25,14 +28,21 @@ export function layGraph(around: Around): { nodes: Node[]; edges: Edge[] } {
     const edge = { id, from: subject.id, to: object.id, name: label(predicate) };
     const pair = [edge.from, edge.to].sort().join();
     const first = between.get(pair);
-    // Names that lie upon each other cannot be read: the first edge of a pair has them all.
+    // Names that lie upon each other cannot be read: the first edge of a pair has them all, as far as there is room.
     if (first) {
-      if (!first.name.split(' · ').includes(edge.name)) first.name = `${first.name} · ${edge.name}`;
+      first.name = join(first.name, edge.name);
       edge.name = '';
     } else between.set(pair, edge);
-    edges.push(edge);
+    // One edge each way, for its arrow.
+    if (!edges.some(({ from, to }) => from === edge.from && to === edge.to)) edges.push(edge);
   }
   return { nodes: [...nodes.values()], edges };
+}
+
+function join(names: string, name: string): string {
+  if (names.endsWith(REST) || names.split(BETWEEN).includes(name)) return names;
+  const joined = `${names}${BETWEEN}${name}`;
+  return joined.length > MOST_JOINED ? `${names}${REST}` : joined;
 }
 
 /** A name of any length, as it is written into a picture. */

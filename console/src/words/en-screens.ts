@@ -99,6 +99,8 @@ export const conversations = {
   choose: 'Choose a conversation to see its branches, and what of it fits into a prompt.',
   none: 'None. The first message that is appended makes one.',
   noMessages: 'Nothing was said yet.',
+  hidden: 'It is deleted. Restore it to read it again, or purge it.',
+  askFirst: 'Write what the user asks next, and see what the prompt would hold.',
   state: 'Shown',
   states: { active: 'active', archived: 'archived', deleted: 'deleted' },
   messages: (messages: number) => (messages === 1 ? '1 message' : `${messages} messages`),
@@ -138,6 +140,13 @@ export const conversations = {
     restore: 'It is active again, and recalled.',
     delete: 'It is out of sight, and no longer recalled. It can be restored until it is purged.',
     purge: 'All that was said is removed for good, with everything that was derived from it. A receipt remains.',
+  },
+  goes: { delete: 'Goes out of sight:', purge: 'Is removed for good:' },
+  counted: {
+    messages: 'messages, earlier versions included',
+    attachments: 'attachments',
+    derived: 'memories derived from them',
+    to_rederive: 'memories that rest on them in part: they are emptied, and derived again',
   },
 };
 export const knowledge = {

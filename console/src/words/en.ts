@@ -22,6 +22,7 @@ export const en = {
     copy: 'Copy',
     copied: 'Copied',
     typeToConfirm: 'To go on, type',
+    nothingGoes: 'Nothing is left that could go.',
   },
   frame: {
     skip: 'Skip to the content',

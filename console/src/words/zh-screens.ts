@@ -96,6 +96,8 @@ export const conversations: Words['conversations'] = {
   choose: '选择一个会话，查看它的分支，以及哪些内容进入提示词。',
   none: '没有。追加第一条消息就会产生一个会话。',
   noMessages: '还没有说过什么。',
+  hidden: '已删除。恢复后可以再读，也可以清除。',
+  askFirst: '写下用户接下来的问题，看看提示词里会有什么。',
   state: '显示',
   states: { active: '进行中', archived: '已归档', deleted: '已删除' },
   messages: (messages) => `${messages} 条消息`,
@@ -135,6 +137,13 @@ export const conversations: Words['conversations'] = {
     restore: '重新进行，并会被召回。',
     delete: '不再可见，也不再被召回。清除之前可以恢复。',
     purge: '说过的一切以及由此得出的内容都会永久删除，只留下一张回执。',
+  },
+  goes: { delete: '将不再可见：', purge: '将永久删除：' },
+  counted: {
+    messages: '条消息（含旧版本）',
+    attachments: '个附件',
+    derived: '条由此得出的记忆',
+    to_rederive: '条部分依据于此的记忆：内容清空，重新得出',
   },
 };
 export const knowledge: Words['knowledge'] = {

@@ -17,6 +17,7 @@ export const zh: Words = {
     copy: '复制',
     copied: '已复制',
     typeToConfirm: '要继续，请输入',
+    nothingGoes: '没有可删除的内容。',
   },
   frame: {
     skip: '跳到内容',

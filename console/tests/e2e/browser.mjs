@@ -24,7 +24,7 @@ export const launch = () =>
   chromium.launch({ executablePath: process.env.CHROMIUM ?? '/usr/bin/chromium', headless: true, args: FLAGS });
 
 /** A page in a profile of its own, with everything that goes wrong in it. */
-export async function visit(browser, options = {}) {
+export async function visit(browser, options = {}, origin = BASE) {
   const context = await browser.newContext({ viewport: { width: 1360, height: 860 }, locale: 'en-US', ...options });
   const page = await context.newPage();
   page.setDefaultTimeout(20_000);
@@ -36,7 +36,7 @@ export async function visit(browser, options = {}) {
   });
   page.on('pageerror', (error) => faults.push(error.message));
   page.on('request', (request) => {
-    if (!request.url().startsWith(`${BASE}/`) && !request.url().startsWith('data:'))
+    if (!request.url().startsWith(`${origin}/`) && !request.url().startsWith('data:'))
       faults.push(`asked ${request.url()}`);
   });
   return { context, page, faults };

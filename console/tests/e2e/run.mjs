@@ -4,11 +4,14 @@ import { enter } from './enter.mjs';
 import { hostile } from './hostile.mjs';
 import { keyboard } from './keyboard.mjs';
 import { mend } from './mend.mjs';
+import { remove } from './remove.mjs';
 import { rights } from './rights.mjs';
 import { screens } from './screens.mjs';
+import { up } from './up.mjs';
 
-const PARTS = { enter, screens, keyboard, rights, hostile, mend };
-const only = process.argv.slice(2);
+const PARTS = { enter, screens, keyboard, rights, hostile, mend, remove, up };
+/** PARTS="up keyboard" walks these alone. */
+const only = (process.env.PARTS ?? '').split(' ').filter(Boolean);
 const browser = await launch();
 let failed = 0;
 for (const [name, part] of Object.entries(PARTS)) {

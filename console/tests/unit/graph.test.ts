@@ -29,12 +29,18 @@ it('lays one entity in the middle, the same each time', () => {
   expect(layGraph(around).nodes[0]).toMatchObject({ x: 0, y: 0 });
 });
 
-it('names the facts between two entities once, and leaves out what leads beyond', () => {
-  expect(layGraph(around).edges.map(({ id, name }) => [id, name])).toEqual([
-    ['1', 'knows · likes'],
-    ['2', ''],
-    ['3', ''],
+it('draws one edge each way between two entities, named once, and leaves out what leads beyond', () => {
+  expect(layGraph(around).edges.map(({ id, from, name }) => [id, from, name])).toEqual([
+    ['1', 'a', 'knows · likes'],
+    ['2', 'b', ''],
   ]);
+});
+
+it('ends the names of an edge where they would be too long', () => {
+  const names = Array.from({ length: 20 }, (_, number) => relation(`${number}`, 'a', 'b', `works with ${number}`));
+  const [edge] = layGraph({ ...around, relations: names } as unknown as Around).edges;
+  expect(edge?.name).toMatch(/^works with 0 · works with 1 · .* · …$/);
+  expect(edge?.name.length).toBeLessThanOrEqual(64);
 });
 
 it('writes names short and without marks that turn text round', () => {

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
         Appended,
         Context,
         Conversation,
+        DeletedConversation,
         History,
         Leaf,
         MessagePage,
@@ -124,14 +125,14 @@ class RemoteConversation(ConversationPart):
         answer: Conversation = await self.call("conversation.restore")
         return answer
 
-    async def delete(self) -> Conversation:
-        """Make the conversation invisible, with all that was derived from it; it can be restored until it is purged."""
-        answer: Conversation = await self.call("conversation.delete")
+    async def delete(self, *, dry_run: bool = False) -> DeletedConversation:
+        """Make the conversation invisible, with all derived from it, until it is restored; or only count that."""
+        answer: DeletedConversation = await self.call("conversation.delete", dry_run=dry_run)
         return answer
 
-    async def purge(self) -> PurgeReceipt:
-        """Erase the conversation for good; what does not fit into the call is finished by a job."""
-        answer: PurgeReceipt = await self.call("conversation.purge")
+    async def purge(self, *, dry_run: bool = False) -> PurgeReceipt:
+        """Erase the conversation for good, by a job what does not fit into the call; or only count what would go."""
+        answer: PurgeReceipt = await self.call("conversation.purge", dry_run=dry_run)
         return answer
 
     async def receipts(self, limit: int = 50) -> list[PurgeReceipt]:

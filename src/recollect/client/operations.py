@@ -70,7 +70,7 @@ OPERATIONS: Mapping[str, RemoteOperation] = {
     "conversation.context": RemoteOperation("POST", "/v1/context", lambda: models.Context),
     "conversation.converse": RemoteOperation("POST", "/v1/converse", lambda: models.Reply),
     "conversation.delete": RemoteOperation(
-        "POST", "/v1/conversations/{conversation}/delete", lambda: models.Conversation
+        "POST", "/v1/conversations/{conversation}/delete", lambda: models.DeletedConversation
     ),
     "conversation.describe": RemoteOperation("PATCH", "/v1/conversations/{conversation}"),
     "conversation.history": RemoteOperation("POST", "/v1/history", lambda: models.History),

@@ -65,6 +65,9 @@ CHINESE: Mapping[str, str] = {
     "Delete them for good?": "确定要永久删除吗？",
     "{count} memories would be forgotten.": "将忘掉 {count} 条记忆。",
     "{count} memories are forgotten.": "已忘掉 {count} 条记忆。",
+    "Follow on with --since {cursor}": "从这里继续：--since {cursor}",
+    "{counts} would go out of sight.": "将隐藏：{counts}。",
+    "{counts} would be erased.": "将清除：{counts}。",
     "{count} memories exported.": "已导出 {count} 条记忆。",
     "{count} memories imported; `recollect up` or `recollect worker` makes vectors that they lack.": (
         "已导入 {count} 条记忆；缺少的向量由 `recollect up` 或 `recollect worker` 补上。"

@@ -13,6 +13,7 @@ from recollect.models.conversations import (
     Context,
     Conversation,
     ConversationState,
+    DeletedConversation,
     History,
     Leaf,
     MessagePage,
@@ -29,7 +30,15 @@ from recollect.verbs.conversations.append import append
 from recollect.verbs.conversations.context import context
 from recollect.verbs.conversations.converse import converse
 from recollect.verbs.conversations.history import history, list_messages
-from recollect.verbs.conversations.manage import bring, describe, get_conversation, list_leaves, list_receipts, purge
+from recollect.verbs.conversations.manage import (
+    bring,
+    delete,
+    describe,
+    get_conversation,
+    list_leaves,
+    list_receipts,
+    purge,
+)
 from recollect.verbs.conversations.prompt import PromptRequest
 from recollect.verbs.knowledge.enrich import close_segment, list_segments
 
@@ -135,14 +144,16 @@ class ConversationView:
         return await bring_into(self, ConversationState.ACTIVE)
 
     @operation("POST /v1/conversations/{conversation}/delete", Right.WRITE, command="conversations")
-    async def delete(self) -> Conversation:
-        """Make the conversation invisible, with all that was derived from it; it can be restored until it is purged."""
-        return await bring_into(self, ConversationState.DELETED)
+    async def delete(self, *, dry_run: bool = False) -> DeletedConversation:
+        """Make the conversation invisible, with all derived from it, until it is restored; or only count that."""
+        access = self.access
+        return await delete(access.parts, access.caller, access.scope, self.conversation, dry_run=dry_run)
 
     @operation("POST /v1/conversations/{conversation}/purge", Right.WRITE, command="conversations")
-    async def purge(self) -> PurgeReceipt:
-        """Erase the conversation for good; what does not fit into the call is finished by a job."""
-        return await purge(self.access.parts, self.access.caller, self.access.scope, self.conversation)
+    async def purge(self, *, dry_run: bool = False) -> PurgeReceipt:
+        """Erase the conversation for good, by a job what does not fit into the call; or only count what would go."""
+        access = self.access
+        return await purge(access.parts, access.caller, access.scope, self.conversation, dry_run=dry_run)
 
     @operation("GET /v1/conversations/{conversation}/receipts", Right.READ, answer="receipts", command="conversations")
     async def receipts(self, limit: int = 50) -> list[PurgeReceipt]:

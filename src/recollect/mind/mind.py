@@ -33,7 +33,7 @@ class Mind(MemoryVerbs, RecallVerbs, AgentVerbs):
         """Fetch one page of conversations, the latest first; active and archived ones unless a state is named."""
         return await list_conversations(self.access.parts, self.access.scope, state, cursor, limit)
 
-    @streaming("GET /v1/changes", Right.READ)
+    @streaming("GET /v1/changes", Right.READ, command="changes")
     async def changes(self, since: str = "") -> AsyncIterator[Change]:
         """Follow the scope's changes as they are committed, after a cursor or from now on, each once and in order."""
         async for change in follow(self.access.parts, self.access.caller, self.access.scope, since):

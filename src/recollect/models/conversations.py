@@ -163,6 +163,17 @@ class Conversation:
 
 
 @dataclass(frozen=True, slots=True)
+class DeletedConversation(Conversation):
+    """A conversation that is deleted, or that a dry run left as it was."""
+
+    hidden: Mapping[str, int]
+    """How many memories would go out of sight with it: its `messages`, and what was `derived` from them.
+
+    Empty for a deletion, which does not wait until they are counted.
+    """
+
+
+@dataclass(frozen=True, slots=True)
 class Conversations:
     """One page of conversations, the latest first, and where the next one begins."""
 
@@ -305,16 +316,17 @@ class Reply:
 
 @dataclass(frozen=True, slots=True)
 class PurgeReceipt:
-    """What a purge removed, in numbers only, without content."""
+    """What a purge removed, or would remove, in numbers only, without content."""
 
-    id: UUID
+    id: UUID | None
+    """None for a dry run, which leaves no receipt."""
     conversation: str
     asked_by: str
     removed: Mapping[str, int]
     """How many rows went, by what they were."""
-    begun_at: datetime
+    begun_at: datetime | None
     finished_at: datetime | None
-    """None while the purge is under way, here or in a mirror."""
+    """None while the purge is under way, here or in a mirror, and for a dry run."""
     erased_at: datetime | None = None
     """When the record had nothing of it any more; None while it has."""
     mirrors: Mapping[str, str] = field(default_factory=dict[str, str])
@@ -323,8 +335,10 @@ class PurgeReceipt:
 
 @dataclass(frozen=True, slots=True)
 class ListedReceipt(PurgeReceipt):
-    """A receipt among those of a tenant."""
+    """A receipt among those of a tenant, which were all kept."""
 
+    id: UUID
+    begun_at: datetime
     agent: str = ""
     user: str = ""
 

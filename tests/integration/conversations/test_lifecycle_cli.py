@@ -35,6 +35,8 @@ def test_a_life_on_the_command_line(run, conversations, owner):
     assert "archived since" in run("conversations", "show", "cats", *SCOPE)
     assert "dogs" not in run("conversations", "list", *SCOPE, "--state", "archived")
     assert "cats is active" in run("conversations", "restore", "cats", *SCOPE)
+    assert "2 messages would go out of sight" in run("conversations", "delete", "cats", *SCOPE, "--dry-run")
+    assert "2 messages" in run("conversations", "purge", "cats", *SCOPE, "--dry-run")
     assert "cats is deleted" in run("conversations", "delete", "cats", *SCOPE)
     assert "cats" not in run("conversations", "list", *SCOPE)
     run("conversations", "purge", "cats", *SCOPE, fails=True, typed="n\n")

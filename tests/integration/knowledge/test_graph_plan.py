@@ -9,9 +9,10 @@ import psycopg
 import pytest
 
 from fact_rows import open_facts
-from plans import MODES
+from plans import MODES, blocks_of, explain, planning
 from recollect.channels.graph import QUERIES as CHANNEL
 from recollect.core.knowledge.graph import BY_HIT, BY_MEANING, FAN, spot_names, spot_spellings
+from recollect.store.knowledge.entities import QUERIES as ENTITIES
 from recollect.store.knowledge.graph import OUT_OF_SIGHT, QUERIES
 from recollect.store.recall.columns import QUERIES as COLUMNS
 
@@ -204,3 +205,16 @@ async def test_names_without_their_index_are_noticed(service, owner, hub):
     owner.execute("drop index mentions_by_name")
     with pytest.raises(AssertionError):
         await test_the_channel_reads_what_it_may_follow(service, hub, None)
+
+
+@pytest.mark.parametrize("mode", MODES)
+async def test_a_part_of_a_name_is_looked_for_once_and_not_for_each_entity(addresses, mind, owner, hub, mode):
+    """Each name is from a source of its own, so that an entity's names lie all over the index by sources."""
+    owner.execute(
+        "update mentions set source_id = ('01900000-0000-7000-8000-' || right(entity_id::text, 12))::uuid where true"
+    )
+    asked = {"agent": "ada", "user": "li", "ids": None, "type": "", "as_of": None, "cursor": UUID(int=0), "limit": 50}
+    with planning(addresses, mind.access.scope.tenant_id, mode) as connection:
+        found = explain(connection, ENTITIES["read"], asked | {"search": "tity 499"})
+    assert found["Actual Rows"] == 1
+    assert blocks_of(found) < 4_000, "a few blocks for each of 500 names, not the whole index for each"

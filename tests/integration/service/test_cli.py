@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import re
-import signal
 import subprocess
 import time
 from decimal import Decimal
@@ -18,6 +17,7 @@ import command_line
 from folders import open_folder
 from programs import COMMAND, plain_environment
 from saved_folder import read_saved_folder, write_saved_folder
+from served import running_up
 
 
 @pytest.fixture(scope="module")
@@ -39,15 +39,8 @@ def environment(settings):
 @pytest.fixture(scope="module")
 def up(environment):
     """`recollect up`, running beside the tests of this module."""
-    process = subprocess.Popen([COMMAND, "up"], env=environment, stdout=subprocess.PIPE, text=True, cwd="/")
-    greeting = ""
-    while "Stop with" not in greeting:
-        line = process.stdout.readline()
-        assert line, f"`recollect up` ended early: {greeting}"
-        greeting += line
-    yield greeting
-    process.send_signal(signal.SIGINT)
-    assert process.wait(20) == 0
+    with running_up(environment) as greeting:
+        yield greeting
 
 
 @pytest.fixture

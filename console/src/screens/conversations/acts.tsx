@@ -1,11 +1,14 @@
-/** Archive, restore, delete, purge: what can be done depends on the state; what cannot be undone asks for the name. */
+/** Archive, restore, delete, purge: what can be done depends on the state; what removes shows first how much goes. */
 import { useQuery, useQueryClient } from '@tanstack/react-query';
 import { useState } from 'react';
 import { api, take } from '../../api/client';
 import { useRights } from '../../api/me';
 import type { Scope } from '../../parts/address';
+import { Counts } from '../../parts/counts';
 import { Confirm } from '../../parts/dialog';
+import { Answer } from '../../parts/states';
 import { useWords } from '../../words';
+import { type Conversation, useRemoval } from './queries';
 
 const OFFERED = {
   active: ['archive', 'delete'],
@@ -28,7 +31,7 @@ export function Acts({ scope, id, onGone }: { scope: Scope; id: string; onGone: 
   });
   if (!writes || !about.data) return null;
   const perform = async (act: Act) => {
-    await api.POST(`/v1/conversations/{conversation}/${act}`, { params, body: scope });
+    await take<unknown>(api.POST(`/v1/conversations/{conversation}/${act}`, { params, body: scope }));
     if (act !== 'archive') onGone();
     await queries.invalidateQueries({ predicate: (query) => query.queryKey[0] !== 'me' });
   };
@@ -40,20 +43,52 @@ export function Acts({ scope, id, onGone }: { scope: Scope; id: string; onGone: 
         </button>
       ))}
       {asked && (
-        <Confirm
-          title={words.conversations.acts[asked]}
-          action={words.conversations.acts[asked]}
-          destroys={asked === 'purge' || asked === 'delete'}
-          {...(asked === 'purge' && { typed: about.data.name || about.data.id })}
+        <ActDialog
+          scope={scope}
+          conversation={about.data}
+          act={asked}
           onClose={() => setAsked(null)}
           onConfirm={() => perform(asked)}
-        >
-          <p>
-            <bdi>{about.data.name || about.data.id}</bdi>
-          </p>
-          <p>{words.conversations.actSays[asked]}</p>
-        </Confirm>
+        />
       )}
     </div>
+  );
+}
+
+type ActProps = {
+  scope: Scope;
+  conversation: Conversation;
+  act: Act;
+  onClose: () => void;
+  onConfirm: () => Promise<unknown>;
+};
+
+function ActDialog({ scope, conversation, act, onClose, onConfirm }: ActProps) {
+  const words = useWords().conversations;
+  const removes = act === 'purge' || act === 'delete' ? act : null;
+  const removal = useRemoval(scope, conversation.id, removes);
+  return (
+    <Confirm
+      title={words.acts[act]}
+      action={words.acts[act]}
+      destroys={removes !== null}
+      disabled={removes !== null && !removal.data}
+      {...(act === 'purge' && { typed: conversation.name || conversation.id })}
+      onClose={onClose}
+      onConfirm={onConfirm}
+    >
+      <p>
+        <bdi>{conversation.name || conversation.id}</bdi>
+      </p>
+      <p>{words.actSays[act]}</p>
+      {removes && (
+        <>
+          <h3>{words.goes[removes]}</h3>
+          <Answer query={removal} lines={2}>
+            {(counts) => <Counts counts={counts} names={words.counted} />}
+          </Answer>
+        </>
+      )}
+    </Confirm>
   );
 }

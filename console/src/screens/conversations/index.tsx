@@ -27,10 +27,10 @@ export default function Conversations({ scope }: { scope: Scope }) {
       </Head>
       <div className="with-list">
         <ConversationList scope={scope} state={state} chosen={chosen} change={change} />
-        {chosen ? (
+        {chosen && state !== 'deleted' ? (
           <Shown key={chosen} scope={scope} conversation={chosen} onOpen={open} />
         ) : (
-          <Empty>{words.conversations.choose}</Empty>
+          <Empty>{chosen ? words.conversations.hidden : words.conversations.choose}</Empty>
         )}
       </div>
       {memory && (

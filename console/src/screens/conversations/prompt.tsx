@@ -24,7 +24,8 @@ export function PromptView({ scope, conversation, question, prompt, change, onOp
   return (
     <section className="card prompt" aria-busy={prompt.isFetching}>
       <Asked scope={scope} conversation={conversation} question={question} change={change} />
-      <Answer query={prompt} lines={3}>
+      {!prompt.isEnabled && <p className="soft">{words.conversations.askFirst}</p>}
+      <Answer query={{ ...prompt, isPending: prompt.isPending && prompt.isEnabled }} lines={3}>
         {(data) => (
           <>
             <BudgetBar spending={data.spending} />

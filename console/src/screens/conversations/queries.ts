@@ -56,6 +56,7 @@ export type Question = { text: string; budget: number; leaf: string | null };
 export const usePrompt = (scope: Scope, conversation: string, { text, budget, leaf }: Question) =>
   useQuery({
     queryKey: ['context', scope, conversation, text, budget, leaf],
+    enabled: text.trim() !== '',
     placeholderData: keepPreviousData,
     queryFn: ({ signal }) => {
       const body = {
@@ -69,5 +70,19 @@ export const usePrompt = (scope: Scope, conversation: string, { text, budget, le
         ...(leaf && { leaf }),
       };
       return take(api.POST('/v1/context', { body, signal }));
+    },
+  });
+
+/** How much would go with a conversation, by what it is; nothing is done. */
+export const useRemoval = (scope: Scope, conversation: string, act: 'delete' | 'purge' | null) =>
+  useQuery({
+    queryKey: ['removal', scope, conversation, act],
+    enabled: act !== null,
+    staleTime: 0,
+    queryFn: async ({ signal }) => {
+      const asked = { params: { path: { conversation } }, body: { ...scope, dry_run: true }, signal };
+      return act === 'delete'
+        ? (await take(api.POST('/v1/conversations/{conversation}/delete', asked))).hidden
+        : (await take(api.POST('/v1/conversations/{conversation}/purge', asked))).removed;
     },
   });

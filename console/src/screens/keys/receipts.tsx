@@ -1,14 +1,17 @@
 /** What was erased and purged, in numbers, to print. */
 import { useQuery } from '@tanstack/react-query';
+import { type ReactNode, useState } from 'react';
 import { api, take } from '../../api/client';
 import { count, moment } from '../../parts/format';
 import { Answer } from '../../parts/states';
 import { useLanguage, useWords } from '../../words';
+import { EraseUser } from './erase';
 
 const MOST = 100;
 
 export function Erasures() {
   const words = useWords();
+  const [asked, setAsked] = useState(false);
   const receipts = useQuery({
     queryKey: ['erasures'],
     queryFn: async ({ signal }) =>
@@ -16,7 +19,12 @@ export function Erasures() {
   });
   return (
     <section className="card receipts">
-      <Title title={words.keys.receipts} />
+      <Title title={words.keys.receipts}>
+        <button type="button" onClick={() => setAsked(true)}>
+          {words.keys.erase} …
+        </button>
+      </Title>
+      {asked && <EraseUser onClose={() => setAsked(false)} />}
       <Answer query={receipts} lines={2}>
         {(all) =>
           all.length === 0 ? (
@@ -56,14 +64,17 @@ export function Purges() {
   );
 }
 
-function Title({ title }: { title: string }) {
+function Title({ title, children }: { title: string; children?: ReactNode }) {
   const words = useWords();
   return (
     <header className="between">
       <h2>{title}</h2>
-      <button type="button" className="quiet" onClick={() => print()}>
-        {words.keys.print}
-      </button>
+      <span className="actions">
+        {children}
+        <button type="button" className="quiet" onClick={() => print()}>
+          {words.keys.print}
+        </button>
+      </span>
     </header>
   );
 }

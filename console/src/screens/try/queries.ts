@@ -71,8 +71,7 @@ export async function removeSample(): Promise<void> {
     );
     for (const { id } of conversations) {
       const params = { path: { conversation: id } };
-      if (state !== 'deleted') await api.POST('/v1/conversations/{conversation}/delete', { params, body: SAMPLE });
-      await api.POST('/v1/conversations/{conversation}/purge', { params, body: SAMPLE });
+      await take(api.POST('/v1/conversations/{conversation}/purge', { params, body: SAMPLE }));
     }
   }
   const mind = recollect.mind(SAMPLE.agent, SAMPLE.user);

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import asdict, fields, replace
 from typing import Annotated, Any
 
@@ -27,6 +28,7 @@ from recollect.mind.mind import Mind
 from recollect.models.agents import Enrich, Fit, Profile, Tuned, Tuning
 from recollect.models.memories import Triple
 from recollect.models.recall import Mode, Weighing
+from recollect.models.service import Change
 
 commands = typer.Typer()
 
@@ -42,6 +44,7 @@ NAMES, LANGUAGE, ENRICH = "names", "language", "enrich"
 RECALL, ALSO = ("min_relevance", "consult", "judge"), "also"
 PLAIN = (*RECALL, *RETENTION, *FADING, *TOPICS, ENRICH, LANGUAGE)
 """Options with the name of a profile's field, and its value."""
+BEGAN, MOST_SHOWN = "began", 20
 TUNED = {Tuned.STREAM: "the stream", Tuned.USUAL: "the usual recall"}
 
 
@@ -154,6 +157,40 @@ def overview(agent: Agent, user: User = "", tenant: Tenant = "default") -> None:
         strengths.add_row(escape(each.keyword), each.kind, str(each.strength))
     for table in (counts, strengths, tabulate(found.profile)):
         out.print(table)
+
+
+@commands.command()
+def changes(
+    agent: Agent,
+    user: User = "",
+    since: Annotated[str, typer.Option(help="Follow on after this cursor.", show_default="from now on")] = "",
+    limit: Annotated[int | None, typer.Option(min=1, help="Stop after so many changes.", show_default="never")] = None,
+    tenant: Tenant = "default",
+) -> None:
+    """Follow what changes in a scope as it happens, until Ctrl-C; then say from where to follow on."""
+    reached = since
+
+    async def work(mind: Mind) -> None:
+        nonlocal reached
+        seen = 0
+        async for change in mind.changes(since):
+            reached = change.cursor
+            await show_change(mind, change)
+            seen += change.operation != BEGAN
+            if seen == limit:
+                return
+
+    with suppress(KeyboardInterrupt):
+        with_mind(agent, user, tenant, work)
+    out.print(translate("Follow on with --since {cursor}", cursor=reached), highlight=False, soft_wrap=True)
+
+
+async def show_change(mind: Mind, change: Change) -> None:
+    """Print one change: when, what happened, and the memories that it is about as far as they are there."""
+    about = await mind.get_many(change.ids[:MOST_SHOWN]) if change.ids else []
+    lines = [each.content.replace("\n", " ") for each in about] or [f"{len(change.ids)} ids" if change.ids else ""]
+    for line in lines:
+        out.print(f"{change.at:%F %T} {change.operation:12} {escape(line)}", highlight=False, soft_wrap=True)
 
 
 @commands.command()

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import sys
-from collections.abc import Awaitable, Callable, Coroutine
+from collections.abc import Awaitable, Callable, Coroutine, Mapping
 from contextlib import AsyncExitStack, suppress
 from dataclasses import asdict
 from typing import Annotated, Any, TypeVar
@@ -40,6 +40,7 @@ State = Annotated[
 ]
 Limit = Annotated[int, typer.Option(help="Most to show.")]
 DryRun = Annotated[bool, typer.Option("--dry-run", help="Only say what would be done.")]
+CountOnly = Annotated[bool, typer.Option("--dry-run", help="Only count what would go.")]
 T = TypeVar("T")
 Run = Callable[[Coroutine[Any, Any, T]], T]
 BAR = 40
@@ -110,8 +111,14 @@ def restore(conversation: Name, agent: Agent, user: User = "", tenant: Tenant = 
 
 
 @app.command()
-def delete(conversation: Name, agent: Agent, user: User = "", tenant: Tenant = "default") -> None:
+def delete(
+    conversation: Name, agent: Agent, user: User = "", dry_run: CountOnly = False, tenant: Tenant = "default"
+) -> None:
     """Make a conversation invisible, with all that was derived from it; it can be restored until it is purged."""
+    if dry_run:
+        found = with_mind(agent, user, tenant, lambda mind: mind.conversation(conversation).delete(dry_run=True))
+        print_counts("{counts} would go out of sight.", found.hidden)
+        return
     tell(move(agent, user, tenant, conversation, ConversationView.delete))
 
 
@@ -120,10 +127,15 @@ def purge(
     conversation: Name,
     agent: Agent,
     user: User = "",
+    dry_run: CountOnly = False,
     yes: Yes = False,
     tenant: Tenant = "default",
 ) -> None:
     """Erase a conversation for good and show the receipt; nothing brings it back."""
+    if dry_run:
+        foreseen = with_mind(agent, user, tenant, lambda mind: mind.conversation(conversation).purge(dry_run=True))
+        print_counts("{counts} would be erased.", foreseen.removed)
+        return
     if not yes:
         typer.confirm(translate("Erase {conversation} for good?", conversation=conversation), abort=True, err=True)
 
@@ -151,9 +163,19 @@ def receipts(
     table = Table("conversation", "asked by", "begun", "finished", "removed")
     for each in found:
         finished = f"{each.finished_at:%F %T}" if each.finished_at else "under way"
-        removed = ", ".join(f"{count} {what}" for what, count in sorted(each.removed.items()) if count)
+        removed = describe_counts(each.removed)
         table.add_row(each.conversation, escape(each.asked_by), f"{each.begun_at:%F %T}", finished, removed)
     out.print(table if table.row_count else translate("nothing was purged"))
+
+
+def describe_counts(counts: Mapping[str, int]) -> str:
+    """Write how much there is of what, without what there is none of."""
+    return ", ".join(f"{count} {what}" for what, count in sorted(counts.items()) if count)
+
+
+def print_counts(said: str, counts: Mapping[str, int]) -> None:
+    """Say what a dry run counted."""
+    out.print(translate(said, counts=describe_counts(counts) or "0"), highlight=False, soft_wrap=True)
 
 
 @app.command()

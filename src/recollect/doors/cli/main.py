@@ -53,6 +53,7 @@ ROOMS: Mapping[str, Mapping[str, str]] = {
     "agents": {
         "associate": "Show which events and thoughts something perceived reminds of, by the keywords they share.",
         "overview": "Show what a scope holds in numbers, its strongest keywords, and its agent's settings.",
+        "changes": "Follow what changes in a scope as it happens, until Ctrl-C; then say from where to follow on.",
         "profile": "Show an agent's default settings, and change what is given.",
         "tune": "Learn an agent's weights from feedback, and show before and after on feedback that was held out.",
     },
@@ -77,6 +78,7 @@ ROOMS: Mapping[str, Mapping[str, str]] = {
     },
     "service": {
         "reflect": "Think about what has gathered, now and not by a worker; show the questions and the thoughts.",
+        "status": "Show which models the service uses, and what it still has to do for a tenant.",
         "key": "Make, list and revoke API keys.",
         "tenants": "Say how many tokens a tenant may use on a day.",
         "ledger": "Show what models cost by day, step and model, and what is left of today's budget.",

@@ -18,7 +18,7 @@ from recollect.mind.mind import Mind
 from recollect.mind.service import Recollect
 from recollect.models.agents import NOTHING_THERE, Reflection
 from recollect.models.memories import Memory
-from recollect.models.service import ApiKey, Bounds, DailyBudget, EmbeddingSpace, Right
+from recollect.models.service import ApiKey, Bounds, DailyBudget, EmbeddingSpace, Right, ServiceStatus
 
 commands = typer.Typer()
 
@@ -135,6 +135,30 @@ def show_progress(done: int | None, total: int | None) -> str:
     if done is None:
         return ""
     return str(done) if total is None else f"{done} of {total}"
+
+
+@commands.command()
+def status(tenant: Tenant = "default") -> None:
+    """Show which models the service uses, and what it still has to do for a tenant."""
+
+    async def work(recollect: Recollect) -> ServiceStatus:
+        return await recollect.tenant.status(await recollect.operator.act_for(tenant))
+
+    found = run(work)
+    table = Table(show_header=False)
+    table.add_row("version", found.version)
+    table.add_row("embedder", escape(found.embedder.model or "none"))
+    if found.by_words:
+        table.add_row("recall by words alone", escape(found.by_words))
+    table.add_row("chat model", escape(found.chat_model or "none"))
+    table.add_row("recalls are kept", found.keep_recalls)
+    for each in found.jobs:
+        counts = {"waiting": each.waiting, "running": each.running, "failed": each.failed}
+        said = ", ".join(f"{count} {state}" for state, count in counts.items() if count)
+        table.add_row(f"jobs: {each.task}", said)
+    out.print(table)
+    if found.budget:
+        out.print(describe(found.budget), highlight=False)
 
 
 @commands.command()

@@ -141,6 +141,11 @@ async def move_memories(
 
 async def erase(connection: Connection, place: Mapping[str, object], ids: Sequence[UUID]) -> None:
     """Erase messages for good with what was derived from them alone, and blank what was derived from others, too."""
+    await connection.execute(QUERIES["erase"], {**place, **await choose(connection, place, ids)})
+
+
+async def choose(connection: Connection, place: Mapping[str, object], ids: Sequence[UUID]) -> dict[str, list[UUID]]:
+    """Say what goes with messages, what must be derived again, and the evidence that it loses."""
     found = await connection.execute(QUERIES["derived"], {**place, "ids": list(ids)})
     evidence: dict[UUID, set[UUID]] = {}
     purged = set(ids)
@@ -149,8 +154,26 @@ async def erase(connection: Connection, place: Mapping[str, object], ids: Sequen
         if row["purged"]:
             purged.add(row["source_id"])
     erasure = decide(purged, evidence)
-    chosen = {"gone": [*ids, *erasure.gone], "to_rederive": list(erasure.to_rederive), "lost": list(erasure.lost)}
-    await connection.execute(QUERIES["erase"], {**place, **chosen})
+    return {"gone": [*ids, *erasure.gone], "to_rederive": list(erasure.to_rederive), "lost": list(erasure.lost)}
+
+
+async def foresee(
+    database: Database, scope: Scope, conversation: str, wanted: ConversationState
+) -> dict[str, int] | None:
+    """Count what a purge would remove, or what a deletion would hide, by what it is; None without a conversation."""
+    async with database.snapshot(scope.tenant_id) as connection:
+        named = {**names(scope), "conversation": conversation}
+        found = await (await connection.execute(QUERIES["find"], named)).fetchone()
+        if found is None:
+            return None
+        place = {"scope_id": found["scope_id"], "conversation": conversation}
+        ids = [row["id"] for row in await (await connection.execute(QUERIES["every_message"], place)).fetchall()]
+        if wanted is ConversationState.PURGING:
+            chosen = {**place, **await choose(connection, place, ids)}
+            row = await (await connection.execute(QUERIES["foresee_purge"], chosen)).fetchone()
+            return dict(row["removed"]) if row else {}
+        counted = await connection.execute(QUERIES["foresee_deletion"], {**place, "ids": ids})
+        return {row["what"]: row["memories"] for row in await counted.fetchall()}
 
 
 async def defer_rederiving(connection: Connection, scope_id: int) -> None:

@@ -42,6 +42,11 @@ limit %(limit)s
 select id from past_messages
 where scope_id = %(scope_id)s and conversation_id = %(conversation)s and number > %(after)s and number <= %(last)s
 
+-- name: every_message
+select id from messages where scope_id = %(scope_id)s and conversation_id = %(conversation)s
+union all
+select id from past_messages where scope_id = %(scope_id)s and conversation_id = %(conversation)s
+
 -- name: withhold
 select withhold_memories(%(scope_id)s, %(ids)s::uuid[], 'archived')
 
@@ -80,6 +85,17 @@ set removed = (
 )
 from erased
 where scope_id = %(scope_id)s and conversation_id = %(conversation)s and erased_at is null
+
+-- name: foresee_purge
+select count_erasure(%(scope_id)s, %(gone)s::uuid[], %(to_rederive)s::uuid[], %(lost)s::uuid[]) as removed
+
+-- name: foresee_deletion
+with derived as materialized (select derived_from(%(scope_id)s, %(ids)s::uuid[]) as id)
+select 'messages' as what, count(*) as memories from memories
+where scope_id = %(scope_id)s and id = any (%(ids)s::uuid[]) and withheld is distinct from 'deleted'
+union all
+select 'derived', count(*) from memories join derived using (id)
+where scope_id = %(scope_id)s and coalesce(withheld, '') not in ('deleted', 'to_rederive')
 
 -- name: advance
 update conversations set synced_number = %(number)s, synced = %(last)s

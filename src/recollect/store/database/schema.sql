@@ -218,6 +218,46 @@ CREATE FUNCTION public.compare_field(field jsonb, operand jsonb) RETURNS integer
     LANGUAGE sql IMMUTABLE PARALLEL SAFE
     RETURN CASE WHEN ((jsonb_typeof(field) = 'number'::text) AND (jsonb_typeof(operand) = 'number'::text)) THEN (sign(((field)::numeric - (operand)::numeric)))::integer WHEN (((field #>> '{}'::text[]) COLLATE "C") < ((operand #>> '{}'::text[]) COLLATE "C")) THEN '-1'::integer WHEN (((field #>> '{}'::text[]) COLLATE "C") = ((operand #>> '{}'::text[]) COLLATE "C")) THEN 0 WHEN (((field #>> '{}'::text[]) COLLATE "C") > ((operand #>> '{}'::text[]) COLLATE "C")) THEN 1 ELSE NULL::integer END;
 
+CREATE FUNCTION public.count_erasure(asked_scope bigint, gone uuid[], to_rederive uuid[], lost uuid[]) RETURNS jsonb
+    LANGUAGE plpgsql STABLE
+    AS $$
+begin
+    return (with touched as materialized (select unnest(gone || to_rederive) as id), unsaid as (
+        select coalesce(jsonb_array_length(attachments), 0) as attachments from messages
+        where scope_id = asked_scope and id = any (gone)
+        union all
+        select coalesce(jsonb_array_length(attachments), 0) from past_messages
+        where scope_id = asked_scope and id = any (gone)
+    ), accessed as (
+        select id from accesses where scope_id = asked_scope and id in (select id from touched)
+        union
+        select memories.id from access_log, unnest(access_log.ids) as logged (id)
+        join memories on memories.scope_id = asked_scope and memories.id = logged.id and memories.withheld is null
+        where access_log.scope_id = asked_scope and logged.id in (select id from touched)
+    ), kept as (
+        select last_accessed_at from withheld_memories where scope_id = asked_scope and id in (select id from touched)
+    )
+    select jsonb_build_object(
+        'to_rederive', (select count(*) from memories where scope_id = asked_scope and id = any (to_rederive)
+                    and withheld is distinct from 'to_rederive'),
+        'vectors', count_vectors(asked_scope, gone || to_rederive),
+        'terms', (select count(*) from memory_terms where scope_id = asked_scope and id in (select id from touched))
+            + (select count(*) from kept),
+        'keywords', (select coalesce(sum(cardinality(keywords)), 0) from memories
+                     where scope_id = asked_scope and id in (select id from touched)),
+        'accesses', (select count(*) from accessed)
+            + (select count(*) from kept where last_accessed_at is not null),
+        'feedback', (select count(*) from feedback
+                     where scope_id = asked_scope and memory_id in (select id from touched)),
+        'evidence', (select count(*) from evidence where scope_id = asked_scope
+            and (memory_id = any (gone) or (memory_id = any (to_rederive) and source_id = any (lost)))),
+        'idempotency_keys', (select count(*) from idempotency_keys named where scope_id = asked_scope
+            and exists (select from unnest(named.memory_ids) as made (id) join touched using (id))),
+        'messages', (select count(*) from unsaid),
+        'attachments', (select coalesce(sum(attachments), 0) from unsaid),
+        'derived', cardinality(gone) - (select count(*) from unsaid)));
+end $$;
+
 CREATE FUNCTION public.count_in(asked_scope bigint, kinds text[], terms bigint) RETURNS void
     LANGUAGE sql
     AS $$
@@ -858,45 +898,22 @@ declare
     touched uuid[] := gone || to_rederive;
     removed jsonb;
 begin
-    -- Whoever is giving one of them a vector at this moment is waited for, and what is on the log becomes countable.
+    -- Whoever is giving one of them a vector at this moment is waited for.
     perform from memories where scope_id = asked_scope and id = any (touched) order by id for update;
     perform fold_accesses(asked_scope);
-    removed := jsonb_build_object(
-        'to_rederive', (select count(*) from memories where scope_id = asked_scope and id = any (to_rederive)
-                    and withheld is distinct from 'to_rederive'),
-        'vectors', count_vectors(asked_scope, touched),
-        'terms', (select count(*) from memory_terms where scope_id = asked_scope and id = any (touched))
-            + (select count(*) from withheld_memories where scope_id = asked_scope and id = any (touched)),
-        'keywords', (select coalesce(sum(cardinality(keywords)), 0) from memories
-                     where scope_id = asked_scope and id = any (touched)),
-        'accesses', (select count(*) from accesses where scope_id = asked_scope and id = any (touched))
-            + (select count(*) from withheld_memories where scope_id = asked_scope and id = any (touched)
-                 and last_accessed_at is not null),
-        'feedback', (select count(*) from feedback where scope_id = asked_scope and memory_id = any (touched)));
+    removed := count_erasure(asked_scope, gone, to_rederive, lost);
     with dropped as (
         delete from evidence where scope_id = asked_scope
-          and (memory_id = any (gone) or (memory_id = any (to_rederive) and source_id = any (lost))) returning 1
+          and (memory_id = any (gone) or (memory_id = any (to_rederive) and source_id = any (lost)))
     ), unkeyed as (
         delete from idempotency_keys where scope_id = asked_scope and key in (
             select named.key from idempotency_keys named, unnest(named.memory_ids) as made (id)
-            where named.scope_id = asked_scope and made.id in (select unnest(touched))
-        ) returning 1
+            where named.scope_id = asked_scope and made.id in (select unnest(touched)))
     ), unsaid as (
         -- Before their memories, so that nobody looks for heirs of what goes as a whole.
         delete from messages where scope_id = asked_scope and id = any (gone)
-        returning coalesce(jsonb_array_length(attachments), 0) as attachments
-    ), unsaid_before as (
-        delete from past_messages where scope_id = asked_scope and id = any (gone)
-        returning coalesce(jsonb_array_length(attachments), 0) as attachments
-    ), every_unsaid as (
-        select attachments from unsaid union all select attachments from unsaid_before
     )
-    select removed || jsonb_build_object(
-        'evidence', (select count(*) from dropped),
-        'idempotency_keys', (select count(*) from unkeyed),
-        'messages', (select count(*) from every_unsaid),
-        'attachments', (select coalesce(sum(attachments), 0) from every_unsaid),
-        'derived', cardinality(gone) - (select count(*) from every_unsaid)) into removed;
+    delete from past_messages where scope_id = asked_scope and id = any (gone);
     perform withhold_memories(asked_scope, to_rederive, 'to_rederive');
     -- What lost some of its evidence stays as a blank row; recalls that were kept quote it.
     perform erase_recalls_of(asked_scope, array_agg(id), array_agg(content))

@@ -77,6 +77,10 @@ with place as (
     where tenant_id = current_tenant() and agent = %(agent)s and "user" = %(user)s
 ), merging as materialized (
     select exists (select from entity_merges where scope_id = (select scope_id from place)) as merged
+), named as materialized (
+    -- Once for all of them: looked up for each entity, a name would cost a walk through the scope's mentions.
+    select distinct entity_id as id from mentions
+    where scope_id = (select scope_id from place) and %(search)s <> '' and position(%(search)s in normalised) > 0
 )
 select entities.id, entities.type, called.names, called.description,
        coalesce(case when entities.name = any (called.names) then entities.name end, called.names[1]) as name,
@@ -110,10 +114,7 @@ where entities.scope_id = (select scope_id from place)
   and (%(type)s = '' or entities.type = %(type)s)
   and (
       %(search)s = '' or position(%(search)s in entities.normalised) > 0
-      or exists (
-          select from mentions where mentions.scope_id = (select scope_id from place)
-            and mentions.entity_id = any (joined.members) and position(%(search)s in mentions.normalised) > 0
-      )
+      or exists (select from unnest(joined.members) as member (id) where member.id in (select id from named))
   )
 order by entities.id
 limit %(limit)s

@@ -4,13 +4,21 @@ from __future__ import annotations
 
 import time
 from collections.abc import Mapping
+from dataclasses import asdict
 from datetime import UTC, datetime
 
 from recollect.core.conversations.appends import check_conversation
 from recollect.core.memories.checks import check_metadata
 from recollect.core.text.checks import check_limit, check_line
 from recollect.errors import InvalidInputError, NotFoundError
-from recollect.models.conversations import Conversation, Conversations, ConversationState, Leaf, PurgeReceipt
+from recollect.models.conversations import (
+    Conversation,
+    Conversations,
+    ConversationState,
+    DeletedConversation,
+    Leaf,
+    PurgeReceipt,
+)
 from recollect.models.memories import JSON
 from recollect.models.service import Caller, Scope
 from recollect.store.conversations import conversations, lifecycle
@@ -88,10 +96,39 @@ async def bring(
     return await get_conversation(parts, scope, conversation)
 
 
-async def purge(parts: Parts, caller: Caller, scope: Scope, conversation: str) -> PurgeReceipt:
-    """Erase a conversation for good, in any state, and return the receipt; a purge under way goes on."""
+async def delete(
+    parts: Parts, caller: Caller, scope: Scope, conversation: str, *, dry_run: bool = False
+) -> DeletedConversation:
+    """Delete a conversation, or only count what would go out of sight with it."""
+    hidden = dict[str, int]()
+    if dry_run:
+        hidden = await foresee(parts, scope, conversation, ConversationState.DELETED)
+    else:
+        await change(parts, caller, scope, conversation, ConversationState.DELETED)
+    return DeletedConversation(**asdict(await get_conversation(parts, scope, conversation)), hidden=hidden)
+
+
+async def purge(
+    parts: Parts, caller: Caller, scope: Scope, conversation: str, *, dry_run: bool = False
+) -> PurgeReceipt:
+    """Erase a conversation for good, in any state, and return the receipt; a purge under way goes on.
+
+    A dry run only counts what would go, and its receipt is not kept.
+    """
+    if dry_run:
+        removed = await foresee(parts, scope, conversation, ConversationState.PURGING)
+        return PurgeReceipt(None, conversation, caller.origin, removed, None, None)
     await change(parts, caller, scope, conversation, ConversationState.PURGING)
     return (await lifecycle.list_receipts(parts.database, scope, conversation, 1))[0]
+
+
+async def foresee(parts: Parts, scope: Scope, conversation: str, wanted: ConversationState) -> dict[str, int]:
+    """Count what would go if a conversation came into a state."""
+    check_conversation(conversation)
+    counted = await lifecycle.foresee(parts.database, scope, conversation, wanted)
+    if counted is None:
+        raise NotFoundError(UNKNOWN)
+    return counted
 
 
 async def list_receipts(parts: Parts, scope: Scope, conversation: str, limit: int) -> list[PurgeReceipt]:

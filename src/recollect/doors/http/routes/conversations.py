@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Annotated
 
 from fastapi import APIRouter, Depends, Path, Query
+from pydantic import Field
 
 from recollect.doors.http.auth import IdempotencyKey, chat_time, most
 from recollect.doors.http.bodies.conversations import (
@@ -14,7 +15,7 @@ from recollect.doors.http.bodies.conversations import (
     DescribeBody,
     HistoryBody,
 )
-from recollect.doors.http.bodies.fields import ConversationName, OfScope, build
+from recollect.doors.http.bodies.fields import ConversationName, OfScope, build, show
 from recollect.doors.http.metrics import count_recall
 from recollect.doors.http.reading import JsonRoute
 from recollect.doors.http.serve import forward, serve
@@ -72,14 +73,22 @@ async def describe_conversation(mind: Mind, conversation: ConversationId, body: 
     return conversation
 
 
-for name, key, errors in (
-    ("archive_conversation", "conversation.archive", [404, 409]),
-    ("restore_conversation", "conversation.restore", [404, 409]),
-    ("delete_conversation", "conversation.delete", [404, 409]),
-    ("purge_conversation", "conversation.purge", [404]),
-    ("close_segment", "conversation.close_segment", [404]),
+class RemovalBody(OfScope):
+    """A scope, and whether its conversation is to be removed or only counted."""
+
+    model_config = show({"agent": "ada", "dry_run": True})
+
+    dry_run: bool = Field(default=False, strict=True, description="Only count what would go.")
+
+
+for name, key, body, errors in (
+    ("archive_conversation", "conversation.archive", OfScope, [404, 409]),
+    ("restore_conversation", "conversation.restore", OfScope, [404, 409]),
+    ("delete_conversation", "conversation.delete", RemovalBody, [404, 409]),
+    ("purge_conversation", "conversation.purge", RemovalBody, [404]),
+    ("close_segment", "conversation.close_segment", OfScope, [404]),
 ):
-    forward(router, name, key, OfScope, errors=errors, conversation=ConversationId)
+    forward(router, name, key, body, errors=errors, conversation=ConversationId)
 forward(
     router,
     "list_messages",

@@ -1,0 +1,57 @@
+"""Following a scope and the state of the service, from the command line on a real PostgreSQL."""
+
+from __future__ import annotations
+
+import re
+import signal
+import subprocess
+from functools import partial
+
+import pytest
+
+import command_line
+from command_line import settings_of
+from programs import COMMAND, plain_environment
+
+SCOPE = ("--agent", "ada", "--user", "li")
+
+
+@pytest.fixture
+def settings(addresses):
+    return settings_of(addresses)
+
+
+@pytest.fixture
+def run(settings):
+    return partial(command_line.run, settings=settings)
+
+
+def test_changes_are_followed_until_ctrl_c_and_then_from_there_on(run, settings):
+    run("remember", *SCOPE, "Ann bought green apples")
+    environment = plain_environment() | settings
+    process = subprocess.Popen([COMMAND, "changes", *SCOPE], env=environment, stdout=subprocess.PIPE, text=True)
+    began = process.stdout.readline()
+    run("remember", *SCOPE, "Bob likes\nthe [sea]")
+    stored = process.stdout.readline()
+    process.send_signal(signal.SIGINT)
+    rest = process.stdout.read()
+    assert process.wait(20) == 0
+    assert "began" in began
+    assert re.search(r"stored +Bob likes the \[sea\]$", stored.strip())
+    cursor = re.search(r"Follow on with --since (\S+)", rest)[1]
+
+    run("remember", *SCOPE, "Cy sleeps")
+    told = run("changes", *SCOPE, "--since", cursor, "--limit", "1")
+    assert re.search(r"stored +Cy sleeps", told)
+    assert "Bob" not in told
+    assert "cursor" in run("changes", *SCOPE, "--since", "no-cursor", fails=True)
+
+
+def test_the_status_names_models_and_what_is_left_to_do(run, settings):
+    run("remember", *SCOPE, "Ann bought green apples")
+    told = run("status")
+    assert re.search(r"embedder +│ fake", told)
+    assert re.search(r"chat model +│ none", told)
+    assert "tokens" in told
+    without = command_line.run("status", settings=settings | {"RECOLLECT_EMBEDDER": "none"})
+    assert "recall by words alone" in without
