@@ -35,7 +35,10 @@ from recollect.store.database.pool import Database
 from recollect.store.database.probe import Probe, find_active_space
 from recollect.store.memories import spaces
 from recollect.store.mirrors.build import build_mirrors
-from recollect.store.service.changes import ChangeFeed
+from recollect.store.service.changes import ChangeFeeds
+from recollect.store.shards.map import ShardMap, default_map_file, first_shard
+from recollect.store.shards.probe import AnyProbe, ShardProbe
+from recollect.store.shards.servers import ManyServers, NoServer, OneServer, Servers
 from recollect.verbs.knowledge.steps import choose_steps
 from recollect.verbs.parts import Parts
 
@@ -59,11 +62,12 @@ async def open_recollect(
     """
     chosen = settings or read_settings()
     with reach_database(chosen) as addresses:
-        embedded, chat, embedder = chosen.database_url == EMBEDDED, build_chat_model(chosen), None
+        embedded = chosen.database_url == EMBEDDED and not chosen.catalog_url
+        chat, embedder = build_chat_model(chosen), None
         try:
             if embedded:
                 await update_schema(addresses)
-            embedder = await find_embedder(chosen, addresses.service, wait_seconds)
+            embedder = await find_embedder(chosen, await find_server(addresses), wait_seconds)
             if embedded:
                 await give_space(addresses, embedder)
             async with connected(chosen, addresses, embedder, chat, wait_seconds=wait_seconds) as recollect:
@@ -87,23 +91,21 @@ async def connected(
 ) -> AsyncIterator[Recollect]:
     """Join the parts around an open connection pool, for a database that fits this program."""
     async with AsyncExitStack() as stack:
-        probe = await Probe.open(addresses.service, wait_seconds)
-        stack.push_async_callback(probe.close)
-        database = await Database.open(
-            addresses.service,
-            settings.pool_size,
-            settings.deadline_seconds,
-            prepared=settings.prepare_statements,
-        )
-        stack.push_async_callback(database.close)
+        if addresses.catalog:
+            servers, probe = await join_shards(settings, addresses.catalog, stack)
+            database: Database = NoServer()
+        else:
+            database, probe = await join_server(settings, addresses.service, stack, wait_seconds)
+            servers = OneServer(database)
         mirrors = build_mirrors(settings)
         for mirror in mirrors.values():
             stack.push_async_callback(mirror.close)
         mirrored = (MirrorChannel(mirror, settings.mirror_lag_seconds) for mirror in mirrors.values())
-        feed = ChangeFeed(addresses.service, database)
-        stack.push_async_callback(feed.close)
+        feeds = ChangeFeeds(servers.home)
+        stack.push_async_callback(feeds.close)
         parts = Parts(
             database,
+            servers,
             channels=(*(channel() for channel in CHANNELS), *mirrored),
             mirrors=mirrors,
             embedder=embedder,
@@ -118,9 +120,39 @@ async def connected(
             judge_seconds=settings.judge_seconds,
             steps=choose_steps(settings.steps),
             keep_share=share_kept(settings),
-            feed=feed,
+            feeds=feeds,
         )
         yield Recollect(parts, settings, addresses, probe)
+
+
+async def join_server(
+    settings: Settings, address: str, stack: AsyncExitStack, wait_seconds: float
+) -> tuple[Database, AnyProbe]:
+    """Open the connections to the one server."""
+    probe = await Probe.open(address, wait_seconds)
+    stack.push_async_callback(probe.close)
+    database = await open_pool(settings, address, settings.direct_url)
+    stack.push_async_callback(database.close)
+    return database, probe
+
+
+async def join_shards(settings: Settings, catalog: str, stack: AsyncExitStack) -> tuple[Servers, AnyProbe]:
+    """Read the catalog's map; connections to a shard are opened when it is first needed."""
+    shard_map = ShardMap(catalog, settings.map_file or default_map_file())
+    await shard_map.open()
+    stack.push_async_callback(shard_map.close)
+    probe = ShardProbe(lambda: shard_map.shards)
+    stack.push_async_callback(probe.close)
+    await probe.check()
+    servers = ManyServers(shard_map, lambda shard: open_pool(settings, shard.address, shard.direct))
+    stack.push_async_callback(servers.close)
+    return servers, probe
+
+
+async def open_pool(settings: Settings, address: str, direct: str) -> Database:
+    """Open connections to a server, as many as the settings say."""
+    size, seconds = settings.pool_size, settings.deadline_seconds
+    return await Database.open(address, size, seconds, prepared=settings.prepare_statements, direct=direct)
 
 
 async def prepare(
@@ -138,6 +170,11 @@ async def update_schema(addresses: Addresses, report: Callable[[str], None] = la
     if addresses.maintenance:
         await ownership.ensure_database(addresses.maintenance, DATABASE)
     await migrate(addresses.owner, report)
+
+
+async def find_server(addresses: Addresses) -> str:
+    """Return the address of the server, or of one of the shards: all have the same space active."""
+    return await first_shard(addresses.catalog) if addresses.catalog else addresses.service
 
 
 async def find_embedder(settings: Settings, dsn: str, wait_seconds: float = 0) -> Embedder | None:
@@ -171,6 +208,9 @@ async def set_up(settings: Settings, report: Callable[[str], None], first_block:
 @contextmanager
 def reach_database(settings: Settings) -> Iterator[Addresses]:
     """Return the addresses from the settings, starting the embedded PostgreSQL if it is asked for."""
+    if settings.catalog_url:
+        yield Addresses("", "", catalog=settings.catalog_url, catalog_owner=settings.owner_catalog_url)
+        return
     if settings.database_url != EMBEDDED:
         yield Addresses(settings.database_url, settings.owner_database_url)
         return

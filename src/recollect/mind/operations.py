@@ -9,10 +9,12 @@ import inspect
 from collections.abc import AsyncIterator, Callable, Coroutine
 from dataclasses import dataclass, replace
 from functools import partial, wraps
-from typing import Any, Concatenate, ParamSpec, Protocol, TypeAlias, TypeVar, get_type_hints
+from typing import Any, Concatenate, ParamSpec, Protocol, TypeAlias, TypeVar, cast, get_type_hints
 
+from recollect.errors import MovedError
 from recollect.mind.access import Access
 from recollect.models.service import Right
+from recollect.store.database.calls import watching_commits
 from recollect.verbs.parts import fit_version
 
 Given = ParamSpec("Given")
@@ -73,17 +75,28 @@ def operation(
     """
 
     def declare(carry_out: Method[Given, Answer]) -> Method[Given, Answer]:
-        @wraps(carry_out)
-        async def call(self: HasAccess, /, *arguments: Given.args, **named: Given.kwargs) -> Answer:
-            fitting = partial(fit_version, partial(carry_out, self, *arguments, **named))
-            with self.access.folding():
+        async def attempt(view: HasAccess, *arguments: Given.args, **named: Given.kwargs) -> Answer:
+            fitting = partial(fit_version, partial(carry_out, view, *arguments, **named))
+            with view.access.folding():
                 if not isinstance(right, Right):
                     return await fitting()
                 if not timed:
-                    self.access.require(right, all_users=agent_only)
+                    view.access.require(right, all_users=agent_only)
                     return await fitting()
-                async with self.access.asking(right, all_users=agent_only):
+                async with view.access.asking(right, all_users=agent_only):
                     return await fitting()
+
+        @wraps(carry_out)
+        async def call(self: HasAccess, /, *arguments: Given.args, **named: Given.kwargs) -> Answer:
+            with watching_commits() as commits:
+                try:
+                    return await attempt(self, *arguments, **named)
+                except MovedError:
+                    # What has been written in part is not written again: the caller is told to try again.
+                    if commits.any:
+                        raise
+            moved: Any = replace(cast("Any", self), access=await self.access.follow())
+            return await attempt(moved, *arguments, **named)
 
         note(call, carry_out, http, right, agent_only=agent_only, **more)
         return call

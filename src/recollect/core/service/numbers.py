@@ -44,6 +44,11 @@ def tenant_of(scope_id: int) -> int:
     return scope_id >> (BUCKET_BITS + NUMBER_BITS)
 
 
+def bucket_of_number(scope_id: int) -> int:
+    """Return the bucket of a scope's number."""
+    return scope_id >> NUMBER_BITS & (1 << BUCKET_BITS) - 1
+
+
 CURSOR = re.compile(r"([0-9a-f]{32})\.(0|[1-9][0-9]{0,17})", re.ASCII)
 
 

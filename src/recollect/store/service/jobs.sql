@@ -44,6 +44,7 @@ cross join lateral (
     from procrastinate_events where job_id = job.id
 ) times
 where (job.args ->> 'scope_id')::bigint >> 40 = current_tenant()
+  and (job.args ->> 'scope_id')::bigint between first_scope() and last_scope()
   and job.status in ('todo', 'doing', 'failed')
   and (%(id)s::bigint is null or job.id = %(id)s)
   and (%(status)s::procrastinate_job_status is null or job.status = %(status)s::procrastinate_job_status)
@@ -61,7 +62,7 @@ select (args ->> 'scope_id')::bigint >> 40 as tenant_id from procrastinate_jobs 
 with chosen as materialized (
     select id from procrastinate_jobs job
     where status = 'failed' and queueing_lock is null
-      and (%(tenant_id)s::bigint is null or (args ->> 'scope_id')::bigint >> 40 = %(tenant_id)s)
+      and (%(tenant_id)s::bigint is null or (args ->> 'scope_id')::bigint between first_scope() and last_scope())
       and (%(id)s::bigint is null or id = %(id)s)
       and (%(task)s::text is null or task_name = %(task)s)
       and {of_scopes}
@@ -152,6 +153,7 @@ from (
            min(job.id) filter (where job.status = 'todo') as oldest
     from procrastinate_jobs job
     where (job.args ->> 'scope_id')::bigint >> 40 = current_tenant()
+      and (job.args ->> 'scope_id')::bigint between first_scope() and last_scope()
       and job.status in ('todo', 'doing', 'failed')
       and {of_scopes}
     group by job.task_name

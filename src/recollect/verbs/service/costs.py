@@ -11,7 +11,7 @@ from uuid import UUID
 
 from pydantic import BaseModel
 
-from recollect.core.service.costs import choose_limit, price_of
+from recollect.core.service.costs import add_sums, choose_limit, price_of
 from recollect.core.service.numbers import tenant_of
 from recollect.core.service.rights import check_bounds, check_right
 from recollect.core.text.checks import check_scope
@@ -177,10 +177,12 @@ async def heed_budget(parts: Parts, tenant_id: int) -> None:
 
 async def read_budget(parts: Parts, tenant_id: int) -> DailyBudget:
     """Read a tenant's limit per day, what is used of today's, and until when it waits."""
-    today = await ledger.read_today(parts.database, tenant_id)
-    limit = choose_limit(parts.tokens_per_day, today.own_limit)
-    waits = limit is not None and today.used >= limit
-    return DailyBudget(limit, today.used, today.ends_at if waits else None)
+    servers = await parts.servers.each(tenant_id)
+    home, *others = await asyncio.gather(*(ledger.read_today(each, tenant_id) for each in servers))
+    used = home.used + sum(each.used for each in others)
+    limit = choose_limit(parts.tokens_per_day, home.own_limit)
+    waits = limit is not None and used >= limit
+    return DailyBudget(limit, used, home.ends_at if waits else None)
 
 
 @dataclass(frozen=True, slots=True)
@@ -207,8 +209,9 @@ class Costs:
             check_scope(agent, user)
         elif user:
             raise InvalidInputError("name the agent, too: a user alone is no scope")
-        sums = await ledger.read_sums(self.parts.database, caller.tenant_id, days, agent or None, user)
-        return Ledger(tuple(sums), None if bound else await read_budget(self.parts, caller.tenant_id))
+        servers = await self.parts.servers.each(caller.tenant_id)
+        found = [await ledger.read_sums(each, caller.tenant_id, days, agent or None, user) for each in servers]
+        return Ledger(tuple(add_sums(found)), None if bound else await read_budget(self.parts, caller.tenant_id))
 
     async def __call__(self, agent: str = "", user: str = "", *, days: int = 30, tenant: str = "default") -> Ledger:
         """Sum up the last days of any tenant, for an operator."""

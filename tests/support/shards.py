@@ -1,0 +1,95 @@
+"""Several servers for tests: databases of one cluster that stand for shards, and a catalog beside them."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+
+import psycopg
+
+from recollect.mind.service import Addresses
+from recollect.store.database.pool import Database
+from recollect.store.shards import catalog
+from recollect.store.shards.map import ShardMap
+from recollect.store.shards.servers import ManyServers
+
+NAMES = ("north", "south", "west")
+
+
+@dataclass(frozen=True, slots=True)
+class Layout:
+    """The addresses of a catalog and of its shards."""
+
+    service: str
+    owner: str
+    shards: dict[str, tuple[str, str]]
+    """By name: the addresses of the service's role and of the owner."""
+
+    @asynccontextmanager
+    async def serving(self, file=None) -> AsyncIterator[ManyServers]:
+        """Open the servers as a process of its own would."""
+        shard_map = ShardMap(self.service, file)
+        await shard_map.open()
+        servers = ManyServers(shard_map, lambda shard: Database.open(shard.address, 4, 60))
+        try:
+            yield servers
+        finally:
+            await servers.close()
+            await shard_map.close()
+
+    @property
+    def addresses(self) -> Addresses:
+        """Return what a process needs to know."""
+        return Addresses("", "", catalog=self.service, catalog_owner=self.owner)
+
+    def split(self, tenant_id: int, source: str, target: str, first: int) -> None:
+        """Give the buckets from one on of a tenant that has no rows yet to another shard."""
+        with psycopg.connect(self.shards[source][1], autocommit=True) as connection:
+            connection.execute(
+                "update placements set last_bucket = %s, generation = 2 where tenant_id = %s", [first - 1, tenant_id]
+            )
+        self._serve(tenant_id, source, target, first)
+        with psycopg.connect(self.owner, autocommit=True) as connection:
+            connection.execute(
+                "update placements set last_bucket = %s, generation = 2 where tenant_id = %s", [first - 1, tenant_id]
+            )
+            connection.execute(
+                "insert into placements select %s, %s, 4095, id, 2 from shards where name = %s",
+                [tenant_id, first, target],
+            )
+
+    def _serve(self, tenant_id: int, source: str, target: str, first: int) -> None:
+        with psycopg.connect(self.shards[source][1]) as connection:
+            [(name,)] = connection.execute("select name from tenants where id = %s", [tenant_id]).fetchall()
+        with psycopg.connect(self.shards[target][1], autocommit=True) as connection:
+            connection.execute("insert into tenants (id, name) values (%s, %s)", [tenant_id, name])
+            connection.execute("insert into placements values (%s, %s, 4095, 2)", [tenant_id, first])
+
+    def move(self, tenant_id: int, source: str, target: str) -> None:
+        """Give a tenant that has no rows yet to another shard, all at once."""
+        with psycopg.connect(self.shards[source][1], autocommit=True) as connection:
+            connection.execute("update placements set state = 'closed' where tenant_id = %s", [tenant_id])
+        self._serve(tenant_id, source, target, -1)
+        with psycopg.connect(self.owner, autocommit=True) as connection:
+            connection.execute(
+                "update placements set generation = 2, shard_id = (select id from shards where name = %s) "
+                "where tenant_id = %s",
+                [target, tenant_id],
+            )
+
+
+async def lay_out(cluster, clones, count=2) -> Layout:
+    """Make a catalog with so many shards, each of which has the newest schema."""
+    name = clones.take()
+    layout = Layout(cluster.dsn(name, "recollect_service"), cluster.dsn(name), {})
+    with psycopg.connect(layout.owner, autocommit=True) as connection:
+        # The clone has a schema; the catalog is a database without one.
+        connection.execute("drop schema public cascade; create schema public; grant usage on schema public to public")
+    await catalog.create_catalog(layout.owner)
+    for shard in NAMES[:count]:
+        database = clones.take()
+        addresses = cluster.dsn(database, "recollect_service"), cluster.dsn(database)
+        layout.shards[shard] = addresses
+        await catalog.add_shard(layout.owner, shard, catalog.ShardAddresses(*addresses))
+    return layout
