@@ -61,7 +61,7 @@ class OverdueError(UnavailableError):
 
 
 class MovedError(UnavailableError):
-    """A scope has gone to another server since it was looked for; looked for again, it is found."""
+    """A scope has gone to another server since it was looked for, or is going there; looked for again, it is found."""
 
 
 class LeaseLostError(RecollectError):

@@ -4,15 +4,19 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from uuid import uuid4
 
 import psycopg
 
+from recollect.llm.fake import FakeEmbedder
 from recollect.mind.service import Addresses
+from recollect.store.database.ownership import ensure_database
 from recollect.store.database.pool import Database
 from recollect.store.shards import catalog
 from recollect.store.shards.map import ShardMap
 from recollect.store.shards.servers import ManyServers
+from recollect.wiring import prepare
 
 NAMES = ("north", "south", "west")
 
@@ -25,6 +29,8 @@ class Layout:
     owner: str
     shards: dict[str, tuple[str, str]]
     """By name: the addresses of the service's role and of the owner."""
+    databases: list = field(default_factory=list)
+    """What was made on servers of their own."""
 
     @asynccontextmanager
     async def serving(self, file=None) -> AsyncIterator[ManyServers]:
@@ -37,6 +43,20 @@ class Layout:
         finally:
             await servers.close()
             await shard_map.close()
+
+    def drop(self) -> None:
+        """Drop what was made on servers of their own, with what moves left there."""
+        for server, database in self.databases:
+            with psycopg.connect(server.dsn(database), autocommit=True) as connection:
+                for (name,) in connection.execute("select subname from pg_subscription").fetchall():
+                    connection.execute(f"alter subscription {name} disable")
+                    connection.execute(f"alter subscription {name} set (slot_name = none)")
+                    connection.execute(f"drop subscription {name}")
+        for server, database in self.databases:
+            with psycopg.connect(server.dsn(), autocommit=True) as connection:
+                slots = "select pg_drop_replication_slot(slot_name) from pg_replication_slots where database = %s"
+                connection.execute(slots, [database])
+                connection.execute(f"drop database {database} with (force)")
 
     @property
     def addresses(self) -> Addresses:
@@ -92,4 +112,27 @@ async def lay_out(cluster, clones, count=2) -> Layout:
         addresses = cluster.dsn(database, "recollect_service"), cluster.dsn(database)
         layout.shards[shard] = addresses
         await catalog.add_shard(layout.owner, shard, catalog.ShardAddresses(*addresses))
+    return layout
+
+
+async def lay_out_servers(servers) -> Layout:
+    """Make a catalog on the first of several servers, and a shard on each of them, with databases of their own."""
+    mark = uuid4().hex[:8]
+    await ensure_database(servers[0].dsn(), f"catalog_{mark}")
+    owner = servers[0].dsn(f"catalog_{mark}")
+    await catalog.create_catalog(owner)
+    layout = Layout(
+        servers[0].dsn(f"catalog_{mark}", "recollect_service"), owner, {}, [(servers[0], f"catalog_{mark}")]
+    )
+    for name, server in zip(NAMES, servers, strict=False):
+        database = f"{name}_{mark}"
+        await ensure_database(server.dsn(), database)
+        addresses = server.dsn(database, "recollect_service"), server.dsn(database)
+        await prepare(Addresses(*addresses), FakeEmbedder())
+        with psycopg.connect(addresses[1], autocommit=True) as connection:
+            # Nothing is there yet to be filled, and no worker runs.
+            connection.execute("delete from procrastinate_jobs")
+        layout.shards[name] = addresses
+        layout.databases.append((server, database))
+        await catalog.add_shard(layout.owner, name, catalog.ShardAddresses(*addresses))
     return layout

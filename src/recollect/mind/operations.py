@@ -5,8 +5,9 @@ From these declarations the HTTP door makes its routes, `tools/clients.py` the c
 
 from __future__ import annotations
 
+import asyncio
 import inspect
-from collections.abc import AsyncIterator, Callable, Coroutine
+from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine
 from dataclasses import dataclass, replace
 from functools import partial, wraps
 from typing import Any, Concatenate, ParamSpec, Protocol, TypeAlias, TypeVar, cast, get_type_hints
@@ -21,6 +22,8 @@ Given = ParamSpec("Given")
 Answer = TypeVar("Answer")
 Method: TypeAlias = Callable[Concatenate[Any, Given], Coroutine[Any, Any, Answer]]
 StreamingMethod: TypeAlias = Callable[Concatenate[Any, Given], AsyncIterator[Answer]]
+PAUSES = (0.0, 0.02, 0.05, 0.1, 0.2, 0.4, 0.8)
+"""How long to wait, each time, before a scope that is being moved is looked for again."""
 DECLARED = "operation"
 """The attribute of a method that holds its declaration."""
 CONVERSATION = "conversation"
@@ -88,20 +91,27 @@ def operation(
 
         @wraps(carry_out)
         async def call(self: HasAccess, /, *arguments: Given.args, **named: Given.kwargs) -> Answer:
-            with watching_commits() as commits:
-                try:
-                    return await attempt(self, *arguments, **named)
-                except MovedError:
-                    # What has been written in part is not written again: the caller is told to try again.
-                    if commits.any:
-                        raise
-            moved: Any = replace(cast("Any", self), access=await self.access.follow())
-            return await attempt(moved, *arguments, **named)
+            return await follow_moves(self, lambda view: attempt(view, *arguments, **named))
 
         note(call, carry_out, http, right, agent_only=agent_only, **more)
         return call
 
     return declare
+
+
+async def follow_moves(view: HasAccess, attempt: Callable[[HasAccess], Awaitable[Answer]]) -> Answer:
+    """Make an attempt; if the scope has gone to another server, or is going there, look for it and try again."""
+    for pause in PAUSES:
+        with watching_commits() as commits:
+            try:
+                return await attempt(view)
+            except MovedError:
+                # What has been written in part is not written again: the caller is told to try again.
+                if commits.any:
+                    raise
+        await asyncio.sleep(pause)
+        view = cast("HasAccess", replace(cast("Any", view), access=await view.access.follow()))
+    return await attempt(view)
 
 
 def streaming(

@@ -90,7 +90,7 @@ async def test_a_fence_lets_read_and_not_write(layout):
     async with layout.serving() as servers:
         home = await servers.home(number)
         with psycopg.connect(layout.shards["north"][1], autocommit=True) as owner:
-            owner.execute("select fence_placement(%s, -1)", [number])
+            owner.execute("select fence_placement(%s, -1, 60)", [number])
         await touch(home, number, writing=False)
         with pytest.raises(UnavailableError, match="moved"):
             await touch(home, number, writing=True)
@@ -105,8 +105,8 @@ async def test_a_fence_waits_for_the_writes_under_way(layout):
                 await agents.write(connection, Scope(number, "ada"), agents.Agent(agents.Profile(), {}))
                 owner.execute("set lock_timeout = '100ms'")
                 with pytest.raises(psycopg.errors.LockNotAvailable):
-                    owner.execute("select fence_placement(%s, -1)", [number])
-            owner.execute("select fence_placement(%s, -1)", [number])
+                    owner.execute("select fence_placement(%s, -1, 60)", [number])
+            owner.execute("select fence_placement(%s, -1, 60)", [number])
 
 
 async def test_a_tenant_that_came_later_is_found_and_one_that_never_came_is_not(layout):

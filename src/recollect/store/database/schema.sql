@@ -212,11 +212,11 @@ begin
     if writing then
         perform pg_advisory_xact_lock_shared(placement_lock(), asked_tenant);
     end if;
-    select first_bucket, last_bucket, generation, state into served from placements
+    select first_bucket, last_bucket, generation, state, fenced_until into served from placements
     where tenant_id = asked_tenant and asked_bucket between first_bucket and last_bucket;
     if not found or served.generation <> known_generation or served.state = 'closed' then
         raise exception 'The buckets are served elsewhere.' using errcode = 'RC001';
-    elsif writing and served.state = 'fenced' then
+    elsif writing and served.state = 'fenced' and served.fenced_until > clock_timestamp() then
         raise exception 'The buckets are being moved.' using errcode = 'RC002';
     end if;
     perform set_config('recollect.first_bucket', greatest(served.first_bucket, 0)::text, true),
@@ -235,9 +235,20 @@ begin
                and asked_bucket between first_bucket and last_bucket) then
         raise exception 'The buckets are served elsewhere.' using errcode = 'RC001';
     elsif writing and exists (select from placements where tenant_id = asked_tenant and state = 'fenced'
-               and coalesce(asked_bucket between first_bucket and last_bucket, true)) then
+               and fenced_until > clock_timestamp() and coalesce(asked_bucket between first_bucket and last_bucket, true)) then
         raise exception 'The buckets are being moved.' using errcode = 'RC002';
     end if;
+end $$;
+
+CREATE FUNCTION public.close_placement(asked_tenant integer, asked_bucket integer) RETURNS boolean
+    LANGUAGE plpgsql
+    AS $$
+begin
+    perform pg_advisory_xact_lock(placement_lock(), asked_tenant);
+    update placements set state = 'closed', closed_at = clock_timestamp()
+    where tenant_id = asked_tenant and first_bucket = asked_bucket
+      and (state = 'closed' or state = 'fenced' and fenced_until > clock_timestamp());
+    return found;
 end $$;
 
 CREATE FUNCTION public.close_versions(asked_scope bigint, asked_ids uuid[], moment timestamp with time zone) RETURNS void
@@ -1125,12 +1136,13 @@ begin
     return taken;
 end $$;
 
-CREATE FUNCTION public.fence_placement(asked_tenant integer, asked_bucket integer) RETURNS void
+CREATE FUNCTION public.fence_placement(asked_tenant integer, asked_bucket integer, seconds double precision) RETURNS void
     LANGUAGE plpgsql
     AS $$
 begin
     perform pg_advisory_xact_lock(placement_lock(), asked_tenant);
-    update placements set state = 'fenced' where tenant_id = asked_tenant and first_bucket = asked_bucket;
+    update placements set state = 'fenced', fenced_until = clock_timestamp() + seconds * interval '1 second'
+    where tenant_id = asked_tenant and first_bucket = asked_bucket and state in ('open', 'fenced');
 end $$;
 
 CREATE FUNCTION public.field_meets(field jsonb, operator text, operand jsonb) RETURNS boolean
@@ -1588,6 +1600,7 @@ CREATE TABLE public.placements (
     last_bucket smallint NOT NULL,
     generation integer NOT NULL,
     state text DEFAULT 'open'::text NOT NULL,
+    fenced_until timestamp with time zone DEFAULT '-infinity'::timestamp with time zone NOT NULL,
     closed_at timestamp with time zone,
     CONSTRAINT placements_check CHECK (((last_bucket >= first_bucket) AND (last_bucket <= 4095))),
     CONSTRAINT placements_first_bucket_check CHECK (((first_bucket >= '-1'::integer) AND (first_bucket <= 4095))),
@@ -3637,6 +3650,12 @@ CREATE TABLE public.mirrors (
     CONSTRAINT mirrors_state_check CHECK ((state = ANY (ARRAY['building'::text, 'ready'::text])))
 );
 
+CREATE TABLE public.moved_jobs (
+    shard smallint NOT NULL,
+    number bigint NOT NULL,
+    job_id bigint NOT NULL
+);
+
 CREATE TABLE public.past_messages (
     scope_id bigint CONSTRAINT messages_scope_id_not_null NOT NULL,
     id uuid CONSTRAINT messages_id_not_null NOT NULL,
@@ -3982,6 +4001,9 @@ ALTER TABLE ONLY public.mirror_positions
 ALTER TABLE ONLY public.mirrors
     ADD CONSTRAINT mirrors_pkey PRIMARY KEY (name, generation);
 
+ALTER TABLE ONLY public.moved_jobs
+    ADD CONSTRAINT moved_jobs_pkey PRIMARY KEY (shard, number);
+
 ALTER TABLE ONLY public.past_messages
     ADD CONSTRAINT past_messages_pkey PRIMARY KEY (scope_id, id);
 
@@ -4146,6 +4168,8 @@ CREATE INDEX messages_by_parent ON public.messages USING btree (scope_id, parent
 CREATE INDEX messages_without_branches ON public.messages USING btree (scope_id, conversation_id, number) WHERE (stated_parent = '00000000-0000-0000-0000-000000000000'::uuid);
 
 CREATE UNIQUE INDEX mirrors_one_each ON public.mirrors USING btree (name, state);
+
+CREATE INDEX moved_jobs_by_job ON public.moved_jobs USING btree (job_id);
 
 CREATE UNIQUE INDEX one_active_space ON public.embedding_spaces USING btree (state) WHERE (state = 'active'::text);
 
@@ -4650,6 +4674,8 @@ GRANT ALL ON FUNCTION public.check_placement(asked_tenant integer, asked_bucket 
 REVOKE ALL ON FUNCTION public.check_served(asked_tenant integer, asked_bucket integer, writing boolean) FROM PUBLIC;
 GRANT ALL ON FUNCTION public.check_served(asked_tenant integer, asked_bucket integer, writing boolean) TO recollect_service;
 
+REVOKE ALL ON FUNCTION public.close_placement(asked_tenant integer, asked_bucket integer) FROM PUBLIC;
+
 REVOKE ALL ON FUNCTION public.create_embedding_space(space integer, new_model text, new_dimensions integer, new_precision text) FROM PUBLIC;
 
 REVOKE ALL ON FUNCTION public.due_conversations(archive_days double precision, delete_days double precision, purge_days double precision, after_scope bigint, after_id text, most integer) FROM PUBLIC;
@@ -4663,7 +4689,7 @@ GRANT ALL ON FUNCTION public.ended_facts(most integer) TO recollect_service;
 
 REVOKE ALL ON FUNCTION public.equip_space(space integer) FROM PUBLIC;
 
-REVOKE ALL ON FUNCTION public.fence_placement(asked_tenant integer, asked_bucket integer) FROM PUBLIC;
+REVOKE ALL ON FUNCTION public.fence_placement(asked_tenant integer, asked_bucket integer, seconds double precision) FROM PUBLIC;
 
 REVOKE ALL ON FUNCTION public.follow_active_space() FROM PUBLIC;
 
@@ -4949,6 +4975,8 @@ GRANT SELECT("position") ON TABLE public.mirror_positions TO recollect_upkeep;
 
 GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE public.mirrors TO recollect_service;
 GRANT SELECT ON TABLE public.mirrors TO recollect_upkeep;
+
+GRANT SELECT ON TABLE public.moved_jobs TO recollect_service;
 
 GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE public.past_messages TO recollect_service;
 

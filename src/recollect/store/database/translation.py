@@ -57,7 +57,7 @@ def translate(problem: psycopg.Error | PoolTimeout) -> RecollectError | None:
         case psycopg.DatabaseError(sqlstate="RC001"):
             ours = MovedError("The scope is served by another server now; try again.")
         case psycopg.DatabaseError(sqlstate="RC002"):
-            ours = UnavailableError("The scope is being moved to another server; try again.")
+            ours = MovedError("The scope is being moved to another server; try again.")
         case errors.UniqueViolation() | errors.ExclusionViolation():
             ours = ConflictError(TAKEN.get(problem.diag.constraint_name or "", "This is stored already."))
         case psycopg.DataError():

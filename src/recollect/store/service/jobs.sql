@@ -46,7 +46,7 @@ cross join lateral (
 where (job.args ->> 'scope_id')::bigint >> 40 = current_tenant()
   and (job.args ->> 'scope_id')::bigint between first_scope() and last_scope()
   and job.status in ('todo', 'doing', 'failed')
-  and (%(id)s::bigint is null or job.id = %(id)s)
+  and (%(id)s::bigint is null or {known_as})
   and (%(status)s::procrastinate_job_status is null or job.status = %(status)s::procrastinate_job_status)
   and (%(task)s::text is null or job.task_name = %(task)s)
   and (%(cursor)s::bigint is null or job.id < %(cursor)s)
@@ -55,7 +55,7 @@ order by job.id desc
 limit %(limit)s
 
 -- name: tenant
-select (args ->> 'scope_id')::bigint >> 40 as tenant_id from procrastinate_jobs where id = %(id)s
+select (args ->> 'scope_id')::bigint >> 40 as tenant_id from procrastinate_jobs job where {known_as}
 
 -- name: retry
 -- What runs by the clock comes again by itself, and may be waiting already. No tenant means all of them.
@@ -63,7 +63,7 @@ with chosen as materialized (
     select id from procrastinate_jobs job
     where status = 'failed' and queueing_lock is null
       and (%(tenant_id)s::bigint is null or (args ->> 'scope_id')::bigint between first_scope() and last_scope())
-      and (%(id)s::bigint is null or id = %(id)s)
+      and (%(id)s::bigint is null or {known_as})
       and (%(task)s::text is null or task_name = %(task)s)
       and {of_scopes}
     order by id
@@ -159,6 +159,11 @@ from (
     group by job.task_name
 ) counted
 order by counted.task
+
+-- name: known_as
+-- By its number here, or by the one that it had on the server that it came from.
+(job.id = %(id)s and %(shard)s = %(own)s
+    or job.id = (select job_id from moved_jobs where shard = %(shard)s and number = %(id)s))
 
 -- name: of_scopes
 -- Of all scopes of the tenant, of all of an agent, or of one.

@@ -63,6 +63,12 @@ async def read_tenants(connection: AsyncConnection[DictRow], tenant_id: int | No
     return join_placements(await found.fetchall())
 
 
+async def find_placed(owner: str, tenant_id: int) -> PlacedTenant:
+    """Find where a tenant lies, as the catalog has it now."""
+    async with owning(owner) as connection:
+        return (await read_tenants(connection, tenant_id))[tenant_id]
+
+
 def join_placements(rows: Iterable[Mapping[str, int]]) -> dict[int, PlacedTenant]:
     """Join placements, which come in the order of tenants and buckets, to tenants."""
     fields = ("first_bucket", "last_bucket", "shard_id", "generation")

@@ -43,6 +43,24 @@ create table if not exists placements (
 create index if not exists placements_by_shard on placements (shard_id);
 grant select on placements to recollect_service;
 
+-- A move of some buckets of a tenant: how far it has come. A shard's name in the middle of one is not needed by callers.
+create table if not exists moves (
+    id integer primary key generated always as identity,
+    tenant_id integer not null references tenants,
+    first_bucket smallint not null,
+    last_bucket smallint not null,
+    source smallint not null references shards,
+    target smallint not null references shards check (target <> source),
+    -- `switched` is the decision: until then the source is in charge, from then on the target.
+    state text not null default 'copying' check (state in ('copying', 'fenced', 'switched', 'done', 'ended')),
+    begun_at timestamptz not null default clock_timestamp(),
+    ended_at timestamptz,
+    -- Why it was given up.
+    reason text not null default ''
+);
+-- One at a time of a tenant: its fence is one lock.
+create unique index if not exists moves_under_way on moves (tenant_id) where state not in ('done', 'ended');
+
 -- Whoever keeps a copy of the map is told of which tenant it has changed; of shards, by an empty word.
 create or replace function tell_tenant() returns trigger
     language plpgsql as $$
