@@ -76,6 +76,23 @@ def test_growth():
     assert all(figures["2,000"][f"{call} buffers"] > 0 for call in ("recall", "remember", "turn"))
 
 
+def test_scale_repeats_and_loses_nothing():
+    short = ("--scopes", "200000", "--tenants", "200", "--servers", "16", "--months", "3")
+    first, second = (measure("scale", *short) for _ in range(2))
+    assert first == second
+    policies = first["policies"]
+    *_, least_full = policies.values()
+    for months in policies.values():
+        stored = [month["full"] * month["servers"] for month in months]
+        assert stored == pytest.approx([16 * 0.64 * 1.1**number for number in range(4)])
+    # The largest tenant is larger than a server: only where it is split does nothing overflow.
+    assert first["seen"]["largest tenant, of all bytes"] * 16 * 0.64 > 1
+    assert all(month["over"] for month in policies["least full, whole tenants"])
+    assert [month["over"] for month in least_full] == [0, 0, 0, 0]
+    assert max(least_full[0][load] for load in ("bytes", "traffic")) < 1.05
+    assert least_full[-1]["moved"] > 0
+
+
 def test_filters():
     figures = measure("filters", "--scopes", "300", "--rounds", "2")
     assert {"300 none", "300 since", "300 where", "300 topics_only"} <= set(figures)
