@@ -74,6 +74,8 @@ def test_growth():
     figures = measure("growth", "--memories", "1000", "2000", "--calls", "3")
     assert {"1,000 bytes", "1,000", "1,000 bytes, built anew", "2,000 bytes", "2,000"} == set(figures)
     assert all(figures["2,000"][f"{call} buffers"] > 0 for call in ("recall", "remember", "turn"))
+    # A memory is logged with its words and its vector; a turn has two of them.
+    assert 2_000 < figures["1,000"]["remember wal all"] < figures["1,000"]["turn wal all"] < 100_000
 
 
 def test_scale_repeats_and_loses_nothing():
