@@ -20,7 +20,7 @@ from recollect.channels.vector import VectorChannel
 from recollect.core.conversations.retention import share_kept
 from recollect.core.service.costs import read_prices
 from recollect.core.text.tokens import ESTIMATE
-from recollect.errors import SetupError
+from recollect.errors import ConflictError, SetupError
 from recollect.jobs.worker import SHORT_STOP_SECONDS, working_beside
 from recollect.llm.build import build_chat_model, build_embedder, choose_local
 from recollect.llm.chat import ChatModel
@@ -28,6 +28,7 @@ from recollect.llm.embedder import Embedder
 from recollect.llm.tokens.count import load_tokenizers
 from recollect.loading import load
 from recollect.mind.service import Addresses, Recollect
+from recollect.models.shards import ServerAddresses
 from recollect.settings import Settings, read_settings
 from recollect.store.database import ownership
 from recollect.store.database.migrate import migrate
@@ -36,6 +37,7 @@ from recollect.store.database.probe import Probe, find_active_space
 from recollect.store.memories import spaces
 from recollect.store.mirrors.build import build_mirrors
 from recollect.store.service.changes import ChangeFeeds
+from recollect.store.shards import catalog, moves
 from recollect.store.shards.map import ShardMap, default_map_file, first_shard
 from recollect.store.shards.probe import AnyProbe, ShardProbe
 from recollect.store.shards.servers import ManyServers, NoServer, OneServer, Servers
@@ -91,13 +93,15 @@ async def connected(
 ) -> AsyncIterator[Recollect]:
     """Join the parts around an open connection pool, for a database that fits this program."""
     async with AsyncExitStack() as stack:
+        mirrors = build_mirrors(settings)
+        if addresses.catalog and mirrors:
+            raise SetupError("Mirrors follow one server: set none where RECOLLECT_CATALOG_URL is set.")
         if addresses.catalog:
             servers, probe = await join_shards(settings, addresses.catalog, stack)
             database: Database = NoServer()
         else:
             database, probe = await join_server(settings, addresses.service, stack, wait_seconds)
             servers = OneServer(database)
-        mirrors = build_mirrors(settings)
         for mirror in mirrors.values():
             stack.push_async_callback(mirror.close)
         mirrored = (MirrorChannel(mirror, settings.mirror_lag_seconds) for mirror in mirrors.values())
@@ -192,7 +196,18 @@ async def give_space(addresses: Addresses, embedder: Embedder | None) -> None:
 
 
 async def set_up(settings: Settings, report: Callable[[str], None], first_block: int | None = None) -> None:
-    """Bring the configured database to the newest schema, and number its tenants from a block on if one is named."""
+    """Bring the configured database to the newest schema, and number its tenants from a block on if one is named.
+
+    Where there are several servers, the catalog and every server; not while a tenant is moved between two of them.
+    """
+    if settings.catalog_url:
+        owner = require_catalog(settings)
+        await catalog.create_catalog(owner)
+        if await moves.list_under_way(owner):
+            raise ConflictError("A tenant is being moved: let that end, or stop it with `recollect shard stop`.")
+        for each in await list_servers(settings):
+            await set_up(each, report)
+        return
     with reach_database(settings) as addresses:
         await update_schema(addresses, report)
         embedder = await find_embedder(settings, addresses.owner)
@@ -203,6 +218,34 @@ async def set_up(settings: Settings, report: Callable[[str], None], first_block:
         finally:
             if embedder is not None:
                 await embedder.close()
+
+
+def require_catalog(settings: Settings) -> str:
+    """Return the DSN of the catalog's owner, or raise."""
+    if not settings.catalog_url:
+        raise SetupError("Set RECOLLECT_CATALOG_URL: without a catalog there is one server.")
+    return catalog.require_owner(settings.owner_catalog_url)
+
+
+async def list_servers(settings: Settings) -> list[Settings]:
+    """List the settings for each server alone: what the owner of the tables does is done there, one after the other."""
+    if not settings.catalog_url:
+        return [settings]
+    found = await catalog.list_addresses(require_catalog(settings))
+    alone = {"catalog_url": "", "owner_catalog_url": ""}
+    return [
+        settings.model_copy(update=alone | {"database_url": each.service, "owner_database_url": each.owner})
+        for each in found
+    ]
+
+
+async def enter_shard(settings: Settings, name: str, addresses: ServerAddresses, report: Callable[[str], None]) -> None:
+    """Bring a server to the newest schema, and enter it in the catalog, which is made if it is not there."""
+    owner = require_catalog(settings)
+    await catalog.create_catalog(owner)
+    alone = {"catalog_url": "", "database_url": addresses.service, "owner_database_url": addresses.owner}
+    await set_up(settings.model_copy(update=alone), report)
+    await catalog.add_shard(owner, name, addresses)
 
 
 @contextmanager

@@ -11,6 +11,7 @@ import psycopg
 
 from recollect.llm.fake import FakeEmbedder
 from recollect.mind.service import Addresses
+from recollect.models.shards import ServerAddresses
 from recollect.store.database.ownership import ensure_database
 from recollect.store.database.pool import Database
 from recollect.store.shards import catalog
@@ -111,7 +112,7 @@ async def lay_out(cluster, clones, count=2) -> Layout:
         database = clones.take()
         addresses = cluster.dsn(database, "recollect_service"), cluster.dsn(database)
         layout.shards[shard] = addresses
-        await catalog.add_shard(layout.owner, shard, catalog.ShardAddresses(*addresses))
+        await catalog.add_shard(layout.owner, shard, ServerAddresses(*addresses))
     return layout
 
 
@@ -134,5 +135,5 @@ async def lay_out_servers(servers) -> Layout:
             connection.execute("delete from procrastinate_jobs")
         layout.shards[name] = addresses
         layout.databases.append((server, database))
-        await catalog.add_shard(layout.owner, name, catalog.ShardAddresses(*addresses))
+        await catalog.add_shard(layout.owner, name, ServerAddresses(*addresses))
     return layout

@@ -49,7 +49,7 @@ class Access:
         """Return the access to the scope where it lies now, after it has been moved."""
         await self.parts.servers.read_anew(self.scope.tenant_id)
         database = await self.parts.servers.of_scope(self.scope)
-        used = database.used_by(self.caller.key_id) if self.caller.key_id else database
+        used = database.used(key_id=str(self.caller.key_id)) if self.caller.key_id else database
         return replace(self, parts=replace(self.parts, database=used), place=None)
 
     def folding(self) -> AbstractContextManager[None]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 from functools import partial
@@ -47,9 +47,9 @@ from recollect.store.database.pool import Database
 from recollect.store.memories import embeddings
 from recollect.store.service import scopes
 from recollect.store.service.jobs import nothing_ready
-from recollect.store.shards import catalog
 from recollect.store.shards.probe import AnyProbe
-from recollect.store.shards.servers import Server
+from recollect.store.shards.servers import OpenServer
+from recollect.store.shards.tenants import Tenants
 from recollect.verbs.agents.reflect import Occasion, reflect
 from recollect.verbs.conversations.receipts import page_receipts
 from recollect.verbs.imports.imports import Imports
@@ -81,6 +81,11 @@ class Addresses:
     catalog: str = ""
     """Set where there are several servers: the catalog's DSN for the service's role, and for its owner."""
     catalog_owner: str = ""
+
+    @property
+    def tenants(self) -> Tenants:
+        """Return who knows tenants by their names."""
+        return Tenants(self.owner, self.catalog_owner, several=bool(self.catalog))
 
     def require_owner(self) -> str:
         """Return the DSN of the tables' owner, or raise."""
@@ -145,9 +150,9 @@ class Recollect(KeyVerbs):
             await self.probe.check()
             return explain_unserved(self.parts.embedder, await self.probe.active_space())
 
-    def pool_counters(self) -> dict[str, int]:
-        """Return the connection pool's counters."""
-        return self.parts.database.statistics()
+    def pool_counters(self) -> Mapping[str, Mapping[str, int]]:
+        """Return the counters of the connection pools by shard; of the one server's, under an empty name."""
+        return self.parts.servers.statistics()
 
     async def work(
         self, concurrency: int = 4, *, until_empty: bool = False, stop_seconds: float = STOP_SECONDS
@@ -160,7 +165,7 @@ class Recollect(KeyVerbs):
         working = [self._work(server, concurrency, stop_seconds, until_empty=until_empty) for server in servers]
         await asyncio.gather(*working)
 
-    async def _work(self, server: Server, concurrency: int, stop_seconds: float, *, until_empty: bool) -> None:
+    async def _work(self, server: OpenServer, concurrency: int, stop_seconds: float, *, until_empty: bool) -> None:
         """Run the jobs of one server."""
         parts, batch = replace(self.parts, database=server.database), self.settings.embedder_batch
         rederiving = partial(rederive, parts) if parts.chat else None
@@ -178,7 +183,7 @@ class Recollect(KeyVerbs):
     @property
     def jobs(self) -> JobControl:
         """Return the view of jobs."""
-        return JobControl(self.parts.servers, self.addresses.owner)
+        return JobControl(self.parts.servers, self.addresses.tenants)
 
     @property
     def tenant(self) -> TenantView:
@@ -188,17 +193,17 @@ class Recollect(KeyVerbs):
     @property
     def ledger(self) -> Costs:
         """Return the view of costs."""
-        return Costs(self.parts, self.addresses.owner)
+        return Costs(self.parts, self.addresses.tenants)
 
     @property
     def reruns(self) -> Reruns:
         """Return the view of re-runs over history."""
-        return Reruns(self.parts, self.addresses.owner, partial(build_other, self.settings))
+        return Reruns(self.parts, self.addresses.tenants, partial(build_other, self.settings))
 
     @property
     def operator(self) -> Operator:
         """Return the operations for operators."""
-        return Operator(self, Readers(self.addresses.owner))
+        return Operator(self, Readers(self.addresses.tenants))
 
 
 def bind(
@@ -206,7 +211,7 @@ def bind(
 ) -> Mind:
     """Return the mind of one scope, which lies in a database; a known place saves a lookup."""
     known, seconds = place if place and place.scope_id else None, recollect.settings.deadline_seconds
-    parts = replace(recollect.parts, database=database.used_by(caller.key_id) if caller.key_id else database)
+    parts = replace(recollect.parts, database=database.used(key_id=str(caller.key_id)) if caller.key_id else database)
     return Mind(Access(parts, caller, scope, seconds, known, recollect.probe))
 
 
@@ -245,11 +250,7 @@ class Operator:
     async def act_for(self, tenant: str) -> Caller:
         """Act for a tenant with every right, making the tenant if it is new."""
         check_line("tenant", tenant)
-        if self.recollect.addresses.catalog:
-            owner = catalog.require_owner(self.recollect.addresses.catalog_owner)
-            tenant_id = await catalog.ensure_tenant(owner, tenant)
-        else:
-            tenant_id = await ownership.ensure_tenant(self.recollect.addresses.require_owner(), tenant)
+        tenant_id = await self.recollect.addresses.tenants.ensure(tenant)
         return Caller(tenant_id, EVERY_RIGHT, "operator", FULL_TRUST)
 
     async def first_key(self, tenant: str) -> str | None:
@@ -286,7 +287,7 @@ class Operator:
     @property
     def imports(self) -> Imports:
         """Return the imports from other systems."""
-        return Imports(self.recollect.parts, self.recollect.addresses.require_owner())
+        return Imports(self.recollect.parts, self.recollect.addresses.tenants)
 
     @property
     def exports(self) -> Exports:

@@ -19,6 +19,15 @@ class ShardState(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
+class ServerAddresses:
+    """Where a shard is reached: by the service's role, past a pooler if there is one, and by the tables' owner."""
+
+    service: str = field(repr=False)
+    owner: str = field(repr=False)
+    direct: str = field(default="", repr=False)
+
+
+@dataclass(frozen=True, slots=True)
 class Shard:
     """One PostgreSQL server of several, and where it is reached."""
 

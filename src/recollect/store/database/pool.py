@@ -9,7 +9,6 @@ from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, LiteralString, Self, TypeAlias, TypeVar, cast
-from uuid import UUID
 
 import psycopg
 from pgvector.psycopg.halfvec import register_halfvec_info
@@ -160,33 +159,20 @@ class Database:
         await pool.open(wait=True, timeout=deadline_seconds)
         return cls(pool, deadline_seconds, preparing, direct=direct or dsn)
 
-    def used_by(self, key_id: UUID) -> Self:
-        """Return the same connections for a caller whose key the change log names."""
-        return self._with(replace(self._known, key_id=str(key_id)))
-
-    def as_shard(self, shard: int) -> Self:
-        """Return the same connections for jobs of a server that is one of several, by its number."""
-        return self._with(replace(self._known, shard=shard))
+    def used(self, **known: Any) -> Self:  # noqa: ANN401 - fields of `Known`
+        """Return the same connections for whom something else is known: a key, a bucket, a server of several."""
+        return type(self)(
+            self._pool, self.deadline_seconds, self._preparing, replace(self._known, **known), self.direct
+        )
 
     @property
     def shard(self) -> int:
         """Return the number of the server, where it is one of several; 0 where it is the only one."""
         return self._known.shard
 
-    def placed(self, bucket: int, generation: int) -> Self:
-        """Return the same connections for one bucket, as far as this server serves it by the generation."""
-        return self._with(replace(self._known, placed=(bucket, generation)))
-
-    def for_anybody(self) -> Self:
-        """Return the same connections for no key and no bucket in particular."""
-        return self._with(Known(shard=self._known.shard))
-
     def is_same(self, other: Database) -> bool:
         """Tell whether another one has the same connections, for whomever."""
         return self._pool is other._pool
-
-    def _with(self, known: Known) -> Self:
-        return type(self)(self._pool, self.deadline_seconds, self._preparing, known, self.direct)
 
     async def close(self) -> None:
         """Close every connection."""

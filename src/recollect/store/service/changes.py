@@ -296,7 +296,7 @@ class ChangeFeeds:
         for known, feed in self._feeds:
             if known.is_same(database):
                 return feed
-        feed = ChangeFeed(database.for_anybody(), self._find_home)
+        feed = ChangeFeed(database.used(key_id="", placed=None), self._find_home)
         self._feeds.append((database, feed))
         return feed
 

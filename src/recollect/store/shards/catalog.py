@@ -10,21 +10,12 @@ from psycopg import AsyncConnection
 from psycopg.rows import DictRow
 
 from recollect.errors import ConflictError, NotFoundError, SetupError
-from recollect.models.shards import PlacedBuckets, PlacedTenant, Shard, ShardState
+from recollect.models.shards import PlacedBuckets, PlacedTenant, ServerAddresses, Shard, ShardState
 from recollect.store.database.ownership import owning
 from recollect.store.database.pool import load_queries
 
 QUERIES = load_queries(__file__)
 SCHEMA = load_queries(str(__file__).replace("catalog", "schema"))
-
-
-@dataclass(frozen=True, slots=True)
-class ShardAddresses:
-    """Where a shard is reached: by the service's role, past a pooler if there is one, and by the tables' owner."""
-
-    service: str
-    owner: str
-    direct: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,7 +69,7 @@ def join_placements(rows: Iterable[Mapping[str, int]]) -> dict[int, PlacedTenant
     }
 
 
-async def add_shard(owner: str, name: str, addresses: ShardAddresses) -> Shard:
+async def add_shard(owner: str, name: str, addresses: ServerAddresses) -> Shard:
     """Enter a server that has been migrated, or change its addresses."""
     asked = {"name": name, **asdict(addresses)}
     async with owning(owner) as connection:
@@ -113,6 +104,20 @@ async def list_owners(owner: str) -> dict[int, tuple[str, str]]:
     async with owning(owner) as connection:
         rows = await (await connection.execute(QUERIES["owners"])).fetchall()
     return {row["id"]: (row["name"], row["owner_address"]) for row in rows}
+
+
+async def find_tenant(owner: str, name: str) -> int | None:
+    """Return a tenant's number, if there is such a tenant."""
+    async with owning(owner) as connection:
+        row = await (await connection.execute(QUERIES["find_tenant"], {"name": name})).fetchone()
+    return row["id"] if row else None
+
+
+async def list_addresses(owner: str) -> list[ServerAddresses]:
+    """List where every shard is reached."""
+    async with owning(owner) as connection:
+        rows = await (await connection.execute(QUERIES["addresses"])).fetchall()
+    return [ServerAddresses(**row) for row in rows]
 
 
 async def ensure_tenant(owner: str, name: str) -> int:

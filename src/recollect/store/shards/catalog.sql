@@ -21,6 +21,9 @@ update shards set state = %(state)s where name = %(name)s returning id
 -- name: owners
 select id, name, owner_address from shards order by id
 
+-- name: addresses
+select service_address as service, owner_address as owner, direct_address as direct from shards order by id
+
 -- name: load
 -- What each shard holds, by tenants and by buckets.
 select shards.name, shards.state, count(distinct placements.tenant_id) as tenants,

@@ -4,14 +4,12 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import AsyncIterator, Callable, Mapping, Sequence
-from contextlib import asynccontextmanager
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, LiteralString
 
 from psycopg import AsyncConnection, sql
 from psycopg.rows import DictRow
-from psycopg.types.json import Jsonb
 
 from recollect.core.service.numbers import number_range
 from recollect.errors import ConflictError, SetupError, UnavailableError
@@ -66,15 +64,15 @@ class Copies:
     async def check(self) -> None:
         """Refuse what cannot be moved: versions or spaces that differ, a space that is filled, roles that may not."""
         async with owning(self.source) as source, owning(self.target) as target:
-            able = [await one(each, "able") for each in (source, target)]
-            stands = [await one(each, "versions") for each in (source, target)]
+            able = [await one(each, QUERIES["able"]) for each in (source, target)]
+            stands = [await one(each, QUERIES["versions"]) for each in (source, target)]
         if not all(each["able"] for each in able):
             raise SetupError("A move needs owners that may replicate: superusers, or as the page on shards says.")
         if not able[0]["logical"]:
             raise SetupError("A move needs wal_level = logical on the server that the buckets come from.")
         if stands[0]["steps"] != stands[1]["steps"]:
             raise ConflictError("The shards have different schemas: run `recollect migrate` first.")
-        if stands[0]["spaces"] != stands[1]["spaces"] or any(each["filling"] for each in stands):
+        if stands[0]["spaces"] != stands[1]["spaces"] or any(each["being_filled"] for each in stands):
             raise ConflictError("The shards differ in embedding spaces, or one is being filled: let that end first.")
 
     async def align(self, placements: Sequence[PlacedBuckets]) -> None:
@@ -91,18 +89,18 @@ class Copies:
     async def begin(self, generation: int) -> None:
         """Begin to copy, or go on: what is there already stays."""
         async with owning(self.source) as source, owning(self.target) as target:
-            await target.execute(QUERIES["copy_tenant"], await one(source, "read_tenant", self.named))
-            for left in await rows(target, "left_behind", self.named | {"generation": generation}):
+            await target.execute(QUERIES["copy_tenant"], await one(source, QUERIES["read_tenant"], self.named))
+            for left in await rows(target, QUERIES["left_behind"], self.named | {"generation": generation}):
                 await self.remove(target, (left["first_bucket"], left["last_bucket"]))
-            other = (await one(target, "has_other_part", self.named))["present"]
+            other = (await one(target, QUERIES["has_other_part"], self.named))["present"]
             await target.execute(QUERIES["expect"], self.named | {"generation": generation})
-            if not (await one(source, "has_publication", self.named))["present"]:
+            if not (await one(source, QUERIES["has_publication"], self.named))["present"]:
                 listed = [each for each in await self.tables(source) if not (other and each.name == PROFILES)]
                 tables = sql.SQL(", ").join(each.fill("publish_table") for each in listed)
                 await source.execute(self._named("publish", tables=tables))
-            if not (await one(source, "has_slot", self.named))["present"]:
+            if not (await one(source, QUERIES["has_slot"], self.named))["present"]:
                 await source.execute(QUERIES["create_slot"], self.named)
-            if not (await one(target, "has_subscription", self.named))["present"]:
+            if not (await one(target, QUERIES["has_subscription"], self.named))["present"]:
                 slot, address = sql.Literal(self.move.name), sql.Literal(self.source)
                 await target.execute(self._named("subscribe", slot=slot, source=address))
 
@@ -112,7 +110,7 @@ class Copies:
         first, last = number_range(self.move.tenant_id, max(start, FIRST_BUCKET), end)
         tenant, home = sql.Literal(self.move.tenant_id), start < FIRST_BUCKET
         found: list[CopiedTable] = []
-        for row in await rows(connection, "tables"):
+        for row in await rows(connection, QUERIES["tables"]):
             if row["name"] in OF_HOME and not home:
                 continue
             if row["of_scopes"] or row["name"] == "scopes":
@@ -129,7 +127,7 @@ class Copies:
 
     async def remove(self, connection: Owner, buckets: tuple[int, int]) -> None:
         """Remove what a shard has of buckets that it does not serve."""
-        other = (await one(connection, "has_other_part", self.named))["present"]
+        other = (await one(connection, QUERIES["has_other_part"], self.named))["present"]
         async with connection.transaction():
             await connection.execute(QUERIES["past_triggers"])
             for table in await self.tables(connection, buckets):
@@ -141,7 +139,7 @@ class Copies:
         """Wait until every table is copied; report how many are."""
         async with owning(self.target) as target:
             while True:
-                row = await one(target, "progress", self.named)
+                row = await one(target, QUERIES["progress"], self.named)
                 if not row["enabled"]:
                     raise ConflictError("The target could not take a row: its server log says which, and why.")
                 report(row["copied"], row["tables"])
@@ -152,102 +150,28 @@ class Copies:
     async def catch_up(self, near: int, report: Callable[[int], None]) -> None:
         """Wait until the target is so many bytes of the log behind; report how many it is."""
         async with owning(self.source) as source:
-            while (behind := await self._behind(source, await read_position(source))) > near:
+            while (behind := await self.behind(source, await read_position(source))) > near:
                 report(behind)
                 await asyncio.sleep(0.2)
 
-    async def _behind(self, source: Owner, position: str) -> int:
-        behind: int = (await one(source, "behind", self.named | {"position": position}))["bytes"]
+    async def behind(self, source: Owner, position: str) -> int:
+        """Tell how many bytes of the log before a position the target lacks."""
+        behind: int = (await one(source, QUERIES["behind"], self.named | {"position": position}))["bytes"]
         return behind
 
-    @asynccontextmanager
-    async def same_state(self) -> AsyncIterator[tuple[Owner, Owner]]:
-        """Look at both shards as of one moment; who writes to the tenant waits until the target has come to it."""
-        async with owning(self.source) as source, owning(self.target) as target, owning(self.source) as other:
-            for each in (source, target):
-                await each.execute(QUERIES["same_texts"])
-            for _ in range(ATTEMPTS):
-                await source.execute(QUERIES["hold"], self.named)
-                try:
-                    await source.execute(QUERIES["begin_snapshot"])
-                    if await self._arrives(other, await read_position(source), HOLD_SECONDS):
-                        await target.execute(QUERIES["begin_snapshot"])
-                        await read_position(target)
-                        break
-                    await source.execute(QUERIES["end_snapshot"])
-                finally:
-                    await source.execute(QUERIES["release"], self.named)
-                await asyncio.sleep(HOLD_SECONDS)
-            else:
-                raise UnavailableError("The target does not keep up with what is written; try again when less is.")
-            yield source, target
-
-    async def _arrives(self, source: Owner, position: str, seconds: float) -> bool:
+    async def arrives(self, source: Owner, position: str, seconds: float) -> bool:
+        """Wait so long for the target to have all before a position; tell whether it has."""
         until = time.monotonic() + seconds
-        while behind := await self._behind(source, position):
+        while behind := await self.behind(source, position):
             if time.monotonic() > until:
                 break
             await asyncio.sleep(LOOK_SECONDS)
         return not behind
 
-    async def compare(self, report: Callable[[int, int], None]) -> list[str]:
-        """Compare every table by counts and checksums, as of one moment; return those that differ."""
-        differing: list[str] = []
-        async with self.same_state() as (source, target):
-            tables = await self.tables(source)
-            for number, table in enumerate(tables, 1):
-                query = table.fill("checksum")
-                both = await asyncio.gather(*(read_one(each, query) for each in (source, target)))
-                differing += [table.name] if both[0] != both[1] else []
-                report(number, len(tables))
-        return differing
-
-    async def fence(self, seconds: float) -> None:
-        """Let nobody write to the buckets for so long, and wait until the target has all that was written."""
-        async with owning(self.source) as source:
-            await source.execute(QUERIES["fence"], self.named | {"seconds": seconds})
-            if not await self._arrives(source, await read_position(source), seconds / 2):
-                raise UnavailableError("The target did not get the last changes in time; try again.")
-
-    async def compare_numbers(self) -> bool:
-        """Tell whether the scopes have the same numbers of changes on both shards."""
-        async with owning(self.source) as source, owning(self.target) as target:
-            found = [await one(each, "change_numbers", self.named) for each in (source, target)]
-        return found[0] == found[1]
-
-    async def close(self) -> bool:
-        """Let the source serve the buckets no more; tell whether its fence still stood."""
-        async with owning(self.source) as source:
-            closed: bool = (await one(source, "close", self.named))["closed"]
-        return closed
-
-    async def reopen(self) -> None:
-        """Let the source serve the buckets again."""
-        async with owning(self.source) as source:
-            await source.execute(QUERIES["unfence"], self.named)
-
-    async def open(self, generation: int) -> None:
-        """Let the target serve the buckets."""
-        async with owning(self.target) as target:
-            await target.execute(QUERIES["mirror_anew"], self.named)
-            await target.execute(QUERIES["open"], self.named | {"generation": generation})
-
-    async def move_jobs(self) -> int:
-        """Let the target do what waits or runs or has failed on the source; what runs there loses its lease."""
-        async with owning(self.source) as source, owning(self.target) as target:
-            found = await rows(source, "jobs", self.named)
-            for job in found:
-                told = job | {"shard": self.move.source, "args": Jsonb(job["args"])}
-                taken = await rows(target, "take_job", told)
-                for each in taken:
-                    await target.execute(QUERIES["fail_job"], each)
-            await source.execute(QUERIES["drop_jobs"], {"ids": [job["id"] for job in found]})
-        return len(found)
-
     async def end_copying(self) -> None:
         """Stop following: remove subscription, slot and publication, as far as they are there."""
         async with owning(self.target) as target:
-            if (await one(target, "has_subscription", self.named))["present"]:
+            if (await one(target, QUERIES["has_subscription"], self.named))["present"]:
                 await target.execute(self._named("detach"))
                 await target.execute(self._named("unslot"))
                 await target.execute(self._named("unsubscribe"))
@@ -255,7 +179,7 @@ class Copies:
             for _ in range(ATTEMPTS):
                 # Whoever reads it needs a moment to notice that it is not needed any more.
                 await source.execute(QUERIES["drop_slot"], self.named)
-                if not (await one(source, "has_slot", self.named))["present"]:
+                if not (await one(source, QUERIES["has_slot"], self.named))["present"]:
                     break
                 await asyncio.sleep(HOLD_SECONDS)
             await source.execute(self._named("drop_publication"))
@@ -272,16 +196,16 @@ class Copies:
 async def list_closed(owner: str, hours: float) -> list[tuple[int, tuple[int, int]]]:
     """List the buckets that a shard closed so long ago, each with its tenant."""
     async with owning(owner) as connection:
-        found = await rows(connection, "closed_long_ago", {"hours": hours})
+        found = await rows(connection, QUERIES["closed_long_ago"], {"hours": hours})
     return [(row["tenant_id"], (row["first_bucket"], row["last_bucket"])) for row in found]
 
 
-async def rows(connection: Owner, query: str, named: Mapping[str, Any] | None = None) -> list[DictRow]:
+async def rows(connection: Owner, query: LiteralString, named: Mapping[str, Any] | None = None) -> list[DictRow]:
     """Read the rows of a query."""
-    return await (await connection.execute(QUERIES[query], named)).fetchall()
+    return await (await connection.execute(query, named)).fetchall()
 
 
-async def one(connection: Owner, query: str, named: Mapping[str, Any] | None = None) -> DictRow:
+async def one(connection: Owner, query: LiteralString, named: Mapping[str, Any] | None = None) -> DictRow:
     """Read the one row of a query."""
     found = await rows(connection, query, named)
     if not found:
@@ -296,5 +220,5 @@ async def read_one(connection: Owner, query: sql.Composed) -> DictRow | None:
 
 async def read_position(connection: Owner) -> str:
     """Read how far a server's log is."""
-    position: str = (await one(connection, "position"))["position"]
+    position: str = (await one(connection, QUERIES["position"]))["position"]
     return position

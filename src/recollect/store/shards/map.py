@@ -26,7 +26,7 @@ from recollect.store.shards import catalog
 LOG = logging.getLogger("recollect.shards")
 CHANNEL = "recollect_map"
 PAUSE_SECONDS = 1.0
-"""How long a lost catalog is left alone before it is tried again."""
+"""How long a lost catalog is left alone before it is tried again, and how often what has changed is saved."""
 
 
 class ShardMap:
@@ -35,7 +35,8 @@ class ShardMap:
     def __init__(self, address: str, file: Path | None = None) -> None:
         self._address = address
         self._file = file
-        self._following: asyncio.Task[None] | None = None
+        self._tasks: list[asyncio.Task[None]] = []
+        self._saved = True
         self._reading = asyncio.Lock()
         self.shards: dict[int, Shard] = {}
         self.tenants: dict[int, PlacedTenant] = {}
@@ -51,13 +52,16 @@ class ShardMap:
                     "The catalog does not answer at RECOLLECT_CATALOG_URL, and no copy of its map is on this machine."
                 ) from problem
             LOG.warning(json.dumps({"event": "catalog_unavailable", "tenants": len(self.tenants)}))
-        self._following = asyncio.create_task(self._follow())
+        await self._save_changes()
+        self._tasks = [asyncio.create_task(self._follow()), asyncio.create_task(self._keep())]
 
     async def close(self) -> None:
-        """Stop following."""
-        if self._following is not None:
-            self._following.cancel()
-            await asyncio.wait([self._following])
+        """Stop following, and save what has changed."""
+        for task in self._tasks:
+            task.cancel()
+        if self._tasks:
+            await asyncio.wait(self._tasks)
+        await self._save_changes()
 
     async def find(self, tenant_id: int) -> PlacedTenant:
         """Return where a tenant lies; one that is not known is asked for."""
@@ -96,8 +100,7 @@ class ShardMap:
 
     async def _read_all(self, connection: Connection) -> None:
         shards, tenants = await catalog.read_shards(connection), await catalog.read_tenants(connection)
-        self.shards, self.tenants = shards, tenants
-        await asyncio.to_thread(self._save)
+        self.shards, self.tenants, self._saved = shards, tenants, False
 
     async def _read_tenant(self, connection: Connection, tenant_id: int) -> None:
         found = (await catalog.read_tenants(connection, tenant_id)).get(tenant_id)
@@ -106,22 +109,33 @@ class ShardMap:
             return
         if any(shard_id not in self.shards for shard_id in found.shards):
             self.shards = await catalog.read_shards(connection)
-        self.tenants[tenant_id] = found
-        await asyncio.to_thread(self._save)
+        self.tenants[tenant_id], self._saved = found, False
 
-    def _save(self) -> None:
-        if self._file is None:
+    async def _keep(self) -> None:
+        while True:
+            await asyncio.sleep(PAUSE_SECONDS)
+            await self._save_changes()
+
+    async def _save_changes(self) -> None:
+        if self._saved or self._file is None:
             return
+        self._saved = True
+        try:
+            await asyncio.to_thread(self._save, self._file)
+        except OSError as problem:
+            LOG.warning(json.dumps({"event": "map_not_saved", "error": type(problem).__name__}))
+
+    def _save(self, file: Path) -> None:
         told = {
             "shards": [[each.id, each.name, each.address, each.direct, each.state] for each in self.shards.values()],
             "tenants": [[each.tenant_id, *map(astuple, each.placements)] for each in self.tenants.values()],
         }
-        self._file.parent.mkdir(parents=True, exist_ok=True)
-        written = self._file.with_suffix(f".{os.getpid()}")
+        file.parent.mkdir(parents=True, exist_ok=True)
+        written = file.with_suffix(f".{os.getpid()}")
         # The addresses may hold passwords.
-        with os.fdopen(os.open(written, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "w", encoding="utf-8") as file:
-            json.dump(told, file)
-        written.replace(self._file)
+        with os.fdopen(os.open(written, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "w", encoding="utf-8") as opened:
+            json.dump(told, opened)
+        written.replace(file)
 
     def _load(self) -> bool:
         try:

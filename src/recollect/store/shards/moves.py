@@ -115,4 +115,5 @@ async def list_parts(owner: str, shard: str) -> list[tuple[str, tuple[int, int]]
 
 def to_move(row: DictRow) -> Move:
     """Turn a row into a move."""
-    return Move(**row | {"state": MoveState(row["state"])})
+    ends = (row["first_bucket"], row["last_bucket"], row["source"], row["target"])
+    return Move(row["id"], row["tenant_id"], *ends, MoveState(row["state"]))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass
 from typing import Protocol
@@ -17,7 +17,7 @@ from recollect.store.shards.map import ShardMap
 
 
 @dataclass(frozen=True, slots=True)
-class Server:
+class OpenServer:
     """One server: its name, and its connections for no scope in particular."""
 
     name: str
@@ -43,8 +43,12 @@ class Servers(Protocol):
         """Find out where a tenant has gone."""
         ...
 
-    async def all(self) -> Sequence[Server]:
+    async def all(self) -> Sequence[OpenServer]:
         """List every server that answers."""
+        ...
+
+    def statistics(self) -> Mapping[str, Mapping[str, int]]:
+        """Return the counters of the connections that are open, by server."""
         ...
 
 
@@ -69,9 +73,13 @@ class OneServer:
     async def read_anew(self, tenant_id: int) -> None:
         """Do nothing: nothing can have gone anywhere."""
 
-    async def all(self) -> Sequence[Server]:
+    async def all(self) -> Sequence[OpenServer]:
         """List the server."""
-        return (Server("", self.database),)
+        return (OpenServer("", self.database),)
+
+    def statistics(self) -> Mapping[str, Mapping[str, int]]:
+        """Return the counters of the connections."""
+        return {"": self.database.statistics()}
 
 
 class NoServer(Database):
@@ -119,13 +127,17 @@ class ManyServers:
         """Ask the catalog where a tenant lies now."""
         await self._map.read_anew(tenant_id)
 
-    async def all(self) -> Sequence[Server]:
+    async def all(self) -> Sequence[OpenServer]:
         """List all shards that answer."""
-        servers: list[Server] = []
+        servers: list[OpenServer] = []
         for shard in list(self._map.shards.values()):
             with suppress(UnavailableError):
-                servers.append(Server(shard.name, await self._of(shard.id)))
+                servers.append(OpenServer(shard.name, await self._of(shard.id)))
         return servers
+
+    def statistics(self) -> Mapping[str, Mapping[str, int]]:
+        """Return the counters of the connections that are open, by shard."""
+        return {shard.name: database.statistics() for shard, database in self._open.values()}
 
     async def close(self) -> None:
         """Close all connections."""
@@ -134,7 +146,7 @@ class ManyServers:
 
     async def _placed(self, tenant_id: int, bucket: int) -> Database:
         placement = (await self._map.find(tenant_id)).find(bucket)
-        return (await self._of(placement.shard_id)).placed(bucket, placement.generation)
+        return (await self._of(placement.shard_id)).used(placed=(bucket, placement.generation))
 
     async def _of(self, shard_id: int) -> Database:
         shard = self._map.shards[shard_id]
@@ -152,7 +164,7 @@ class ManyServers:
 
     async def _reach(self, shard: Shard) -> Database:
         try:
-            return (await self._connect(shard)).as_shard(shard.id)
+            return (await self._connect(shard)).used(shard=shard.id)
         except SetupError as problem:
             raise UnavailableError(f"The shard {shard.name} does not answer; try again.") from problem
 

@@ -9,12 +9,12 @@ from dataclasses import dataclass, replace
 
 from recollect.core.service.rights import check_right, check_unbound
 from recollect.core.text.checks import check_limit, check_scope
-from recollect.errors import InvalidInputError, NotFoundError, SetupError
+from recollect.errors import InvalidInputError, NotFoundError
 from recollect.models.service import Bounds, Caller, Job, Jobs, JobState, Right, Scope
-from recollect.store.database import ownership
 from recollect.store.service import jobs
 from recollect.store.service.jobs import Backlog, JobQuery
 from recollect.store.shards.servers import Servers
+from recollect.store.shards.tenants import Tenants
 
 MISSING = "There is no such job that waits, runs or has failed; one that has succeeded is deleted."
 BETWEEN = "."
@@ -27,8 +27,7 @@ class JobControl:
     """Where a tenant sees its own jobs, and an operator all of them."""
 
     servers: Servers
-    owner: str
-    """The DSN of the owner of the tables: tenants' names are for operators only."""
+    tenants: Tenants
 
     async def page(
         self,
@@ -88,9 +87,14 @@ class JobControl:
     async def counts(self) -> list[tuple[str, str, int]]:
         """Count the jobs of all tenants by task and status, as an operator."""
         counted = Counter[tuple[str, str]]()
-        for server in await self.servers.all():
-            counted.update({(task, status): number for task, status, number in await jobs.count_jobs(server.database)})
+        for _, task, status, number in await self.counts_by_server():
+            counted[task, status] += number
         return [(task, status, number) for (task, status), number in sorted(counted.items())]
+
+    async def counts_by_server(self) -> list[tuple[str, str, str, int]]:
+        """Count the jobs of all tenants by server, task and status, as an operator."""
+        servers = await self.servers.all()
+        return [(each.name, *counted) for each in servers for counted in await jobs.count_jobs(each.database)]
 
     async def unfinished(self) -> list[Backlog]:
         """List the jobs of all tenants that wait, run or have failed, by task and reason, as an operator."""
@@ -108,19 +112,11 @@ class JobControl:
         self, task: str | None = None, job_id: str | None = None, tenant: str | None = None
     ) -> list[str]:
         """Retry failed jobs, of all tenants unless one is named, for an operator; return their ids."""
-        tenant_id = None if tenant is None else await self._number(tenant)
+        tenant_id = None if tenant is None else await self.tenants.find(tenant)
         if tenant_id is not None:
             return await self._retry(tenant_id, JobQuery(job_id, task))
         servers = await self.servers.all()
         return [each for one in servers for each in await jobs.retry_failed(one.database, None, JobQuery(job_id, task))]
-
-    async def _number(self, tenant: str) -> int:
-        if not self.owner:
-            raise SetupError("Set RECOLLECT_OWNER_DATABASE_URL: only the owner of the tables knows tenants by name.")
-        number = await ownership.find_tenant(self.owner, tenant)
-        if number is None:
-            raise NotFoundError("There is no tenant of this name.")
-        return number
 
     async def _find(self, tenant_id: int, job_id: str) -> Job:
         for database in await self.servers.each(tenant_id):

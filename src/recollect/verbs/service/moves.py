@@ -11,6 +11,7 @@ from recollect.models.shards import LAST_BUCKET, OWN_BUCKET
 from recollect.store.memories import spaces
 from recollect.store.shards import catalog, moves
 from recollect.store.shards.copies import Copies, list_closed
+from recollect.store.shards.handover import Handover
 from recollect.store.shards.moves import Move, MoveState
 
 Report: TypeAlias = Callable[[str, int, int], None]
@@ -106,12 +107,12 @@ class Moves:
         for _ in range(FENCES):
             await moves.set_state(self.owner, move, MoveState.FENCED)
             try:
-                await copies.fence(FENCE_SECONDS)
-                if not await copies.compare_numbers():
+                await Handover(copies).fence(FENCE_SECONDS)
+                if not await Handover(copies).compare_numbers():
                     raise ConflictError("The scopes differ in their numbers of changes: nothing was switched.")
-                closed = await copies.close()
+                closed = await Handover(copies).close()
             except RecollectError:
-                await copies.reopen()
+                await Handover(copies).reopen()
                 raise
             if closed:
                 break
@@ -124,7 +125,7 @@ class Moves:
         """Compare both shards by checksums, and raise what differs each time."""
         differing: list[str] = []
         for _ in range(COMPARISONS):
-            differing = await copies.compare(lambda done, total: report("tables compared", done, total))
+            differing = await Handover(copies).compare(lambda done, total: report("tables compared", done, total))
             if not differing:
                 return
         raise ConflictError(f"The shards differ in {', '.join(differing)}: nothing was switched.")
@@ -136,13 +137,13 @@ class Moves:
     async def _finish(self, move: Move, copies: Copies, report: Report) -> None:
         """Let the target serve, and remove what was only needed to copy."""
         placed = await catalog.find_placed(self.owner, move.tenant_id)
-        await copies.open(placed.find(move.first_bucket).generation)
-        report("jobs moved", await copies.move_jobs(), 0)
+        await Handover(copies).open(placed.find(move.first_bucket).generation)
+        report("jobs moved", await Handover(copies).move_jobs(), 0)
         await copies.end_copying()
         await moves.set_state(self.owner, move, MoveState.DONE)
 
     async def _give_up(self, move: Move, copies: Copies, reason: str) -> None:
-        await copies.reopen()
+        await Handover(copies).reopen()
         await copies.end_copying()
         await copies.give_up()
         await moves.set_state(self.owner, move, MoveState.ENDED, reason)
