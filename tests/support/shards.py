@@ -116,15 +116,13 @@ async def lay_out(cluster, clones, count=2) -> Layout:
     return layout
 
 
-async def lay_out_servers(servers) -> Layout:
-    """Make a catalog on the first of several servers, and a shard on each of them, with databases of their own."""
-    mark = uuid4().hex[:8]
-    await ensure_database(servers[0].dsn(), f"catalog_{mark}")
-    owner = servers[0].dsn(f"catalog_{mark}")
-    await catalog.create_catalog(owner)
-    layout = Layout(
-        servers[0].dsn(f"catalog_{mark}", "recollect_service"), owner, {}, [(servers[0], f"catalog_{mark}")]
-    )
+async def lay_out_servers(servers, apart=None) -> Layout:
+    """Make a catalog on the first of several servers, or on one apart, and a shard on each of them."""
+    first, mark = apart or servers[0], uuid4().hex[:8]
+    name = f"catalog_{mark}"
+    await ensure_database(first.dsn(), name)
+    layout = Layout(first.dsn(name, "recollect_service"), first.dsn(name), {}, [(first, name)])
+    await catalog.create_catalog(layout.owner)
     for name, server in zip(NAMES, servers, strict=False):
         database = f"{name}_{mark}"
         await ensure_database(server.dsn(), database)

@@ -5,25 +5,21 @@ From these declarations the HTTP door makes its routes, `tools/clients.py` the c
 
 from __future__ import annotations
 
-import asyncio
 import inspect
 from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine
 from dataclasses import dataclass, replace
 from functools import partial, wraps
 from typing import Any, Concatenate, ParamSpec, Protocol, TypeAlias, TypeVar, cast, get_type_hints
 
-from recollect.errors import MovedError
 from recollect.mind.access import Access
 from recollect.models.service import Right
-from recollect.store.database.calls import watching_commits
 from recollect.verbs.parts import fit_version
+from recollect.verbs.service.moved import repeat
 
 Given = ParamSpec("Given")
 Answer = TypeVar("Answer")
 Method: TypeAlias = Callable[Concatenate[Any, Given], Coroutine[Any, Any, Answer]]
 StreamingMethod: TypeAlias = Callable[Concatenate[Any, Given], AsyncIterator[Answer]]
-PAUSES = (0.0, 0.02, 0.05, 0.1, 0.2, 0.4, 0.8)
-"""How long to wait, each time, before a scope that is being moved is looked for again."""
 DECLARED = "operation"
 """The attribute of a method that holds its declaration."""
 CONVERSATION = "conversation"
@@ -101,17 +97,12 @@ def operation(
 
 async def follow_moves(view: HasAccess, attempt: Callable[[HasAccess], Awaitable[Answer]]) -> Answer:
     """Make an attempt; if the scope has gone to another server, or is going there, look for it and try again."""
-    for pause in PAUSES:
-        with watching_commits() as commits:
-            try:
-                return await attempt(view)
-            except MovedError:
-                # What has been written in part is not written again: the caller is told to try again.
-                if commits.any:
-                    raise
-        await asyncio.sleep(pause)
-        view = cast("HasAccess", replace(cast("Any", view), access=await view.access.follow()))
-    return await attempt(view)
+    seen = [view]
+
+    async def look() -> None:
+        seen[0] = cast("HasAccess", replace(cast("Any", view), access=await view.access.follow()))
+
+    return await repeat(lambda: attempt(seen[0]), look)
 
 
 def streaming(

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from recollect.core.conversations.retention import usual_rules
 from recollect.core.service.rights import check_right, check_unbound
 from recollect.core.text.checks import check_line, check_scope
-from recollect.errors import EmbedderError, InvalidInputError, MovedError, SetupError
+from recollect.errors import EmbedderError, InvalidInputError, SetupError
 from recollect.jobs.derive import Reflecting
 from recollect.jobs.embed import embed_pending
 from recollect.jobs.upkeep import retain_now, sync_scope
@@ -48,7 +48,7 @@ from recollect.store.memories import embeddings
 from recollect.store.service import scopes
 from recollect.store.service.jobs import nothing_ready
 from recollect.store.shards.probe import AnyProbe
-from recollect.store.shards.servers import OpenServer
+from recollect.store.shards.servers import OpenServer, Servers
 from recollect.store.shards.tenants import Tenants
 from recollect.verbs.agents.reflect import Occasion, reflect
 from recollect.verbs.conversations.receipts import page_receipts
@@ -61,6 +61,7 @@ from recollect.verbs.memories.rewrite import rewrite_terms
 from recollect.verbs.parts import Parts, fit_version
 from recollect.verbs.service.costs import Costs
 from recollect.verbs.service.jobs import JobControl, wait_for_jobs
+from recollect.verbs.service.moved import following, repeat
 from recollect.verbs.service.readers import Readers
 from recollect.verbs.service.tenants import list_scopes, read_status
 
@@ -118,13 +119,12 @@ class Recollect(KeyVerbs):
     async def _authorize(self, secret: str, door: str, agent: str, user: str) -> tuple[scopes.Authorized, Database]:
         """Ask the server that has the keys of the tenant, and if they have been moved, the one that has them now."""
         servers, tenant_id = self.parts.servers, scopes.find_tenant(secret)
-        home = await servers.home(tenant_id)
-        try:
-            return await scopes.authorize(home, secret, door, agent, user), home
-        except MovedError:
-            await servers.read_anew(tenant_id)
+
+        async def ask() -> tuple[scopes.Authorized, Database]:
             home = await servers.home(tenant_id)
             return await scopes.authorize(home, secret, door, agent, user), home
+
+        return await repeat(ask, lambda: servers.read_anew(tenant_id))
 
     async def mind(self, agent: str, user: str = "", *, tenant: str = "default") -> Mind:
         """Open a scope in this process, with full trust; tenants are made when first named."""
@@ -227,14 +227,22 @@ class TenantView:
     parts: Parts
     probe: AnyProbe
 
+    @property
+    def servers(self) -> Servers:
+        """Return where the tenant's rows are."""
+        return self.parts.servers
+
+    @following
     async def scopes(self, caller: Caller, wanted: ScopeQuery, cursor: str = "", limit: int = 50) -> Scopes:
         """Fetch one page of the scopes of the caller's tenant."""
         return await list_scopes(self.parts, caller, wanted, cursor, limit)
 
+    @following
     async def status(self, caller: Caller) -> ServiceStatus:
         """Say how the service is set up, and what it still has to do for the caller's tenant."""
         return await read_status(self.parts, self.probe, caller)
 
+    @following
     async def receipts(self, caller: Caller, bounds: Bounds, cursor: str = "", limit: int = 50) -> PurgeReceipts:
         """Fetch one page of what purges of conversations removed, the latest first: of a scope, or of the tenant."""
         return await page_receipts(self.parts, caller, bounds, cursor, limit)

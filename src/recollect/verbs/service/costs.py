@@ -22,8 +22,10 @@ from recollect.models.service import Caller, DailyBudget, Ledger, Right
 from recollect.store.database import ownership
 from recollect.store.service import ledger
 from recollect.store.service.ledger import Entry
+from recollect.store.shards.servers import Servers
 from recollect.store.shards.tenants import Tenants
 from recollect.verbs.parts import Parts, require_chat_model
+from recollect.verbs.service.moved import following
 
 ANSWERED, PARTIAL, UNUSABLE = "answered", "partial", "failed: UnusableError"
 LAST_WORDS_SECONDS = 5.0
@@ -193,6 +195,12 @@ class Costs:
     parts: Parts
     tenants: Tenants
 
+    @property
+    def servers(self) -> Servers:
+        """Return where the tenant's rows are."""
+        return self.parts.servers
+
+    @following
     async def read(self, caller: Caller, agent: str = "", user: str = "", *, days: int = 30) -> Ledger:
         """Sum up the last days by day, step and model: of one scope, or of the whole tenant if no agent is named.
 

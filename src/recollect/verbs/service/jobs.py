@@ -15,6 +15,7 @@ from recollect.store.service import jobs
 from recollect.store.service.jobs import Backlog, JobQuery
 from recollect.store.shards.servers import Servers
 from recollect.store.shards.tenants import Tenants
+from recollect.verbs.service.moved import following
 
 MISSING = "There is no such job that waits, runs or has failed; one that has succeeded is deleted."
 BETWEEN = "."
@@ -29,6 +30,7 @@ class JobControl:
     servers: Servers
     tenants: Tenants
 
+    @following
     async def page(
         self,
         caller: Caller,
@@ -60,11 +62,13 @@ class JobControl:
             before = None
         return found
 
+    @following
     async def read(self, caller: Caller, job_id: str) -> Job:
         """Read one job of the caller's tenant; one of another tenant is not found."""
         require(caller, Right.READ)
         return await self._find(caller.tenant_id, job_id)
 
+    @following
     async def retry(self, caller: Caller, job_id: str) -> Job:
         """Retry a failed job of the caller's tenant; one that has not failed is left as it is."""
         require(caller, Right.ADMIN)
@@ -78,6 +82,7 @@ class JobControl:
             # It ran meanwhile, and was deleted.
             return replace(found, state=JobState.SUCCEEDED, reason="", lag_seconds=None)
 
+    @following
     async def retry_many(self, caller: Caller, task: str | None = None, bounds: Bounds | None = None) -> int:
         """Retry the failed jobs of the caller's tenant, of one task or of some scopes if named; return how many."""
         require(caller, Right.ADMIN)
