@@ -189,7 +189,7 @@ async def measure_wal(owner: Owner, calls: int, call: Callable[[int], Awaitable[
     assert start and end
     rows = owner.execute(WRITTEN, {"start": start[0], "end": end[0]}).fetchall()
     written = {table: size / calls for table, size, _ in rows}
-    return written | {"images of pages": sum(images for _, _, images in rows) / calls}
+    return written | {"all": sum(written.values()), "images of pages": sum(images for _, _, images in rows) / calls}
 
 
 async def measure_buffers(owner: Owner, calls: int, call: Callable[[int], Awaitable[object]]) -> float:

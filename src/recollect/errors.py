@@ -60,6 +60,10 @@ class OverdueError(UnavailableError):
     """A statement took longer than its time and was cancelled; earlier statements were answered."""
 
 
+class MovedError(UnavailableError):
+    """A scope has gone to another server since it was looked for, or is going there; looked for again, it is found."""
+
+
 class LeaseLostError(RecollectError):
     """Another worker took over the job; this one must not write for it any more."""
 

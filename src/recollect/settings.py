@@ -34,6 +34,23 @@ class Settings(BaseSettings):
         default="",
         description="DSN of the role that owns the tables; the API and the worker do without it.",
     )
+    direct_url: str = Field(
+        default="",
+        description="DSN of the service's role past a pooler such as PgBouncer, for what listens and for the worker; "
+        "without one, changes are looked for once a second.",
+    )
+    catalog_url: str = Field(
+        default="",
+        description="DSN of the service's role on the catalog, where several servers share the tenants; `database_url` "
+        "is not used then.",
+    )
+    owner_catalog_url: str = Field(
+        default="", description="DSN of the role that owns the catalog; the API and the worker do without it."
+    )
+    map_file: Path | None = Field(
+        default=None, description="Where a process keeps its copy of the catalog's map; in the cache folder if not set."
+    )
+    shards: str = Field(default="", description="The shards that a worker works for, by name; empty = all of them.")
     data_dir: Path | None = Field(default=None, description="Where the embedded PostgreSQL keeps its data.")
     pool_size: int = Field(default=10, ge=1, le=500, description="Connections per process.")
     prepare_statements: bool = Field(

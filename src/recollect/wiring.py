@@ -20,7 +20,7 @@ from recollect.channels.vector import VectorChannel
 from recollect.core.conversations.retention import share_kept
 from recollect.core.service.costs import read_prices
 from recollect.core.text.tokens import ESTIMATE
-from recollect.errors import SetupError
+from recollect.errors import ConflictError, SetupError
 from recollect.jobs.worker import SHORT_STOP_SECONDS, working_beside
 from recollect.llm.build import build_chat_model, build_embedder, choose_local
 from recollect.llm.chat import ChatModel
@@ -28,6 +28,7 @@ from recollect.llm.embedder import Embedder
 from recollect.llm.tokens.count import load_tokenizers
 from recollect.loading import load
 from recollect.mind.service import Addresses, Recollect
+from recollect.models.shards import ServerAddresses
 from recollect.settings import Settings, read_settings
 from recollect.store.database import ownership
 from recollect.store.database.migrate import migrate
@@ -35,7 +36,11 @@ from recollect.store.database.pool import Database
 from recollect.store.database.probe import Probe, find_active_space
 from recollect.store.memories import spaces
 from recollect.store.mirrors.build import build_mirrors
-from recollect.store.service.changes import ChangeFeed
+from recollect.store.service.changes import ChangeFeeds
+from recollect.store.shards import catalog, moves
+from recollect.store.shards.map import ShardMap, default_map_file, first_shard
+from recollect.store.shards.probe import AnyProbe, ShardProbe
+from recollect.store.shards.servers import ManyServers, NoServer, OneServer, Servers
 from recollect.verbs.knowledge.steps import choose_steps
 from recollect.verbs.parts import Parts
 
@@ -59,11 +64,12 @@ async def open_recollect(
     """
     chosen = settings or read_settings()
     with reach_database(chosen) as addresses:
-        embedded, chat, embedder = chosen.database_url == EMBEDDED, build_chat_model(chosen), None
+        embedded = chosen.database_url == EMBEDDED and not chosen.catalog_url
+        chat, embedder = build_chat_model(chosen), None
         try:
             if embedded:
                 await update_schema(addresses)
-            embedder = await find_embedder(chosen, addresses.service, wait_seconds)
+            embedder = await find_embedder(chosen, await find_server(addresses), wait_seconds)
             if embedded:
                 await give_space(addresses, embedder)
             async with connected(chosen, addresses, embedder, chat, wait_seconds=wait_seconds) as recollect:
@@ -87,23 +93,23 @@ async def connected(
 ) -> AsyncIterator[Recollect]:
     """Join the parts around an open connection pool, for a database that fits this program."""
     async with AsyncExitStack() as stack:
-        probe = await Probe.open(addresses.service, wait_seconds)
-        stack.push_async_callback(probe.close)
-        database = await Database.open(
-            addresses.service,
-            settings.pool_size,
-            settings.deadline_seconds,
-            prepared=settings.prepare_statements,
-        )
-        stack.push_async_callback(database.close)
         mirrors = build_mirrors(settings)
+        if addresses.catalog and mirrors:
+            raise SetupError("Mirrors follow one server: set none where RECOLLECT_CATALOG_URL is set.")
+        if addresses.catalog:
+            servers, probe = await join_shards(settings, addresses.catalog, stack)
+            database: Database = NoServer()
+        else:
+            database, probe = await join_server(settings, addresses.service, stack, wait_seconds)
+            servers = OneServer(database)
         for mirror in mirrors.values():
             stack.push_async_callback(mirror.close)
         mirrored = (MirrorChannel(mirror, settings.mirror_lag_seconds) for mirror in mirrors.values())
-        feed = ChangeFeed(addresses.service, database)
-        stack.push_async_callback(feed.close)
+        feeds = ChangeFeeds(servers.home)
+        stack.push_async_callback(feeds.close)
         parts = Parts(
             database,
+            servers,
             channels=(*(channel() for channel in CHANNELS), *mirrored),
             mirrors=mirrors,
             embedder=embedder,
@@ -118,9 +124,39 @@ async def connected(
             judge_seconds=settings.judge_seconds,
             steps=choose_steps(settings.steps),
             keep_share=share_kept(settings),
-            feed=feed,
+            feeds=feeds,
         )
         yield Recollect(parts, settings, addresses, probe)
+
+
+async def join_server(
+    settings: Settings, address: str, stack: AsyncExitStack, wait_seconds: float
+) -> tuple[Database, AnyProbe]:
+    """Open the connections to the one server."""
+    probe = await Probe.open(address, wait_seconds)
+    stack.push_async_callback(probe.close)
+    database = await open_pool(settings, address, settings.direct_url)
+    stack.push_async_callback(database.close)
+    return database, probe
+
+
+async def join_shards(settings: Settings, catalog: str, stack: AsyncExitStack) -> tuple[Servers, AnyProbe]:
+    """Read the catalog's map; connections to a shard are opened when it is first needed."""
+    shard_map = ShardMap(catalog, settings.map_file or default_map_file())
+    await shard_map.open()
+    stack.push_async_callback(shard_map.close)
+    probe = ShardProbe(lambda: shard_map.shards)
+    stack.push_async_callback(probe.close)
+    await probe.check()
+    servers = ManyServers(shard_map, lambda shard: open_pool(settings, shard.address, shard.direct))
+    stack.push_async_callback(servers.close)
+    return servers, probe
+
+
+async def open_pool(settings: Settings, address: str, direct: str) -> Database:
+    """Open connections to a server, as many as the settings say."""
+    size, seconds = settings.pool_size, settings.deadline_seconds
+    return await Database.open(address, size, seconds, prepared=settings.prepare_statements, direct=direct)
 
 
 async def prepare(
@@ -140,6 +176,11 @@ async def update_schema(addresses: Addresses, report: Callable[[str], None] = la
     await migrate(addresses.owner, report)
 
 
+async def find_server(addresses: Addresses) -> str:
+    """Return the address of the server, or of one of the shards: all have the same space active."""
+    return await first_shard(addresses.catalog) if addresses.catalog else addresses.service
+
+
 async def find_embedder(settings: Settings, dsn: str, wait_seconds: float = 0) -> Embedder | None:
     """Build the embedder of the settings; the database says which of the local ones."""
     if choose_local(settings) is None:
@@ -155,7 +196,18 @@ async def give_space(addresses: Addresses, embedder: Embedder | None) -> None:
 
 
 async def set_up(settings: Settings, report: Callable[[str], None], first_block: int | None = None) -> None:
-    """Bring the configured database to the newest schema, and number its tenants from a block on if one is named."""
+    """Bring the configured database to the newest schema, and number its tenants from a block on if one is named.
+
+    Where there are several servers, the catalog and every server; not while a tenant is moved between two of them.
+    """
+    if settings.catalog_url:
+        owner = require_catalog(settings)
+        await catalog.create_catalog(owner)
+        if await moves.list_under_way(owner):
+            raise ConflictError("A tenant is being moved: let that end, or stop it with `recollect shard stop`.")
+        for each in await list_servers(settings):
+            await set_up(each, report)
+        return
     with reach_database(settings) as addresses:
         await update_schema(addresses, report)
         embedder = await find_embedder(settings, addresses.owner)
@@ -168,9 +220,40 @@ async def set_up(settings: Settings, report: Callable[[str], None], first_block:
                 await embedder.close()
 
 
+def require_catalog(settings: Settings) -> str:
+    """Return the DSN of the catalog's owner, or raise."""
+    if not settings.catalog_url:
+        raise SetupError("Set RECOLLECT_CATALOG_URL: without a catalog there is one server.")
+    return catalog.require_owner(settings.owner_catalog_url)
+
+
+async def list_servers(settings: Settings) -> list[Settings]:
+    """List the settings for each server alone: what the owner of the tables does is done there, one after the other."""
+    if not settings.catalog_url:
+        return [settings]
+    found = await catalog.list_addresses(require_catalog(settings))
+    alone = {"catalog_url": "", "owner_catalog_url": ""}
+    return [
+        settings.model_copy(update=alone | {"database_url": each.service, "owner_database_url": each.owner})
+        for each in found
+    ]
+
+
+async def enter_shard(settings: Settings, name: str, addresses: ServerAddresses, report: Callable[[str], None]) -> None:
+    """Bring a server to the newest schema, and enter it in the catalog, which is made if it is not there."""
+    owner = require_catalog(settings)
+    await catalog.create_catalog(owner)
+    alone = {"catalog_url": "", "database_url": addresses.service, "owner_database_url": addresses.owner}
+    await set_up(settings.model_copy(update=alone), report)
+    await catalog.add_shard(owner, name, addresses)
+
+
 @contextmanager
 def reach_database(settings: Settings) -> Iterator[Addresses]:
     """Return the addresses from the settings, starting the embedded PostgreSQL if it is asked for."""
+    if settings.catalog_url:
+        yield Addresses("", "", catalog=settings.catalog_url, catalog_owner=settings.owner_catalog_url)
+        return
     if settings.database_url != EMBEDDED:
         yield Addresses(settings.database_url, settings.owner_database_url)
         return

@@ -74,6 +74,25 @@ def test_growth():
     figures = measure("growth", "--memories", "1000", "2000", "--calls", "3")
     assert {"1,000 bytes", "1,000", "1,000 bytes, built anew", "2,000 bytes", "2,000"} == set(figures)
     assert all(figures["2,000"][f"{call} buffers"] > 0 for call in ("recall", "remember", "turn"))
+    # A memory is logged with its words and its vector; a turn has two of them.
+    assert 2_000 < figures["1,000"]["remember wal all"] < figures["1,000"]["turn wal all"] < 100_000
+
+
+def test_scale_repeats_and_loses_nothing():
+    short = ("--scopes", "200000", "--tenants", "200", "--servers", "16", "--months", "3")
+    first, second = (measure("scale", *short) for _ in range(2))
+    assert first == second
+    policies = first["policies"]
+    *_, least_full = policies.values()
+    for months in policies.values():
+        stored = [month["full"] * month["servers"] for month in months]
+        assert stored == pytest.approx([16 * 0.64 * 1.1**number for number in range(4)])
+    # The largest tenant is larger than a server: only where it is split does nothing overflow.
+    assert first["seen"]["largest tenant, of all bytes"] * 16 * 0.64 > 1
+    assert all(month["over"] for month in policies["least full, whole tenants"])
+    assert [month["over"] for month in least_full] == [0, 0, 0, 0]
+    assert max(least_full[0][load] for load in ("bytes", "traffic")) < 1.05
+    assert least_full[-1]["moved"] > 0
 
 
 def test_filters():

@@ -67,4 +67,4 @@ async def reflect_scope(database: Database, reflecting: Reflecting | None, job: 
     scope = await reflections.find_scope(database, job.scope_id)
     if scope is not None:
         caller = Caller(scope.tenant_id, frozenset({Right.READ, Right.WRITE}), ORIGIN, FULL_TRUST)
-        await reflecting(caller, scope, job.count, reflections.key_of(write_id(job.id)), job.now)
+        await reflecting(caller, scope, job.count, reflections.key_of(write_id(database, job.id)), job.now)

@@ -20,8 +20,9 @@ from procrastinate.worker import Worker
 
 from recollect.core.conversations.retention import RetentionRules
 from recollect.core.knowledge.segments import USUAL
+from recollect.core.service.numbers import bucket_of_number
 from recollect.core.text.variants import NEWEST, folding_by
-from recollect.errors import BudgetError, EmbedderError, LeaseLostError, RecollectError
+from recollect.errors import BudgetError, EmbedderError, LeaseLostError, MovedError, RecollectError
 from recollect.jobs.derive import (
     Enriching,
     Rederiving,
@@ -39,7 +40,9 @@ from recollect.jobs.progress import reporting
 from recollect.jobs.upkeep import Pass, retain, sweep, sync_scope
 from recollect.llm.embedder import Embedder, serves
 from recollect.store.conversations import lifecycle
-from recollect.store.database.pool import CONNECTION_TIMEOUTS, UNAVAILABLE, Database, commit_at_once, describe
+from recollect.store.database.calls import working_in
+from recollect.store.database.pool import CONNECTION_TIMEOUTS, Database, commit_at_once
+from recollect.store.database.translation import UNAVAILABLE, describe
 from recollect.store.knowledge import segments
 from recollect.store.memories import accesses, embeddings
 from recollect.store.mirrors.mirror import Mirror
@@ -204,8 +207,10 @@ class Tasks:
 async def keep_reason(database: Database, call_next: AsyncCallNext, context: JobContext, _worker: Worker) -> None:
     """Run a job, and store why it failed; only messages of our own errors certainly quote no content."""
     try:
-        with folding_by(await find_version(database, context.job)):
+        with working_in(find_bucket(context.job)), folding_by(await find_version(database, context.job)):
             await call_next()
+    except MovedError:
+        return  # What it was for has gone to another server, which has a job of its own for it.
     except LeaseLostError:
         raise  # The job belongs to another run now, and so does its outcome.
     except Exception as problem:
@@ -213,6 +218,12 @@ async def keep_reason(database: Database, call_next: AsyncCallNext, context: Job
         with suppress(RecollectError):
             await jobs.note_failure(database, context.job.id or 0, reason)
         raise
+
+
+def find_bucket(job: Job) -> int | None:
+    """Find out for which bucket a job is; None if it is for all that a server has, of a tenant or of all."""
+    scope_id = job.task_kwargs.get("scope_id")
+    return bucket_of_number(scope_id) if isinstance(scope_id, int) and job.task_name != "mirror" else None
 
 
 async def find_version(database: Database, job: Job) -> int:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncIterator, Sequence
 from contextlib import AbstractContextManager, asynccontextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Self
 
 from recollect.core.service.rights import check_all_users, check_right
@@ -13,8 +13,8 @@ from recollect.core.text.variants import NEWEST, folding_by
 from recollect.errors import UnavailableError
 from recollect.models.recall import Cue
 from recollect.models.service import Caller, Right, Scope
-from recollect.store.database.probe import Probe
 from recollect.store.service.scopes import Place, locate
+from recollect.store.shards.probe import AnyProbe
 from recollect.verbs.parts import Parts
 
 RIGHT_TO_RECALL = "`read`; `write` to keep the recall, or to date an access"
@@ -30,7 +30,7 @@ class Access:
     deadline_seconds: float
     place: Place | None = None
     """The place of the scope when the caller was authorized, valid for that request; None looks it up each time."""
-    probe: Probe | None = None
+    probe: AnyProbe | None = None
 
     @asynccontextmanager
     async def asking(self, right: Right, *, all_users: bool = False) -> AsyncIterator[Self]:
@@ -44,6 +44,13 @@ class Access:
         if all_users:
             check_all_users(self.caller)
         check_right(self.caller, right)
+
+    async def follow(self) -> Self:
+        """Return the access to the scope where it lies now, after it has been moved."""
+        await self.parts.servers.read_anew(self.scope.tenant_id)
+        database = await self.parts.servers.of_scope(self.scope)
+        used = database.used(key_id=str(self.caller.key_id)) if self.caller.key_id else database
+        return replace(self, parts=replace(self.parts, database=used), place=None)
 
     def folding(self) -> AbstractContextManager[None]:
         """Fold texts as the scope stores them; where its place is not known, as the database is known to."""

@@ -14,6 +14,7 @@ from recollect.core.text.checks import check_line, check_scope
 from recollect.errors import InvalidInputError
 from recollect.models.imports import ExportImport, ExportOrder, ExportReport, ImportOrder, UserErasure
 from recollect.models.service import Caller, Right, Scope
+from recollect.store.shards.servers import Servers
 from recollect.verbs.imports.bring_new import bring_new
 from recollect.verbs.imports.erase import erase_user, list_erasures
 from recollect.verbs.imports.exports import export
@@ -21,6 +22,7 @@ from recollect.verbs.imports.progress import Progress
 from recollect.verbs.imports.restore import restore
 from recollect.verbs.imports.zipped import open_export
 from recollect.verbs.parts import Parts
+from recollect.verbs.service.moved import following
 
 
 def keep_quiet(step: str, done: int, total: int) -> None:
@@ -69,6 +71,12 @@ class Erasures:
 
     parts: Parts
 
+    @property
+    def servers(self) -> Servers:
+        """Return where the tenant's rows are."""
+        return self.parts.servers
+
+    @following
     async def forget_user(
         self, caller: Caller, user: str, report: Progress = keep_quiet, *, dry_run: bool = False
     ) -> UserErasure:
@@ -77,6 +85,7 @@ class Erasures:
         check_unbound(caller)
         return await erase_user(self.parts, caller, user, report, dry_run=dry_run)
 
+    @following
     async def receipts(self, caller: Caller, user: str = "", limit: int = 50) -> list[UserErasure]:
         """List what erasures removed, the latest first; of one user if named."""
         check_right(caller, Right.ADMIN)

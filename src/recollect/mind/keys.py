@@ -18,8 +18,11 @@ from recollect.core.service.rights import (
 from recollect.core.text.checks import check_line
 from recollect.errors import ForbiddenError
 from recollect.models.service import ApiKey, Bounds, Caller, KeyRequest, OwnKey, Right
+from recollect.store.database.pool import Database
 from recollect.store.service import keys
+from recollect.store.shards.servers import Servers
 from recollect.verbs.parts import Parts
+from recollect.verbs.service.moved import following
 
 SESSION_HOURS = 12
 OPERATOR = "operator"
@@ -44,6 +47,7 @@ class KeyVerbs:
         """Make a key for the caller's tenant: no more rights, trust or time and no wider bounds than its maker has."""
         return await self._create(caller, KeyRequest(name, frozenset(rights), trust, bounds, expires_at))
 
+    @following
     async def make_key(self, caller: Caller, wanted: KeyRequest) -> tuple[ApiKey, str]:
         """Make any key with `admin`; with `delegate` one for a scope and a day, that ends with the caller's own."""
         child = makes_children(caller)
@@ -59,44 +63,59 @@ class KeyVerbs:
         maker = await self._maker(caller)
         check_expiry(wanted.expires_at, datetime.now(UTC), maker.expires_at if maker else None)
         parent = maker.id if child and maker else None
-        return await keys.create_key(self.parts.database, caller.tenant_id, replace(wanted, parent=parent))
+        return await keys.create_key(await self._home(caller), caller.tenant_id, replace(wanted, parent=parent))
+
+    @property
+    def servers(self) -> Servers:
+        """Return where the keys are."""
+        return self.parts.servers
+
+    async def _home(self, caller: Caller) -> Database:
+        return await self.parts.servers.home(caller.tenant_id)
 
     async def _maker(self, caller: Caller) -> ApiKey | None:
         """Find the key that a caller acts for: a session acts for the key that was shown, and what it makes stays."""
         if caller.key_id is None:
             return None
-        own = await keys.read_key(self.parts.database, caller.tenant_id, caller.key_id)
-        return own if own.parent is None else await keys.read_key(self.parts.database, caller.tenant_id, own.parent)
+        own = await keys.read_key(await self._home(caller), caller.tenant_id, caller.key_id)
+        return (
+            own if own.parent is None else await keys.read_key(await self._home(caller), caller.tenant_id, own.parent)
+        )
 
+    @following
     async def list_keys(self, caller: Caller) -> list[ApiKey]:
         """List the keys of the caller's tenant."""
         check_unbound(caller)
-        return await keys.list_keys(self.parts.database, caller.tenant_id)
+        return await keys.list_keys(await self._home(caller), caller.tenant_id)
 
+    @following
     async def own_key(self, caller: Caller) -> OwnKey:
         """Tell what the caller's own key may do, and until when."""
         if caller.key_id is None:
             raise ForbiddenError("Who asks has shown no API key.")
-        key = await keys.read_key(self.parts.database, caller.tenant_id, caller.key_id)
+        key = await keys.read_key(await self._home(caller), caller.tenant_id, caller.key_id)
         rest = (key.agent, key.user, key.created_at, key.expires_at)
         return OwnKey(key.id, key.name, key.rights, key.trust, caller.tenant_id, *rest)
 
+    @following
     async def revoke_key(self, caller: Caller, key_id: UUID) -> ApiKey:
         """Revoke a key of the caller's tenant; without the right `admin`, one that the caller's key has made."""
         maker = await self._maker(caller) if makes_children(caller) else None
-        return await keys.revoke_key(self.parts.database, caller.tenant_id, key_id, maker.id if maker else None)
+        return await keys.revoke_key(await self._home(caller), caller.tenant_id, key_id, maker.id if maker else None)
 
+    @following
     async def begin_session(self, caller: Caller) -> tuple[ApiKey, str]:
         """Make a child of the caller's key with the same rights, trust and bounds, for as long as a session lasts."""
         until, name = datetime.now(UTC) + timedelta(hours=SESSION_HOURS), OPERATOR
         if caller.key_id is not None:
-            own = await keys.read_key(self.parts.database, caller.tenant_id, caller.key_id)
+            own = await keys.read_key(await self._home(caller), caller.tenant_id, caller.key_id)
             until, name = min(until, own.expires_at or until), own.name
         wanted = KeyRequest(name, caller.rights, caller.trust, caller.bounds, until, caller.key_id)
-        return await keys.create_key(self.parts.database, caller.tenant_id, wanted)
+        return await keys.create_key(await self._home(caller), caller.tenant_id, wanted)
 
+    @following
     async def end_session(self, caller: Caller) -> None:
         """Revoke the key that the caller has shown, if it expires anyway, as every session does."""
         own = await self.own_key(caller)
         if own.expires_at is not None:
-            await keys.revoke_key(self.parts.database, caller.tenant_id, own.id)
+            await keys.revoke_key(await self._home(caller), caller.tenant_id, own.id)

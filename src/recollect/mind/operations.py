@@ -6,14 +6,15 @@ From these declarations the HTTP door makes its routes, `tools/clients.py` the c
 from __future__ import annotations
 
 import inspect
-from collections.abc import AsyncIterator, Callable, Coroutine
+from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine
 from dataclasses import dataclass, replace
 from functools import partial, wraps
-from typing import Any, Concatenate, ParamSpec, Protocol, TypeAlias, TypeVar, get_type_hints
+from typing import Any, Concatenate, ParamSpec, Protocol, TypeAlias, TypeVar, cast, get_type_hints
 
 from recollect.mind.access import Access
 from recollect.models.service import Right
 from recollect.verbs.parts import fit_version
+from recollect.verbs.service.moved import repeat
 
 Given = ParamSpec("Given")
 Answer = TypeVar("Answer")
@@ -73,22 +74,35 @@ def operation(
     """
 
     def declare(carry_out: Method[Given, Answer]) -> Method[Given, Answer]:
-        @wraps(carry_out)
-        async def call(self: HasAccess, /, *arguments: Given.args, **named: Given.kwargs) -> Answer:
-            fitting = partial(fit_version, partial(carry_out, self, *arguments, **named))
-            with self.access.folding():
+        async def attempt(view: HasAccess, *arguments: Given.args, **named: Given.kwargs) -> Answer:
+            fitting = partial(fit_version, partial(carry_out, view, *arguments, **named))
+            with view.access.folding():
                 if not isinstance(right, Right):
                     return await fitting()
                 if not timed:
-                    self.access.require(right, all_users=agent_only)
+                    view.access.require(right, all_users=agent_only)
                     return await fitting()
-                async with self.access.asking(right, all_users=agent_only):
+                async with view.access.asking(right, all_users=agent_only):
                     return await fitting()
+
+        @wraps(carry_out)
+        async def call(self: HasAccess, /, *arguments: Given.args, **named: Given.kwargs) -> Answer:
+            return await follow_moves(self, lambda view: attempt(view, *arguments, **named))
 
         note(call, carry_out, http, right, agent_only=agent_only, **more)
         return call
 
     return declare
+
+
+async def follow_moves(view: HasAccess, attempt: Callable[[HasAccess], Awaitable[Answer]]) -> Answer:
+    """Make an attempt; if the scope has gone to another server, or is going there, look for it and try again."""
+    seen = [view]
+
+    async def look() -> None:
+        seen[0] = cast("HasAccess", replace(cast("Any", view), access=await view.access.follow()))
+
+    return await repeat(lambda: attempt(seen[0]), look)
 
 
 def streaming(

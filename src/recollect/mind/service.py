@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+import asyncio
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 from functools import partial
@@ -14,7 +15,7 @@ from numpy.typing import NDArray
 from recollect.core.conversations.retention import usual_rules
 from recollect.core.service.rights import check_right, check_unbound
 from recollect.core.text.checks import check_line, check_scope
-from recollect.errors import EmbedderError, InvalidInputError
+from recollect.errors import EmbedderError, InvalidInputError, SetupError
 from recollect.jobs.derive import Reflecting
 from recollect.jobs.embed import embed_pending
 from recollect.jobs.upkeep import retain_now, sync_scope
@@ -42,10 +43,13 @@ from recollect.models.service import (
 )
 from recollect.settings import Settings
 from recollect.store.database import ownership, rewrite
-from recollect.store.database.probe import Probe
+from recollect.store.database.pool import Database
 from recollect.store.memories import embeddings
 from recollect.store.service import scopes
 from recollect.store.service.jobs import nothing_ready
+from recollect.store.shards.probe import AnyProbe
+from recollect.store.shards.servers import OpenServer, Servers
+from recollect.store.shards.tenants import Tenants
 from recollect.verbs.agents.reflect import Occasion, reflect
 from recollect.verbs.conversations.receipts import page_receipts
 from recollect.verbs.imports.imports import Imports
@@ -57,6 +61,7 @@ from recollect.verbs.memories.rewrite import rewrite_terms
 from recollect.verbs.parts import Parts, fit_version
 from recollect.verbs.service.costs import Costs
 from recollect.verbs.service.jobs import JobControl, wait_for_jobs
+from recollect.verbs.service.moved import following, repeat
 from recollect.verbs.service.readers import Readers
 from recollect.verbs.service.tenants import list_scopes, read_status
 
@@ -74,6 +79,14 @@ class Addresses:
     owner: str
     maintenance: str = ""
     """Set where the database itself may have to be made: the embedded server's first database."""
+    catalog: str = ""
+    """Set where there are several servers: the catalog's DSN for the service's role, and for its owner."""
+    catalog_owner: str = ""
+
+    @property
+    def tenants(self) -> Tenants:
+        """Return who knows tenants by their names."""
+        return Tenants(self.owner, self.catalog_owner, several=bool(self.catalog))
 
     def require_owner(self) -> str:
         """Return the DSN of the tables' owner, or raise."""
@@ -87,7 +100,7 @@ class Recollect(KeyVerbs):
     parts: Parts
     settings: Settings
     addresses: Addresses
-    probe: Probe
+    probe: AnyProbe
     opened: set[Scope] = field(default_factory=set[Scope])
     """The scopes that were opened in this process by their names: those that `wait` waits for."""
 
@@ -95,10 +108,23 @@ class Recollect(KeyVerbs):
         """Turn an API key and a scope's names into a mind, in one round trip; a bound key's names may be empty."""
         check_scope(agent or "left-out", user)
         async with within(self.settings.deadline_seconds):
-            authorized = await scopes.authorize(self.parts.database, secret, door, agent, user)
-        if not authorized.scope.agent:
-            raise InvalidInputError("name an agent: this API key is not bound to one")
-        return bind(self, authorized.caller, authorized.scope, authorized.place)
+            authorized, home = await self._authorize(secret, door, agent, user)
+            if not authorized.scope.agent:
+                raise InvalidInputError("name an agent: this API key is not bound to one")
+            database = await self.parts.servers.of_scope(authorized.scope)
+        # Where the scope lies on another server than the key, nobody has looked there yet.
+        place = authorized.place if database.is_same(home) else None
+        return bind(self, authorized.caller, authorized.scope, database, place)
+
+    async def _authorize(self, secret: str, door: str, agent: str, user: str) -> tuple[scopes.Authorized, Database]:
+        """Ask the server that has the keys of the tenant, and if they have been moved, the one that has them now."""
+        servers, tenant_id = self.parts.servers, scopes.find_tenant(secret)
+
+        async def ask() -> tuple[scopes.Authorized, Database]:
+            home = await servers.home(tenant_id)
+            return await scopes.authorize(home, secret, door, agent, user), home
+
+        return await repeat(ask, lambda: servers.read_anew(tenant_id))
 
     async def mind(self, agent: str, user: str = "", *, tenant: str = "default") -> Mind:
         """Open a scope in this process, with full trust; tenants are made when first named."""
@@ -106,12 +132,12 @@ class Recollect(KeyVerbs):
         caller = await self.operator.act_for(tenant)
         scope = Scope(caller.tenant_id, agent, user)
         self.opened.add(scope)
-        return bind(self, replace(caller, origin="library"), scope)
+        return bind(self, replace(caller, origin="library"), scope, await self.parts.servers.of_scope(scope))
 
     async def authenticate(self, secret: str, door: str, right: Right | None = None, *, bound: bool = False) -> Caller:
         """Turn an API key into a caller, who has this right if one is named; refuse a bound key unless allowed."""
         async with within(self.settings.deadline_seconds):
-            caller = (await scopes.authorize(self.parts.database, secret, door, "", "")).caller
+            caller = (await self._authorize(secret, door, "", ""))[0].caller
         if not bound:
             check_unbound(caller)
         if right is not None:
@@ -124,31 +150,40 @@ class Recollect(KeyVerbs):
             await self.probe.check()
             return explain_unserved(self.parts.embedder, await self.probe.active_space())
 
-    def pool_counters(self) -> dict[str, int]:
-        """Return the connection pool's counters."""
-        return self.parts.database.statistics()
+    def pool_counters(self) -> Mapping[str, Mapping[str, int]]:
+        """Return the counters of the connection pools by shard; of the one server's, under an empty name."""
+        return self.parts.servers.statistics()
 
     async def work(
         self, concurrency: int = 4, *, until_empty: bool = False, stop_seconds: float = STOP_SECONDS
     ) -> None:
         """Run jobs until cancelled, or until none is left; when cancelled, give those that run so long to end."""
-        parts, batch = self.parts, self.settings.embedder_batch
+        chosen = set(self.settings.shards.replace(",", " ").split())
+        servers = [each for each in await self.parts.servers.all() if not chosen or each.name in chosen]
+        if not servers:
+            raise SetupError("RECOLLECT_SHARDS names no shard that answers.")
+        working = [self._work(server, concurrency, stop_seconds, until_empty=until_empty) for server in servers]
+        await asyncio.gather(*working)
+
+    async def _work(self, server: OpenServer, concurrency: int, stop_seconds: float, *, until_empty: bool) -> None:
+        """Run the jobs of one server."""
+        parts, batch = replace(self.parts, database=server.database), self.settings.embedder_batch
         rederiving = partial(rederive, parts) if parts.chat else None
         duties = Duties(join_reflection(parts), rederiving, usual_rules(self.settings), fading_days=parts.fading_days)
         duties = replace(duties, enriching=partial(enrich, parts) if "segment" in parts.steps else None)
         duties = replace(duties, mirrors=parts.mirrors)
-        make_app = partial(build_app, self.addresses.service, parts.database, parts.embedder, batch, duties)
+        make_app = partial(build_app, server.database.direct, parts.database, parts.embedder, batch, duties)
         until = partial(nothing_ready, parts.database) if until_empty else None
         await run_worker(make_app, concurrency, until=until, stop_seconds=stop_seconds)
 
     async def wait(self, timeout_seconds: float | None = None) -> bool:
         """Wait until no job of the scopes opened here is ready or runs; tell whether that was in time."""
-        return await wait_for_jobs(self.parts.database, self.opened, timeout_seconds)
+        return await wait_for_jobs(self.parts.servers, self.opened, timeout_seconds)
 
     @property
     def jobs(self) -> JobControl:
         """Return the view of jobs."""
-        return JobControl(self.parts.database, self.addresses.owner)
+        return JobControl(self.parts.servers, self.addresses.tenants)
 
     @property
     def tenant(self) -> TenantView:
@@ -158,25 +193,25 @@ class Recollect(KeyVerbs):
     @property
     def ledger(self) -> Costs:
         """Return the view of costs."""
-        return Costs(self.parts, self.addresses.owner)
+        return Costs(self.parts, self.addresses.tenants)
 
     @property
     def reruns(self) -> Reruns:
         """Return the view of re-runs over history."""
-        return Reruns(self.parts, self.addresses.owner, partial(build_other, self.settings))
+        return Reruns(self.parts, self.addresses.tenants, partial(build_other, self.settings))
 
     @property
     def operator(self) -> Operator:
         """Return the operations for operators."""
-        return Operator(self, Readers(self.addresses.owner))
+        return Operator(self, Readers(self.addresses.tenants))
 
 
-def bind(recollect: Recollect, caller: Caller, scope: Scope, place: scopes.Place | None = None) -> Mind:
-    """Return the mind of one scope; a known place saves a lookup."""
+def bind(
+    recollect: Recollect, caller: Caller, scope: Scope, database: Database, place: scopes.Place | None = None
+) -> Mind:
+    """Return the mind of one scope, which lies in a database; a known place saves a lookup."""
     known, seconds = place if place and place.scope_id else None, recollect.settings.deadline_seconds
-    parts = recollect.parts
-    if caller.key_id is not None:
-        parts = replace(parts, database=parts.database.used_by(caller.key_id))
+    parts = replace(recollect.parts, database=database.used(key_id=str(caller.key_id)) if caller.key_id else database)
     return Mind(Access(parts, caller, scope, seconds, known, recollect.probe))
 
 
@@ -190,16 +225,24 @@ class TenantView:
     """Where a tenant sees what it has; a bound key sees what is of its own scopes."""
 
     parts: Parts
-    probe: Probe
+    probe: AnyProbe
 
+    @property
+    def servers(self) -> Servers:
+        """Return where the tenant's rows are."""
+        return self.parts.servers
+
+    @following
     async def scopes(self, caller: Caller, wanted: ScopeQuery, cursor: str = "", limit: int = 50) -> Scopes:
         """Fetch one page of the scopes of the caller's tenant."""
         return await list_scopes(self.parts, caller, wanted, cursor, limit)
 
+    @following
     async def status(self, caller: Caller) -> ServiceStatus:
         """Say how the service is set up, and what it still has to do for the caller's tenant."""
         return await read_status(self.parts, self.probe, caller)
 
+    @following
     async def receipts(self, caller: Caller, bounds: Bounds, cursor: str = "", limit: int = 50) -> PurgeReceipts:
         """Fetch one page of what purges of conversations removed, the latest first: of a scope, or of the tenant."""
         return await page_receipts(self.parts, caller, bounds, cursor, limit)
@@ -215,7 +258,7 @@ class Operator:
     async def act_for(self, tenant: str) -> Caller:
         """Act for a tenant with every right, making the tenant if it is new."""
         check_line("tenant", tenant)
-        tenant_id = await ownership.ensure_tenant(self.recollect.addresses.require_owner(), tenant)
+        tenant_id = await self.recollect.addresses.tenants.ensure(tenant)
         return Caller(tenant_id, EVERY_RIGHT, "operator", FULL_TRUST)
 
     async def first_key(self, tenant: str) -> str | None:
@@ -252,7 +295,7 @@ class Operator:
     @property
     def imports(self) -> Imports:
         """Return the imports from other systems."""
-        return Imports(self.recollect.parts, self.recollect.addresses.require_owner())
+        return Imports(self.recollect.parts, self.recollect.addresses.tenants)
 
     @property
     def exports(self) -> Exports:

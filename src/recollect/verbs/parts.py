@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, ParamSpec, Protocol, TypeVar
 
 import numpy as np
@@ -18,9 +18,11 @@ from recollect.llm.chat import ChatModel
 from recollect.llm.embedder import Embedder, RecentVectors
 from recollect.llm.tokens.count import Tokenizer
 from recollect.models.memories import Receipt
+from recollect.models.service import Scope
 from recollect.store.database.pool import Database
 from recollect.store.mirrors.mirror import Mirror
-from recollect.store.service.changes import ChangeFeed
+from recollect.store.service.changes import ChangeFeeds
+from recollect.store.shards.servers import Servers
 from recollect.verbs.shared import SharedWrites
 
 Given = ParamSpec("Given")
@@ -54,6 +56,8 @@ class Parts:
     """The database, the channels, and the models if there are any."""
 
     database: Database
+    """The database of the scope that is asked for; where there are several servers, of no scope until one is."""
+    servers: Servers
     channels: Sequence[Channel]
     embedder: Embedder | None
     embed_wait_seconds: float
@@ -81,13 +85,17 @@ class Parts:
     """Of what was said lately, which is compared again with every message that follows."""
     writes: SharedWrites[Any, list[Receipt]] = field(default_factory=SharedWrites[Any, list[Receipt]])
     """The writes that wait for others of their scope in this process."""
-    feed: ChangeFeed | None = None
+    feeds: ChangeFeeds | None = None
     """What wakes those who follow changes."""
 
     @property
     def channel_names(self) -> list[str]:
         """List the channels by name, ours and those that are plugged in."""
         return [channel.name for channel in self.channels]
+
+    async def at(self, scope: Scope) -> Parts:
+        """Return the parts for another scope of the same call: it may lie on another server."""
+        return replace(self, database=await self.servers.of_scope(scope))
 
     async def embed_in_time(self, texts: Sequence[str]) -> NDArray[np.float32] | None:
         """Embed if the model answers soon; None means to go on without vectors."""

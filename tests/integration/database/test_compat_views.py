@@ -26,6 +26,7 @@ from recollect.models.recall import Cue
 from recollect.settings import Settings
 from recollect.store.embedded.cluster import Cluster
 from recollect.store.memories import spaces
+from recollect.store.shards.tenants import Tenants
 from recollect.verbs.service.readers import Readers
 from recollect.wiring import connected, prepare
 
@@ -364,7 +365,7 @@ async def test_readers_need_a_tenant_and_the_owner(recollect):
     with pytest.raises(NotFoundError):
         await recollect.operator.readers.create("reader_of_nobody", "nobody")
     with pytest.raises(SetupError):
-        await Readers("").list()
+        await Readers(Tenants()).list()
 
 
 async def test_an_owner_who_is_no_superuser_makes_readers_and_switches_spaces():

@@ -235,7 +235,7 @@ async def test_clients_that_leave_do_no_harm(recollect):
                     "/mcp", json=calling("recall", text="tea"), headers=HEADERS | headers, timeout=impatient
                 )
         assert (await post(http, LIST, **headers)).status_code == 200
-    assert recollect.pool_counters().get("requests_waiting", 0) == 0
+    assert recollect.pool_counters()[""].get("requests_waiting", 0) == 0
 
 
 async def test_the_old_handshake_needs_no_session(recollect):

@@ -29,6 +29,7 @@ from recollect.models.service import DailyBudget, Right
 from recollect.settings import Settings
 from recollect.store.service import jobs
 from recollect.store.service.ledger import Entry, enter
+from recollect.store.shards.tenants import Tenants
 from recollect.verbs.conversations.converse import Utterance
 from recollect.verbs.service.costs import Costs, metered, note_step
 from recollect.wiring import build_chat_model, connected
@@ -220,7 +221,7 @@ async def test_a_budget_is_a_tenants_own(asking, owner, chat):
     with pytest.raises(InvalidInputError):
         await asking.ledger.allow("other", -1)
     with pytest.raises(SetupError, match="RECOLLECT_OWNER_DATABASE_URL"):
-        await Costs(asking.parts, "").allow("other", 1)
+        await Costs(asking.parts, Tenants()).allow("other", 1)
 
 
 async def test_a_job_waits_for_the_day_says_so_and_goes_on_when_there_is_more(asking, owner):

@@ -66,7 +66,7 @@ async def ask(url, path="/health/live", **options):
 async def answered_by(url):
     """Say how many processes answer: each counts its own pool."""
     with contextlib.suppress(httpx.TransportError):
-        found = re.search(r'recollect_pool{counter="pool_max"} ([\d.]+)', (await ask(url, "/metrics")).text)
+        found = re.search(r'recollect_pool{counter="pool_max",shard=""} ([\d.]+)', (await ask(url, "/metrics")).text)
         return float(found[1]) / 10 if found else 0
     return 0
 

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from datetime import date
+from itertools import chain
 
 from recollect.errors import SetupError
+from recollect.models.service import LedgerSum
 
 MILLION = 1_000_000
 
@@ -42,6 +45,32 @@ def price_of(prices: Mapping[str, Price], model: str, prompt_tokens: int, comple
     if price is None:
         return None
     return (prompt_tokens * price.prompt + completion_tokens * price.completion) / MILLION
+
+
+def add_sums(found: Sequence[Sequence[LedgerSum]]) -> list[LedgerSum]:
+    """Add up the sums of several servers, each in the order of days (the latest first), steps and models."""
+    if len(found) == 1:
+        return list(found[0])
+    added: dict[tuple[date, str, str], LedgerSum] = {}
+    for each in chain.from_iterable(found):
+        key = (each.day, each.step, each.model)
+        added[key] = join_sums(added[key], each) if key in added else each
+    return sorted(added.values(), key=lambda each: (-each.day.toordinal(), each.step, each.model))
+
+
+def join_sums(one: LedgerSum, other: LedgerSum) -> LedgerSum:
+    """Add two sums of the same day, step and model."""
+    prices = [each for each in (one.price, other.price) if each is not None]
+    return replace(
+        one,
+        calls=one.calls + other.calls,
+        failed=one.failed + other.failed,
+        partial=one.partial + other.partial,
+        prompt_tokens=one.prompt_tokens + other.prompt_tokens,
+        completion_tokens=one.completion_tokens + other.completion_tokens,
+        price=sum(prices) if prices else None,
+        milliseconds=one.milliseconds + other.milliseconds,
+    )
 
 
 def choose_limit(usual: int, own: int | None) -> int | None:

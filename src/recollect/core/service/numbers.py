@@ -44,6 +44,17 @@ def tenant_of(scope_id: int) -> int:
     return scope_id >> (BUCKET_BITS + NUMBER_BITS)
 
 
+def bucket_of_number(scope_id: int) -> int:
+    """Return the bucket of a scope's number."""
+    return scope_id >> NUMBER_BITS & (1 << BUCKET_BITS) - 1
+
+
+def number_range(tenant_id: int, first_bucket: int, last_bucket: int) -> tuple[int, int]:
+    """Return the first and the last number that a scope of some buckets can have."""
+    first = (tenant_id << BUCKET_BITS | first_bucket) << NUMBER_BITS
+    return first, ((tenant_id << BUCKET_BITS | last_bucket) + 1 << NUMBER_BITS) - 1
+
+
 CURSOR = re.compile(r"([0-9a-f]{32})\.(0|[1-9][0-9]{0,17})", re.ASCII)
 
 

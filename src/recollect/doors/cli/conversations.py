@@ -17,7 +17,7 @@ from rich.progress import Progress
 from rich.table import Table
 
 from recollect.doors.cli import recall
-from recollect.doors.cli.terminal import Agent, Tenant, User, Yes, err, out, run, with_mind
+from recollect.doors.cli.terminal import Agent, Tenant, User, Yes, err, out, run, run_on_each, with_mind
 from recollect.doors.words import translate
 from recollect.errors import ConflictError, NotFoundError, RecollectError, UnavailableError
 from recollect.mind.conversations import ConversationView
@@ -195,7 +195,7 @@ def retain(dry_run: DryRun = False) -> None:
                 task = progress.add_task("moving on", total=len(due))
                 await recollect.operator.retain(lambda done: progress.update(task, completed=done))
 
-    run(work)
+    run_on_each(work)
 
 
 @commands.command()
@@ -223,7 +223,7 @@ def rewrite_tables(dry_run: DryRun = False) -> None:
             raise UnavailableError("Erased content may be left in the data files; solve the above and run it again.")
         out.print("Rewritten. The write-ahead log, backups and replicas are yours to see to.")
 
-    run(work)
+    run_on_each(work)
 
 
 def move(

@@ -12,7 +12,7 @@ from rich.markup import escape
 from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 from rich.table import Column, Table
 
-from recollect.doors.cli.terminal import Agent, Tenant, User, err, out, run, with_mind, with_options
+from recollect.doors.cli.terminal import Agent, Tenant, User, err, out, run, run_on_each, with_mind, with_options
 from recollect.doors.words import translate
 from recollect.mind.mind import Mind
 from recollect.mind.service import Recollect
@@ -45,7 +45,7 @@ def rewrite_terms() -> None:
             task = progress.add_task("memories rewritten:", total=None)
             return await recollect.operator.rewrite_terms(lambda memories: progress.advance(task, memories))
 
-    out.print(translate("{count} scopes are rewritten.", count=run(work)))
+    out.print(translate("{count} scopes are rewritten.", count=sum(run_on_each(work))))
 
 
 @commands.command()
@@ -302,7 +302,7 @@ def list_spaces() -> None:
         return [(space, spaces.credit(space)) for space, _ in await spaces.list()]
 
     table = Table("id", "model", "dimensions", "precision", "state")
-    listed = run(work)
+    listed = list(dict.fromkeys(each for some in run_on_each(work) for each in some))
     for space, _ in listed:
         table.add_row(str(space.id), escape(space.model), str(space.dimensions), space.precision, space.state)
     out.print(table)
@@ -317,7 +317,8 @@ def change_model() -> None:
     with Progress(console=err) as progress:
         task = progress.add_task("embedding", total=None)
         report: Callable[[int], None] = lambda done: progress.update(task, completed=done)  # noqa: E731
-        space, refused = run(lambda recollect: recollect.operator.spaces.change(report))
+        changed = run_on_each(lambda recollect: recollect.operator.spaces.change(report))
+    space, refused = changed[0][0], sum(each for _, each in changed)
     out.print(f"Recall now reads space {space.id} ({escape(space.model)}).")
     if refused:
         out.print(f"{refused} memories have no vector in it: the model cannot take their text. Words still find them.")
@@ -326,7 +327,7 @@ def change_model() -> None:
 @space_app.command("drop")
 def drop_space(space_id: int) -> None:
     """Drop a retired space and its vectors."""
-    run(lambda recollect: recollect.operator.spaces.drop(space_id))
+    run_on_each(lambda recollect: recollect.operator.spaces.drop(space_id))
     out.print(translate("dropped"))
 
 
@@ -334,8 +335,9 @@ def drop_space(space_id: int) -> None:
 def compact_space(space_id: int) -> None:
     """Build the key of a space's vectors anew: it takes about half the room."""
     with err.status("building the key anew; nobody is blocked"):
-        before, after = run(lambda recollect: recollect.operator.spaces.compact(space_id))
-    out.print(f"{before / 1e6:,.1f} MB before, {after / 1e6:,.1f} MB now.")
+        sizes = run_on_each(lambda recollect: recollect.operator.spaces.compact(space_id))
+    for before, after in sizes:
+        out.print(f"{before / 1e6:,.1f} MB before, {after / 1e6:,.1f} MB now.")
 
 
 @commands.command("index")
@@ -344,8 +346,8 @@ def index_large_scopes(
 ) -> None:
     """Give the few largest scopes an approximate vector index each."""
     with err.status("building indexes; writers are not blocked"):
-        indexed = run(lambda recollect: recollect.operator.spaces.index_large_scopes(at_least))
-    out.print(f"{len(indexed)} scopes indexed.")
+        indexed = run_on_each(lambda recollect: recollect.operator.spaces.index_large_scopes(at_least))
+    out.print(f"{sum(map(len, indexed))} scopes indexed.")
 
 
 commands.add_typer(jobs_app, name="jobs")

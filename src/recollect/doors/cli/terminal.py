@@ -17,7 +17,7 @@ from recollect.mind.mind import Mind
 from recollect.mind.service import Recollect
 from recollect.models.memories import Kind, RecallState, Role
 from recollect.settings import Settings
-from recollect.wiring import open_recollect
+from recollect.wiring import list_servers, open_recollect
 
 T = TypeVar("T")
 Command = TypeVar("Command", bound=Callable[..., None])
@@ -80,6 +80,19 @@ def run(work: Callable[[Recollect], Awaitable[T]]) -> T:
     async def opened() -> T:
         async with open_recollect(Settings(), work=False) as recollect:
             return await work(recollect)
+
+    return asyncio.run(opened())
+
+
+def run_on_each(work: Callable[[Recollect], Awaitable[T]]) -> list[T]:
+    """Open Recollect for one command on each server alone: what the owner of the tables does is done on all of them."""
+
+    async def opened() -> list[T]:
+        outcomes: list[T] = []
+        for settings in await list_servers(Settings()):
+            async with open_recollect(settings, work=False) as recollect:
+                outcomes.append(await work(recollect))
+        return outcomes
 
     return asyncio.run(opened())
 

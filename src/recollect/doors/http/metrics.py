@@ -28,7 +28,7 @@ SECONDS = Histogram(
 )
 RECALLS = Counter("recollect_recalls_total", "Recalls, contexts and blocks answered, by status.", ["status"])
 LATE = Counter("recollect_channels_late_total", "Channels that did not answer in time, by channel.", ["channel"])
-POOL = Gauge("recollect_pool", "Connection pool counters.", ["counter"], multiprocess_mode="livesum")
+POOL = Gauge("recollect_pool", "Connection pool counters.", ["counter", "shard"], multiprocess_mode="livesum")
 
 
 TOO_LATE = "did not answer"
@@ -70,16 +70,15 @@ class PoolClock:
 class JobCounts(Collector):
     """How many jobs wait, run or have failed: read for each request."""
 
-    def __init__(self, counts: Iterable[tuple[str, str, int]]) -> None:
+    def __init__(self, counts: Iterable[tuple[str, str, str, int]]) -> None:
         self._counts = counts
 
     def collect(self) -> Iterator[GaugeMetricFamily]:
-        """Yield one number for each task and status."""
-        family = GaugeMetricFamily(
-            "recollect_jobs", "Jobs that wait, run or have failed, by task and status.", labels=["task", "status"]
-        )
-        for task, status, jobs in self._counts:
-            family.add_metric([task, status], jobs)
+        """Yield one number for each task and status; of each shard, where there are several."""
+        says = "Jobs that wait, run or have failed, by task and status."
+        family = GaugeMetricFamily("recollect_jobs", says, labels=["task", "status", "shard"])
+        for shard, task, status, jobs in self._counts:
+            family.add_metric([task, status, shard], jobs)
         yield family
 
 
@@ -103,16 +102,17 @@ class MirrorLags(Collector):
         yield behind
 
 
-def note_pool(read: Callable[[], dict[str, int]], *, at_once: bool = False) -> None:
-    """Note the counters of this process's pool, at most once a second unless told otherwise."""
+def note_pool(read: Callable[[], Mapping[str, Mapping[str, int]]], *, at_once: bool = False) -> None:
+    """Note the counters of this process's pools by shard, at most once a second unless told otherwise."""
     now = time.monotonic()
     if at_once or now >= PoolClock.noted_at + POOL_SECONDS:
         PoolClock.noted_at = now
-        for counter, value in read().items():
-            POOL.labels(counter).set(value)
+        for shard, counters in read().items():
+            for counter, value in counters.items():
+                POOL.labels(counter, shard).set(value)
 
 
-def write_metrics(job_counts: Iterable[tuple[str, str, int]], mirrors: Iterable[MirrorStatus]) -> bytes:
+def write_metrics(job_counts: Iterable[tuple[str, str, str, int]], mirrors: Iterable[MirrorStatus]) -> bytes:
     """Write all that was counted, by every process that serves this address."""
     counted, read = REGISTRY, CollectorRegistry()
     if FOLDER_VARIABLE in os.environ:

@@ -14,6 +14,7 @@ from recollect.store.mirrors.generations import Generation
 from recollect.store.mirrors.mirror import Mirror
 from recollect.store.mirrors.positions import Unmirrored
 from recollect.store.service import upkeep
+from recollect.store.shards.servers import NoServer
 from recollect.verbs.parts import Parts
 
 TRIES = 3
@@ -28,6 +29,8 @@ class Mirrors:
 
     async def status(self, *, probe: bool = True) -> list[MirrorStatus]:
         """Say of every filling how it stands; and whether its engine answers, if asked."""
+        if not self.parts.mirrors and isinstance(self.parts.database, NoServer):
+            return []
         found = await generations.list_generations(self.parts.database)
         return [await self._describe(each, probe=probe) for each in found]
 

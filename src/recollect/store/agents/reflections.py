@@ -64,7 +64,7 @@ async def defer(database: Database, scope: Scope, now: datetime | None) -> str:
         deferred = await scopes.defer_reflection(connection, held["id"], held["unreflected_memories"], now)
         row = await deferred.fetchone()
     assert row is not None  # noqa: S101 - one waits, or one was made
-    return write_id(row["id"])
+    return write_id(database, row["id"])
 
 
 def key_of(job_id: str) -> str:

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import asyncio
 import re
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping
-from contextlib import asynccontextmanager, contextmanager, suppress
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
+from contextlib import asynccontextmanager, suppress
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, LiteralString, Self, TypeAlias, TypeVar, cast
-from uuid import UUID
 
 import psycopg
 from pgvector.psycopg.halfvec import register_halfvec_info
@@ -19,11 +19,13 @@ from psycopg.abc import PQGen
 from psycopg.rows import DictRow, dict_row
 from psycopg.sql import SQL, Composable
 from psycopg.types import TypeInfo
-from psycopg_pool import AsyncConnectionPool, PoolTimeout
+from psycopg_pool import AsyncConnectionPool
 
-from recollect.errors import ConflictError, InvalidInputError, OverdueError, SchemaError, SetupError, UnavailableError
+from recollect.errors import SetupError, UnavailableError
+from recollect.store.database.calls import BUCKET, COMMITS
 from recollect.store.database.pipeline import HeldPipeline
 from recollect.store.database.prepared import LOST, NamedStatements, Preparing, is_changed
+from recollect.store.database.translation import describe, translated_errors
 
 HEADING = re.compile(r"^-- name: (\w+)\n", re.MULTILINE)
 Connection: TypeAlias = AsyncConnection[DictRow]
@@ -31,20 +33,6 @@ Cursor: TypeAlias = AsyncCursor[DictRow]
 Answer = TypeVar("Answer")
 LOAD_MILLISECONDS = "600000"
 """A bulk load has no deadline; this is how long one of its steps may take."""
-UNAVAILABLE = (
-    psycopg.OperationalError,
-    PoolTimeout,
-    errors.IdleInTransactionSessionTimeout,
-    errors.ReadOnlySqlTransaction,
-)
-UNKNOWN = (errors.UndefinedTable, errors.UndefinedFunction, errors.UndefinedColumn, errors.UndefinedObject)
-OF_SPACE = re.compile(r"\b(vectors|rank_newest|rank_whole|rank_near)_\d+\b")
-"""Names of a dropped embedding space, which a concurrent reader may still use between two round trips."""
-TAKEN = {
-    "messages_by_external_id": "The conversation has a message with this external_id already.",
-    "beliefs_said_once": "Another fact says the same for a common time: read the facts, then state or end that one.",
-    "beliefs_one_at_a_time": "The fact was changed at this moment by somebody else: read it again, then try again.",
-}
 # Only all of these together notice a silent network; statement_timeout alone is not enough.
 CONNECTION_TIMEOUTS: dict[str, Any] = {
     "connect_timeout": 5,
@@ -113,6 +101,17 @@ class GivenUpConnection(AsyncConnection[DictRow]):
             raise
 
 
+@dataclass(frozen=True, slots=True)
+class Known:
+    """What is known of whoever uses the connections: the key, and the bucket where there are several servers."""
+
+    key_id: str = ""
+    placed: tuple[int, int] | None = None
+    """The bucket, and by which generation of it the server was chosen; None if it was not chosen by a map."""
+    shard: int = 0
+    """The number of the server, where it is one of several, which may have some of a tenant's buckets."""
+
+
 class Database:
     """A pool of connections of the service's role."""
 
@@ -121,16 +120,21 @@ class Database:
         pool: AsyncConnectionPool[GivenUpConnection],
         deadline_seconds: float,
         preparing: Preparing,
-        key_id: UUID | None = None,
+        known: Known | None = None,
+        direct: str = "",
     ) -> None:
         self._pool = pool
+        self.direct = direct
+        """The address past a pooler, for whoever listens or works."""
         self._preparing = preparing
-        self._key_id = str(key_id or "")
+        self._known = known or Known()
         self.deadline_seconds = deadline_seconds
         self.milliseconds = str(int(deadline_seconds * 1000))
 
     @classmethod
-    async def open(cls, dsn: str, pool_size: int, deadline_seconds: float, *, prepared: bool = True) -> Database:
+    async def open(
+        cls, dsn: str, pool_size: int, deadline_seconds: float, *, prepared: bool = True, direct: str = ""
+    ) -> Database:
         """Open the pool, or say why the database cannot be used; statements are prepared unless told otherwise."""
         vector, halfvec, sparsevec = await fetch_vector_types(dsn)
         preparing = Preparing(wanted=prepared)
@@ -153,11 +157,22 @@ class Database:
             open=False,
         )
         await pool.open(wait=True, timeout=deadline_seconds)
-        return cls(pool, deadline_seconds, preparing)
+        return cls(pool, deadline_seconds, preparing, direct=direct or dsn)
 
-    def used_by(self, key_id: UUID) -> Self:
-        """Return the same connections for a caller whose key the change log names."""
-        return type(self)(self._pool, self.deadline_seconds, self._preparing, key_id)
+    def used(self, **known: Any) -> Self:  # noqa: ANN401 - fields of `Known`
+        """Return the same connections for whom something else is known: a key, a bucket, a server of several."""
+        return type(self)(
+            self._pool, self.deadline_seconds, self._preparing, replace(self._known, **known), self.direct
+        )
+
+    @property
+    def shard(self) -> int:
+        """Return the number of the server, where it is one of several; 0 where it is the only one."""
+        return self._known.shard
+
+    def is_same(self, other: Database) -> bool:
+        """Tell whether another one has the same connections, for whomever."""
+        return self._pool is other._pool
 
     async def close(self) -> None:
         """Close every connection."""
@@ -182,6 +197,17 @@ class Database:
                         # What it has prepared no longer fits the schema: its successor prepares anew.
                         await connection.close()
                     raise
+
+    @asynccontextmanager
+    async def asking(self, tenant_id: int) -> AsyncIterator[Connection]:
+        """Lend a connection for one statement that names its tenant itself, if the tenant is still served here."""
+        if not self._known.placed:
+            async with self.statement() as connection:
+                yield connection
+            return
+        async with self.statement() as connection, connection.pipeline():
+            await self.check_placement(connection, tenant_id)
+            yield connection
 
     @asynccontextmanager
     async def reading(
@@ -209,11 +235,14 @@ class Database:
             try:
                 async with connection.pipeline() if pipelined else unpipelined():
                     await connection.execute(QUERIES["begin"])
-                    await self._bind(connection, tenant_id, None if pipelined else LOAD_MILLISECONDS)
+                    milliseconds = None if pipelined else LOAD_MILLISECONDS
+                    await self._bind(connection, tenant_id, milliseconds, writing=True)
                     yield connection
                     ending = await connection.execute(QUERIES["commit"])
             finally:
                 connection.remove_notice_handler(watch.notice)
+            if (commits := COMMITS.get()) is not None:
+                commits.any = True
             if watch.doubtful or ending.statusmessage != "COMMIT":
                 raise UnavailableError("The write was not confirmed by every standby; try again.")
 
@@ -226,10 +255,24 @@ class Database:
             yield connection
             await connection.execute(QUERIES["commit"])
 
-    async def _bind(self, connection: Connection, tenant_id: int | None, milliseconds: str | None = None) -> None:
+    async def _bind(
+        self, connection: Connection, tenant_id: int | None, milliseconds: str | None = None, *, writing: bool = False
+    ) -> None:
         tenant = "" if tenant_id is None else str(tenant_id)
         limit = milliseconds or self.milliseconds
-        await connection.execute(QUERIES["bind"], {"tenant": tenant, "key_id": self._key_id, "milliseconds": limit})
+        bound = {"tenant": tenant, "key_id": self._known.key_id, "milliseconds": limit}
+        await connection.execute(QUERIES["bind"], bound)
+        if tenant_id is not None:
+            await self.check_placement(connection, tenant_id, writing=writing)
+
+    async def check_placement(self, connection: Connection, tenant_id: int, *, writing: bool = False) -> None:
+        """Where there are several servers, end the pipeline with MovedError if this one does not serve the bucket."""
+        known = {"tenant": tenant_id, "writing": writing}
+        if self._known.placed:
+            bucket, generation = self._known.placed
+            await connection.execute(QUERIES["check_placement"], known | {"bucket": bucket, "generation": generation})
+        elif self._known.shard:
+            await connection.execute(QUERIES["check_served"], known | {"bucket": BUCKET.get()})
 
 
 async def commit_at_once(connection: AsyncConnection[Any]) -> None:
@@ -269,45 +312,9 @@ async def fetch_vector_types(dsn: str) -> tuple[TypeInfo, TypeInfo, TypeInfo]:
     return vector, halfvec, sparsevec
 
 
-@contextmanager
-def translated_errors() -> Iterator[None]:
-    """Turn the driver's errors into ours, without their texts, which may quote content."""
-    try:
-        yield
-    except UNAVAILABLE as problem:
-        kind = OverdueError if is_overdue(problem) else UnavailableError
-        raise kind(f"The database is not available ({describe(problem)}); try again.") from None
-    except (*LOST, errors.FeatureNotSupported) as problem:
-        if isinstance(problem, LOST) or is_changed(problem):
-            raise UnavailableError(f"A prepared statement was lost ({describe(problem)}); try again.") from None
-        raise
-    except UNKNOWN as problem:
-        if OF_SPACE.search(problem.diag.message_primary or ""):
-            raise UnavailableError(f"The embedding space was dropped ({describe(problem)}); try again.") from None
-        raise SchemaError(
-            f"The schema of the database does not fit this program ({describe(problem)}): run `recollect migrate`, or "
-            "update the program if the schema is newer."
-        ) from None
-    except (errors.UniqueViolation, errors.ExclusionViolation) as problem:
-        raise ConflictError(TAKEN.get(problem.diag.constraint_name or "", "This is stored already.")) from None
-    except psycopg.DataError as problem:
-        raise InvalidInputError(f"The database cannot store this value ({describe(problem)}).") from None
-
-
-def is_overdue(problem: Exception) -> bool:
-    """Tell whether a time limit ended a statement: the error may come from a later one of the pipeline."""
-    return isinstance(problem, errors.QueryCanceled) or isinstance(problem.__context__, errors.QueryCanceled)
-
-
 async def read_answered(read: Callable[[], Awaitable[Answer]]) -> Answer | None:
     """Read an answer of a pipeline that was ended early; None if it ended before this was answered."""
     try:
         return await read()
     except psycopg.ProgrammingError:
         return None
-
-
-def describe(problem: Exception) -> str:
-    """Name an error by class and code only."""
-    state: Any = getattr(problem, "sqlstate", None)
-    return f"{type(problem).__name__} {state}" if state else type(problem).__name__

@@ -15,6 +15,12 @@ select set_config('recollect.tenant', %(tenant)s, true),
        set_config('hnsw.ef_search', '200', true),
        set_config('hnsw.iterative_scan', 'strict_order', true)
 
+-- name: check_placement
+select check_placement(%(tenant)s, %(bucket)s, %(generation)s, %(writing)s)
+
+-- name: check_served
+select check_served(%(tenant)s, %(bucket)s::integer, %(writing)s)
+
 -- name: commit
 commit
 

@@ -21,8 +21,9 @@ from recollect.store.database.migrate import (
     number_of,
     own_migrations,
 )
-from recollect.store.database.pool import Connection, load_queries, translated_errors
+from recollect.store.database.pool import Connection, load_queries
 from recollect.store.database.refusals import connect, reach
+from recollect.store.database.translation import translated_errors
 
 QUERIES = load_queries(__file__)
 NOT_MIGRATED = (errors.UndefinedTable, errors.UndefinedColumn, errors.InsufficientPrivilege)

@@ -202,6 +202,55 @@ CREATE FUNCTION public.change_channel() RETURNS text
     LANGUAGE sql STABLE
     RETURN (SELECT ('recollect_'::text || replace((incarnations.id)::text, '-'::text, ''::text)) FROM public.incarnations);
 
+CREATE FUNCTION public.check_placement(asked_tenant integer, asked_bucket integer, known_generation integer, writing boolean) RETURNS void
+    LANGUAGE plpgsql SECURITY DEFINER
+    SET search_path TO 'pg_catalog', 'public', 'pg_temp'
+    AS $$
+declare
+    served record;
+begin
+    if writing then
+        perform pg_advisory_xact_lock_shared(placement_lock(), asked_tenant);
+    end if;
+    select first_bucket, last_bucket, generation, state, fenced_until into served from placements
+    where tenant_id = asked_tenant and asked_bucket between first_bucket and last_bucket;
+    if not found or served.generation <> known_generation or served.state = 'closed' then
+        raise exception 'The buckets are served elsewhere.' using errcode = 'RC001';
+    elsif writing and served.state = 'fenced' and served.fenced_until > clock_timestamp() then
+        raise exception 'The buckets are being moved.' using errcode = 'RC002';
+    end if;
+    perform set_config('recollect.first_bucket', greatest(served.first_bucket, 0)::text, true),
+            set_config('recollect.last_bucket', served.last_bucket::text, true);
+end $$;
+
+CREATE FUNCTION public.check_served(asked_tenant integer, asked_bucket integer, writing boolean) RETURNS void
+    LANGUAGE plpgsql SECURITY DEFINER
+    SET search_path TO 'pg_catalog', 'public', 'pg_temp'
+    AS $$
+begin
+    if writing then
+        perform pg_advisory_xact_lock_shared(placement_lock(), asked_tenant);
+    end if;
+    if exists (select from placements where tenant_id = asked_tenant and state = 'closed'
+               and asked_bucket between first_bucket and last_bucket) then
+        raise exception 'The buckets are served elsewhere.' using errcode = 'RC001';
+    elsif writing and exists (select from placements where tenant_id = asked_tenant and state = 'fenced'
+               and fenced_until > clock_timestamp() and coalesce(asked_bucket between first_bucket and last_bucket, true)) then
+        raise exception 'The buckets are being moved.' using errcode = 'RC002';
+    end if;
+end $$;
+
+CREATE FUNCTION public.close_placement(asked_tenant integer, asked_bucket integer) RETURNS boolean
+    LANGUAGE plpgsql
+    AS $$
+begin
+    perform pg_advisory_xact_lock(placement_lock(), asked_tenant);
+    update placements set state = 'closed', closed_at = clock_timestamp()
+    where tenant_id = asked_tenant and first_bucket = asked_bucket
+      and (state = 'closed' or state = 'fenced' and fenced_until > clock_timestamp());
+    return found;
+end $$;
+
 CREATE FUNCTION public.close_versions(asked_scope bigint, asked_ids uuid[], moment timestamp with time zone) RETURNS void
     LANGUAGE plpgsql
     AS $$
@@ -486,7 +535,7 @@ begin
            conversations.last_number, conversations.idle_since, conversations.changed_at
     from (
         select * from found
-        where (found.scope_id, found.id) > (after_scope, after_id)
+        where (found.scope_id, found.id) > (after_scope, after_id) and is_served(found.scope_id)
         order by found.scope_id, found.id
         limit most
     ) found
@@ -502,39 +551,45 @@ CREATE FUNCTION public.due_scopes(wanted text, usual double precision, after big
 begin
     case wanted
     when 'embed' then return query
-        select distinct scope_id from pending_embeddings where scope_id > after order by scope_id limit most;
+        select distinct scope_id from pending_embeddings
+        where scope_id > after and is_served(scope_id) order by scope_id limit most;
     when 'fold' then return query
-        select distinct scope_id from access_log where scope_id > after order by scope_id limit most;
+        select distinct scope_id from access_log
+        where scope_id > after and is_served(scope_id) order by scope_id limit most;
     when 'sync_state' then return query
-        select distinct scope_id from conversations where scope_id > after and not synced order by scope_id limit most;
+        select distinct scope_id from conversations
+        where scope_id > after and not synced and is_served(scope_id) order by scope_id limit most;
     when 'rederive' then return query
         select distinct scope_id from memories
-        where scope_id > after and withheld = 'to_rederive' order by scope_id limit most;
+        where scope_id > after and withheld = 'to_rederive' and is_served(scope_id) order by scope_id limit most;
     when 'mirror' then return query
         -- The scopes of a tenant are fed by one job.
-        select distinct scope_id >> 40 << 40 from unmirrored where scope_id > after + 1099511627775 or after = 0
-        order by 1 limit most;
+        select distinct scope_id >> 40 << 40 from unmirrored
+        where (scope_id > after + 1099511627775 or after = 0) and is_served(scope_id) order by 1 limit most;
     when 'held' then return query
-        select distinct scope_id from mirror_positions where scope_id > after order by scope_id limit most;
+        select distinct scope_id from mirror_positions
+        where scope_id > after and is_served(scope_id) order by scope_id limit most;
     when 'awaited' then return query
-        select distinct scope_id from awaited_mirrors where scope_id > after order by scope_id limit most;
+        select distinct scope_id from awaited_mirrors
+        where scope_id > after and is_served(scope_id) order by scope_id limit most;
     when 'expire' then return query
         select distinct scope_id from memories
-        where expires_at <= now() and withheld is null and scope_id > after order by scope_id limit most;
+        where expires_at <= now() and withheld is null and scope_id > after and is_served(scope_id)
+        order by scope_id limit most;
     when 'fill' then return query
-        select id from scopes where id > after and memory_count > 0 order by id limit most;
+        select id from scopes where id > after and memory_count > 0 and is_served(id) order by id limit most;
     when 'rewrite' then return query
-        select id from scopes where id > after and text_version < usual order by id limit most;
+        select id from scopes where id > after and text_version < usual and is_served(id) order by id limit most;
     when 'fade' then return query
         -- Either all scopes but those of the agents that say otherwise, or those of the agents that say so alone.
         select scopes.id from scopes
         left join agents on agents.tenant_id = scopes.tenant_id and agents.agent = scopes.agent
-        where usual > 0 and scopes.id > after and memory_count > 0
+        where usual > 0 and scopes.id > after and memory_count > 0 and is_served(scopes.id)
           and coalesce((profile ->> 'fading_days')::float8, usual) > 0
         union all
         select scopes.id from agents
         join scopes on scopes.tenant_id = agents.tenant_id and scopes.agent = agents.agent
-        where usual <= 0 and scopes.id > after and memory_count > 0
+        where usual <= 0 and scopes.id > after and memory_count > 0 and is_served(scopes.id)
           and profile ? 'fading_days' and (profile ->> 'fading_days')::float8 > 0
         order by 1 limit most;
     when 'enrich' then return query
@@ -545,7 +600,7 @@ begin
         )
         select segments.scope_id from segments
         join conversations on conversations.scope_id = segments.scope_id and conversations.id = segments.conversation_id
-        where segments.scope_id > after and segments.state = 'closed'
+        where segments.scope_id > after and segments.state = 'closed' and is_served(segments.scope_id)
           and conversations.state in ('active', 'archived') and conversations.synced
         union
         select silent.scope_id from conversations silent
@@ -554,7 +609,7 @@ begin
         cross join lateral (
             select coalesce((profile ->> 'idle_minutes')::float8, usual) as minutes
         ) rule
-        where silent.scope_id > after and silent.running
+        where silent.scope_id > after and silent.running and is_served(silent.scope_id)
           and silent.state in ('active', 'archived') and silent.synced
           and silent.idle_hour <= (now() - (select minutes from shortest) * interval '1 minute') at time zone 'UTC'
           and rule.minutes > 0 and idle_since <= now() - rule.minutes * interval '1 minute'
@@ -567,7 +622,7 @@ CREATE FUNCTION public.ended_facts(most integer) RETURNS TABLE(scope_id bigint, 
     SET search_path TO 'pg_catalog', 'public', 'pg_temp'
     AS $$
     select scope_id, id from beliefs
-    where superseded_at is null and invalid_at <= now() and withheld_for is null
+    where superseded_at is null and invalid_at <= now() and withheld_for is null and is_served(scope_id)
     order by invalid_at limit most
 $$;
 
@@ -1098,6 +1153,15 @@ begin
     return taken;
 end $$;
 
+CREATE FUNCTION public.fence_placement(asked_tenant integer, asked_bucket integer, seconds double precision) RETURNS void
+    LANGUAGE plpgsql
+    AS $$
+begin
+    perform pg_advisory_xact_lock(placement_lock(), asked_tenant);
+    update placements set state = 'fenced', fenced_until = clock_timestamp() + seconds * interval '1 second'
+    where tenant_id = asked_tenant and first_bucket = asked_bucket and state in ('open', 'fenced');
+end $$;
+
 CREATE FUNCTION public.field_meets(field jsonb, operator text, operand jsonb) RETURNS boolean
     LANGUAGE sql IMMUTABLE PARALLEL SAFE
     RETURN CASE operator WHEN '$eq'::text THEN (field = operand) WHEN '$ne'::text THEN (field <> operand) WHEN '$gt'::text THEN (public.compare_field(field, operand) > 0) WHEN '$gte'::text THEN (public.compare_field(field, operand) >= 0) WHEN '$lt'::text THEN (public.compare_field(field, operand) < 0) WHEN '$lte'::text THEN (public.compare_field(field, operand) <= 0) WHEN '$in'::text THEN ((jsonb_typeof(field) <> ALL (ARRAY['array'::text, 'object'::text])) AND (operand @> field)) WHEN '$contains'::text THEN CASE jsonb_typeof(field) WHEN 'array'::text THEN (field @> operand) WHEN 'string'::text THEN ((jsonb_typeof(operand) = 'string'::text) AND (strpos((field #>> '{}'::text[]), (operand #>> '{}'::text[])) > 0)) ELSE NULL::boolean END WHEN '$exists'::text THEN ((field IS NOT NULL) = (operand)::boolean) ELSE NULL::boolean END;
@@ -1207,7 +1271,7 @@ end $$;
 
 CREATE FUNCTION public.first_scope() RETURNS bigint
     LANGUAGE sql STABLE PARALLEL SAFE
-    RETURN (public.current_tenant() << 40);
+    RETURN (((public.current_tenant() << 12) | COALESCE((NULLIF(current_setting('recollect.first_bucket'::text, true), ''::text))::bigint, (0)::bigint)) << 28);
 
 CREATE FUNCTION public.fold_accesses(folded_scope bigint) RETURNS void
     LANGUAGE plpgsql
@@ -1547,6 +1611,24 @@ begin
     return false;
 end $$;
 
+CREATE TABLE public.placements (
+    tenant_id integer NOT NULL,
+    first_bucket smallint NOT NULL,
+    last_bucket smallint NOT NULL,
+    generation integer NOT NULL,
+    state text DEFAULT 'open'::text NOT NULL,
+    fenced_until timestamp with time zone DEFAULT '-infinity'::timestamp with time zone NOT NULL,
+    closed_at timestamp with time zone,
+    CONSTRAINT placements_check CHECK (((last_bucket >= first_bucket) AND (last_bucket <= 4095))),
+    CONSTRAINT placements_first_bucket_check CHECK (((first_bucket >= '-1'::integer) AND (first_bucket <= 4095))),
+    CONSTRAINT placements_generation_check CHECK ((generation > 0)),
+    CONSTRAINT placements_state_check CHECK ((state = ANY (ARRAY['open'::text, 'fenced'::text, 'closed'::text])))
+);
+
+CREATE FUNCTION public.is_served(asked_scope bigint) RETURNS boolean
+    LANGUAGE sql STABLE
+    RETURN ((NOT (EXISTS (SELECT FROM public.placements WHERE (placements.state = 'closed'::text)))) OR (NOT (EXISTS (SELECT FROM public.placements WHERE ((placements.tenant_id = (is_served.asked_scope >> 40)) AND ((((is_served.asked_scope >> 28) & (4095)::bigint) >= placements.first_bucket) AND (((is_served.asked_scope >> 28) & (4095)::bigint) <= placements.last_bucket)) AND (placements.state = 'closed'::text))))));
+
 CREATE FUNCTION public.is_topic_above(asked_scope bigint, asked_path text) RETURNS boolean
     LANGUAGE plpgsql STABLE SECURITY DEFINER
     SET search_path TO 'pg_catalog', 'public', 'pg_temp'
@@ -1605,7 +1687,7 @@ $$;
 
 CREATE FUNCTION public.last_scope() RETURNS bigint
     LANGUAGE sql STABLE PARALLEL SAFE
-    RETURN ((public.current_tenant() << 40) | '1099511627775'::bigint);
+    RETURN ((((public.current_tenant() << 12) | COALESCE((NULLIF(current_setting('recollect.last_bucket'::text, true), ''::text))::bigint, (4095)::bigint)) << 28) | (268435455)::bigint);
 
 CREATE FUNCTION public.later_versions(asked_scope bigint, asked_id uuid) RETURNS SETOF uuid
     LANGUAGE sql STABLE
@@ -2214,6 +2296,10 @@ CREATE FUNCTION public.past_versions(asked_scope bigint, as_of timestamp with ti
                               else memories.occurred_at <= at end)
 $$;
 
+CREATE FUNCTION public.placement_lock() RETURNS integer
+    LANGUAGE sql IMMUTABLE PARALLEL SAFE
+    RETURN 7077;
+
 CREATE FUNCTION public.presented_key() RETURNS bytea
     LANGUAGE sql STABLE PARALLEL SAFE
     RETURN decode(NULLIF(current_setting('recollect.key'::text, true), ''::text), 'hex'::text);
@@ -2245,19 +2331,20 @@ begin
     case kept
     when 'keys' then
         delete from idempotency_keys where (scope_id, key) in (
-            select scope_id, key from idempotency_keys where created_at < before order by created_at limit most);
+            select scope_id, key from idempotency_keys
+            where created_at < before and is_served(scope_id) order by created_at limit most);
     when 'shown_memories' then
         delete from shown_memories where (scope_id, conversation_id, memory_id) in (
             select scope_id, conversation_id, memory_id from shown_memories
-            where computed_at < before order by computed_at limit most);
+            where computed_at < before and is_served(scope_id) order by computed_at limit most);
     when 'recalls' then
         delete from recalls where (scope_id, id) in (
-            select scope_id, id from recalls where id < first_id order by id limit most);
+            select scope_id, id from recalls where id < first_id and is_served(scope_id) order by id limit most);
     when 'changes' then
         -- Those that a reader has not read are kept longer.
         delete from changes where (scope_id, number) in (
             select scope_id, number from changes
-            where at < before and not exists (
+            where at < before and is_served(scope_id) and not exists (
                 select from change_readers reader
                 where reader.scope_id = changes.scope_id and reader.position < changes.number
                 union all
@@ -2266,16 +2353,18 @@ begin
             limit most);
     when 'unread_changes' then
         delete from changes where (scope_id, number) in (
-            select scope_id, number from changes where at < before limit most);
+            select scope_id, number from changes where at < before and is_served(scope_id) limit most);
     when 'expired_keys' then
         delete from api_keys where (tenant_id, id) in (
             select tenant_id, id from api_keys
             where expires_at < before order by expires_at limit most);
     when 'costs' then
         delete from ledger where (scope_id, at, id) in (
-            select scope_id, at, id from ledger where at < before and (at at time zone 'UTC')::time = '00:00'
+            select scope_id, at, id from ledger
+            where at < before and (at at time zone 'UTC')::time = '00:00' and is_served(scope_id)
             union all
-            select scope_id, at, id from ledger where at < before and (at at time zone 'UTC')::time <> '00:00'
+            select scope_id, at, id from ledger
+            where at < before and (at at time zone 'UTC')::time <> '00:00' and is_served(scope_id)
             limit most);
     end case;
     get diagnostics gone = row_count;
@@ -2687,7 +2776,7 @@ CREATE FUNCTION public.tenants_to_add_up() RETURNS SETOF bigint
     AS $$
     select distinct tenant_id from ledger
     where at < date_trunc('day', clock_timestamp(), 'UTC') - interval '48 hours'
-      and (at at time zone 'UTC')::time <> '00:00'
+      and (at at time zone 'UTC')::time <> '00:00' and is_served(scope_id)
 $$;
 
 CREATE TABLE public.text_rules (
@@ -3578,6 +3667,12 @@ CREATE TABLE public.mirrors (
     CONSTRAINT mirrors_state_check CHECK ((state = ANY (ARRAY['building'::text, 'ready'::text])))
 );
 
+CREATE TABLE public.moved_jobs (
+    shard smallint NOT NULL,
+    number bigint NOT NULL,
+    job_id bigint NOT NULL
+);
+
 CREATE TABLE public.past_messages (
     scope_id bigint CONSTRAINT messages_scope_id_not_null NOT NULL,
     id uuid CONSTRAINT messages_id_not_null NOT NULL,
@@ -3923,11 +4018,20 @@ ALTER TABLE ONLY public.mirror_positions
 ALTER TABLE ONLY public.mirrors
     ADD CONSTRAINT mirrors_pkey PRIMARY KEY (name, generation);
 
+ALTER TABLE ONLY public.moved_jobs
+    ADD CONSTRAINT moved_jobs_pkey PRIMARY KEY (shard, number);
+
 ALTER TABLE ONLY public.past_messages
     ADD CONSTRAINT past_messages_pkey PRIMARY KEY (scope_id, id);
 
 ALTER TABLE ONLY public.pending_embeddings
     ADD CONSTRAINT pending_embeddings_pkey PRIMARY KEY (scope_id, id);
+
+ALTER TABLE ONLY public.placements
+    ADD CONSTRAINT placements_pkey PRIMARY KEY (tenant_id, first_bucket);
+
+ALTER TABLE ONLY public.placements
+    ADD CONSTRAINT placements_tenant_id_int4range_excl EXCLUDE USING gist (tenant_id WITH =, int4range((first_bucket)::integer, (last_bucket)::integer, '[]'::text) WITH &&);
 
 ALTER TABLE ONLY public.purge_receipts
     ADD CONSTRAINT purge_receipts_pkey PRIMARY KEY (scope_id, id);
@@ -4081,6 +4185,8 @@ CREATE INDEX messages_by_parent ON public.messages USING btree (scope_id, parent
 CREATE INDEX messages_without_branches ON public.messages USING btree (scope_id, conversation_id, number) WHERE (stated_parent = '00000000-0000-0000-0000-000000000000'::uuid);
 
 CREATE UNIQUE INDEX mirrors_one_each ON public.mirrors USING btree (name, state);
+
+CREATE INDEX moved_jobs_by_job ON public.moved_jobs USING btree (job_id);
 
 CREATE UNIQUE INDEX one_active_space ON public.embedding_spaces USING btree (state) WHERE (state = 'active'::text);
 
@@ -4263,6 +4369,9 @@ ALTER TABLE ONLY public.extractions
 
 ALTER TABLE ONLY public.mentions
     ADD CONSTRAINT mentions_scope_id_entity_id_fkey FOREIGN KEY (scope_id, entity_id) REFERENCES public.entities(scope_id, id) ON DELETE CASCADE;
+
+ALTER TABLE ONLY public.placements
+    ADD CONSTRAINT placements_tenant_id_fkey FOREIGN KEY (tenant_id) REFERENCES public.tenants(id);
 
 ALTER TABLE ONLY public.readers
     ADD CONSTRAINT readers_tenant_id_fkey FOREIGN KEY (tenant_id) REFERENCES public.tenants(id);
@@ -4465,6 +4574,8 @@ CREATE POLICY of_tenant ON public.past_messages TO recollect_service USING (((sc
 
 CREATE POLICY of_tenant ON public.pending_embeddings TO recollect_service USING (((scope_id >= ( SELECT public.first_scope() AS first_scope)) AND (scope_id <= ( SELECT public.last_scope() AS last_scope)))) WITH CHECK (((scope_id >= ( SELECT public.first_scope() AS first_scope)) AND (scope_id <= ( SELECT public.last_scope() AS last_scope))));
 
+CREATE POLICY of_tenant ON public.placements USING ((tenant_id = ( SELECT public.current_tenant() AS current_tenant))) WITH CHECK ((tenant_id = ( SELECT public.current_tenant() AS current_tenant)));
+
 CREATE POLICY of_tenant ON public.purge_receipts TO recollect_service USING (((scope_id >= ( SELECT public.first_scope() AS first_scope)) AND (scope_id <= ( SELECT public.last_scope() AS last_scope)))) WITH CHECK (((scope_id >= ( SELECT public.first_scope() AS first_scope)) AND (scope_id <= ( SELECT public.last_scope() AS last_scope))));
 
 CREATE POLICY of_tenant ON public.recalls TO recollect_service USING (((scope_id >= ( SELECT public.first_scope() AS first_scope)) AND (scope_id <= ( SELECT public.last_scope() AS last_scope)))) WITH CHECK (((scope_id >= ( SELECT public.first_scope() AS first_scope)) AND (scope_id <= ( SELECT public.last_scope() AS last_scope))));
@@ -4475,7 +4586,7 @@ CREATE POLICY of_tenant ON public.runs TO recollect_service USING (((scope_id >=
 
 CREATE POLICY of_tenant ON public.scope_counters USING ((tenant_id = ( SELECT public.current_tenant() AS current_tenant))) WITH CHECK ((tenant_id = ( SELECT public.current_tenant() AS current_tenant)));
 
-CREATE POLICY of_tenant ON public.scopes USING ((tenant_id = ( SELECT public.current_tenant() AS current_tenant))) WITH CHECK ((tenant_id = ( SELECT public.current_tenant() AS current_tenant)));
+CREATE POLICY of_tenant ON public.scopes USING (((tenant_id = ( SELECT public.current_tenant() AS current_tenant)) AND (id >= ( SELECT public.first_scope() AS first_scope)) AND (id <= ( SELECT public.last_scope() AS last_scope)))) WITH CHECK ((tenant_id = ( SELECT public.current_tenant() AS current_tenant)));
 
 CREATE POLICY of_tenant ON public.segments TO recollect_service USING (((scope_id >= ( SELECT public.first_scope() AS first_scope)) AND (scope_id <= ( SELECT public.last_scope() AS last_scope)))) WITH CHECK (((scope_id >= ( SELECT public.first_scope() AS first_scope)) AND (scope_id <= ( SELECT public.last_scope() AS last_scope))));
 
@@ -4517,6 +4628,8 @@ CREATE POLICY of_upkeep ON public.mirror_positions TO recollect_upkeep USING (tr
 
 CREATE POLICY of_upkeep ON public.pending_embeddings TO recollect_upkeep USING (true);
 
+CREATE POLICY of_upkeep ON public.placements TO recollect_upkeep USING (true);
+
 CREATE POLICY of_upkeep ON public.recalls TO recollect_upkeep USING (true);
 
 CREATE POLICY of_upkeep ON public.scopes TO recollect_upkeep USING (true);
@@ -4532,6 +4645,8 @@ CREATE POLICY only_of_reader ON public.scopes AS RESTRICTIVE FOR SELECT TO recol
 ALTER TABLE public.past_messages ENABLE ROW LEVEL SECURITY;
 
 ALTER TABLE public.pending_embeddings ENABLE ROW LEVEL SECURITY;
+
+ALTER TABLE public.placements ENABLE ROW LEVEL SECURITY;
 
 ALTER TABLE public.purge_receipts ENABLE ROW LEVEL SECURITY;
 
@@ -4570,6 +4685,14 @@ GRANT ALL ON FUNCTION public.alike_terms(asked_scope bigint, asked_terms bigint[
 
 GRANT SELECT ON TABLE public.incarnations TO recollect_service;
 
+REVOKE ALL ON FUNCTION public.check_placement(asked_tenant integer, asked_bucket integer, known_generation integer, writing boolean) FROM PUBLIC;
+GRANT ALL ON FUNCTION public.check_placement(asked_tenant integer, asked_bucket integer, known_generation integer, writing boolean) TO recollect_service;
+
+REVOKE ALL ON FUNCTION public.check_served(asked_tenant integer, asked_bucket integer, writing boolean) FROM PUBLIC;
+GRANT ALL ON FUNCTION public.check_served(asked_tenant integer, asked_bucket integer, writing boolean) TO recollect_service;
+
+REVOKE ALL ON FUNCTION public.close_placement(asked_tenant integer, asked_bucket integer) FROM PUBLIC;
+
 REVOKE ALL ON FUNCTION public.create_embedding_space(space integer, new_model text, new_dimensions integer, new_precision text) FROM PUBLIC;
 
 REVOKE ALL ON FUNCTION public.due_conversations(archive_days double precision, delete_days double precision, purge_days double precision, after_scope bigint, after_id text, most integer) FROM PUBLIC;
@@ -4583,10 +4706,15 @@ GRANT ALL ON FUNCTION public.ended_facts(most integer) TO recollect_service;
 
 REVOKE ALL ON FUNCTION public.equip_space(space integer) FROM PUBLIC;
 
+REVOKE ALL ON FUNCTION public.fence_placement(asked_tenant integer, asked_bucket integer, seconds double precision) FROM PUBLIC;
+
 REVOKE ALL ON FUNCTION public.follow_active_space() FROM PUBLIC;
 
 REVOKE ALL ON FUNCTION public.having_terms(asked_scope bigint, asked_terms bigint[]) FROM PUBLIC;
 GRANT ALL ON FUNCTION public.having_terms(asked_scope bigint, asked_terms bigint[]) TO recollect_service;
+
+GRANT SELECT ON TABLE public.placements TO recollect_service;
+GRANT SELECT ON TABLE public.placements TO recollect_upkeep;
 
 REVOKE ALL ON FUNCTION public.is_topic_above(asked_scope bigint, asked_path text) FROM PUBLIC;
 GRANT ALL ON FUNCTION public.is_topic_above(asked_scope bigint, asked_path text) TO recollect_service;
@@ -4864,6 +4992,8 @@ GRANT SELECT("position") ON TABLE public.mirror_positions TO recollect_upkeep;
 
 GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE public.mirrors TO recollect_service;
 GRANT SELECT ON TABLE public.mirrors TO recollect_upkeep;
+
+GRANT SELECT ON TABLE public.moved_jobs TO recollect_service;
 
 GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE public.past_messages TO recollect_service;
 

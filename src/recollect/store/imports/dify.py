@@ -18,7 +18,8 @@ from recollect.core.imports.dify import DifyConversation, Exchange, File, Outlin
 from recollect.errors import SetupError, UnavailableError
 from recollect.models.imports import DifyImport
 from recollect.models.service import Scope
-from recollect.store.database.pool import CONNECTION_TIMEOUTS, Database, describe, load_queries
+from recollect.store.database.pool import CONNECTION_TIMEOUTS, Database, load_queries
+from recollect.store.database.translation import describe
 from recollect.store.service.scopes import lock_scope, names
 
 QUERIES = load_queries(__file__)

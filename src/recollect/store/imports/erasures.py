@@ -48,11 +48,11 @@ async def count_rows(connection: Connection, scope_id: int) -> Counter[str]:
     return +counted
 
 
-async def begin(database: Database, tenant_id: int, user: str, asked_by: str) -> UUID:
-    """Begin a receipt, or go on with one that was not finished; return its id."""
+async def begin(database: Database, tenant_id: int, user: str, asked_by: str, part_of: UUID | None = None) -> UUID:
+    """Begin a receipt, or this server's part of one, or go on with what was not finished; return its id."""
     async with database.transaction(tenant_id) as connection:
-        asked = await connection.execute(QUERIES["begin"], {"user": user, "asked_by": asked_by})
-        row = await asked.fetchone()
+        named = {"user": user, "asked_by": asked_by, "id": part_of}
+        row = await (await connection.execute(QUERIES["begin"], named)).fetchone()
     assert row is not None  # noqa: S101 - one of its two parts gives a row
     receipt: UUID = row["id"]
     return receipt
@@ -70,12 +70,15 @@ async def erase_scope(database: Database, tenant_id: int, scope_id: int, receipt
         await connection.execute(QUERIES["reset"], parameters)
         await connection.execute(QUERIES["cancel"], parameters)
         await connection.execute(QUERIES["await_mirrors"], parameters | {"id": receipt})
-        await connection.execute(QUERIES["note"], {"id": receipt, "removed": Jsonb(dict(removed))})
+        await connection.execute(QUERIES["note"], {"id": receipt, "scopes": 1, "removed": Jsonb(dict(removed))})
 
 
-async def finish(database: Database, tenant_id: int, receipt: UUID) -> UserErasure:
-    """Finish a receipt, and return it."""
+async def finish(database: Database, tenant_id: int, receipt: UUID, others: Sequence[UserErasure] = ()) -> UserErasure:
+    """Finish a receipt with what other servers have counted, and return it."""
     async with database.transaction(tenant_id) as connection:
+        for other in others:
+            counted = {"id": receipt, "scopes": other.scopes, "removed": Jsonb(dict(other.removed))}
+            await connection.execute(QUERIES["note"], counted)
         row = await (await connection.execute(QUERIES["finish"], {"id": receipt})).fetchone()
     assert row is not None  # noqa: S101 - nobody deletes receipts
     return to_erasure(row)

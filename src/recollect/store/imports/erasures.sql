@@ -25,17 +25,21 @@ where status = 'todo' and (args ->> 'scope_id')::bigint = %(scope_id)s
 -- name: begin
 with unfinished as (
     select id from erasure_receipts
-    where tenant_id = current_tenant() and "user" = %(user)s and erased_at is null order by begun_at limit 1
+    where tenant_id = current_tenant() and "user" = %(user)s and erased_at is null
+      and (%(id)s::uuid is null or id = %(id)s)
+    order by begun_at limit 1
 ), begun as (
-    insert into erasure_receipts (tenant_id, "user", asked_by)
-    select current_tenant(), %(user)s, %(asked_by)s where not exists (select from unfinished)
+    insert into erasure_receipts (tenant_id, id, "user", asked_by)
+    select current_tenant(), coalesce(%(id)s, gen_random_uuid()), %(user)s, %(asked_by)s
+    where not exists (select from unfinished)
+    on conflict (tenant_id, id) do update set scopes = erasure_receipts.scopes
     returning id
 )
 select id from unfinished union all select id from begun
 
 -- name: note
 update erasure_receipts
-set scopes = scopes + 1, removed = (
+set scopes = scopes + %(scopes)s, removed = (
     select coalesce(jsonb_object_agg(key, value), '{}')
     from (
         select key, sum(value::bigint) as value

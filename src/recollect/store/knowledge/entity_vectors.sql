@@ -28,7 +28,7 @@ select entities.scope_id, entities.id, entities.name, entities.type, called.name
 from (
     select scope_id, id, name, type from entities
     where scope_id between first_scope() and last_scope() and (scope_id, id) > (%(scope_id)s, %(after)s)
-      and not exists (
+      and is_served(scope_id) and not exists (
           select from entity_vectors held
           where held.scope_id = entities.scope_id and held.space_id = %(space_id)s and held.id = entities.id
       )

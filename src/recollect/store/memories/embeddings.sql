@@ -98,7 +98,7 @@ select lacking.scope_id, lacking.id, lacking.speaker, lacking.content, lacking.e
 from (
     select scope_id, id, kind, speaker, content, embedding_text from memories
     where scope_id between first_scope() and last_scope() and (scope_id, id) > (%(scope_id)s, %(id)s)
-      and withheld is null and (content <> '' or embedding_text <> '')
+      and withheld is null and (content <> '' or embedding_text <> '') and is_served(scope_id)
       and not exists (
           select from {vectors} vectors where vectors.scope_id = memories.scope_id and vectors.id = memories.id
       )

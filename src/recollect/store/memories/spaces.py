@@ -117,6 +117,18 @@ async def index_large_scopes(dsn: str, space: EmbeddingSpace, at_least: int) -> 
     return indexed
 
 
+async def index_again(dsn: str, first: int, last: int) -> None:
+    """Build the approximate indexes of scopes that have come with the note of one from another server."""
+    async with owning(dsn) as connection:
+        active = await (await connection.execute(QUERIES["active_space"])).fetchone()
+        if active is None:
+            return
+        space = EmbeddingSpace(**active)
+        asked = {"first": first, "last": last, "space": space.id}
+        for row in await (await connection.execute(QUERIES["indexed_scopes"], asked)).fetchall():
+            await index_scope(connection, space, row["id"])
+
+
 async def index_scope(connection: AsyncConnection[DictRow], space: EmbeddingSpace, scope_id: int) -> None:
     """Build one scope's indexes without blocking its writers, then let recall use them."""
     places = {

@@ -46,6 +46,12 @@ where tenant_id = current_tenant() and memory_count >= %(at_least)s
   and approximate_space is distinct from %(space)s
 order by memory_count desc
 
+-- name: active_space
+select id, model, dimensions, state, precision from embedding_spaces where state = 'active'
+
+-- name: indexed_scopes
+select id from scopes where id between %(first)s and %(last)s and approximate_space = %(space)s order by id
+
 -- name: count_indexes
 select count(*) as indexes from pg_indexes where indexname like 'vectors\_%\_of\_%'
 

@@ -1,5 +1,5 @@
 -- name: unmirrored
-select scope_id, number from unmirrored where scope_id > %(after)s order by scope_id limit %(limit)s
+select scope_id, number from unmirrored where scope_id > %(after)s and is_served(scope_id) order by scope_id limit %(limit)s
 
 -- name: renew
 -- What was changed since has waited from about now on.

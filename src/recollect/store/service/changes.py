@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import logging
-from collections.abc import AsyncIterator, Iterable
+from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Iterable
 from contextlib import aclosing, asynccontextmanager, suppress
 from dataclasses import dataclass, field
 from itertools import groupby
@@ -22,6 +22,7 @@ from recollect.models.service import Change, Scope
 from recollect.store.database.pool import Connection, Database, load_queries
 from recollect.store.database.refusals import connect
 from recollect.store.service.scopes import UNKNOWN_KEY
+from recollect.store.shards.servers import one_per_server
 
 LOG = logging.getLogger("recollect.changes")
 QUERIES = load_queries(__file__)
@@ -96,8 +97,8 @@ class Follower:
 class ChangeFeed:
     """Who follows which scope in this process, and the tasks that wake them, which run while there is anybody."""
 
-    def __init__(self, dsn: str, database: Database) -> None:
-        self._dsn, self._database = dsn, database
+    def __init__(self, database: Database, find_home: Callable[[int], Awaitable[Database]]) -> None:
+        self._database, self._find_home = database, find_home
         self._followers = set[Follower]()
         self._by_scope = dict[int, set[Follower]]()
         self._told = dict[int, float]()
@@ -185,14 +186,13 @@ class ChangeFeed:
     async def _look(self) -> None:
         """Check keys, look at the log where nobody tells of changes, and let writers tell of them from now on."""
         self._looks += 1
-        keys = list({(each.tenant_id, each.key_id) for each in self._followers if each.key_id is not None})
-        asked = {"tenants": [tenant for tenant, _ in keys], "keys": [key for _, key in keys]}
+        keys = {(each.tenant_id, each.key_id) for each in self._followers if each.key_id is not None}
+        standing = await self._check_keys(keys)
         async with self._database.reading(None) as connection:
-            standing = await connection.execute(QUERIES["standing"], asked)
             newest = await connection.execute(QUERIES["newest"], {"scopes": self._unheard()})
             channel = await connection.execute(QUERIES["channel"])
         # Whoever has come meanwhile was not asked about.
-        ended = {key for _, key in keys} - {row["key_id"] for row in await standing.fetchall()}
+        ended = {key for _, key in keys} - standing
         numbers = {row["scope_id"]: row["number"] for row in await newest.fetchall()}
         if self._channel not in {row["channel"] for row in await channel.fetchall()}:
             self._channel = ""
@@ -203,6 +203,18 @@ class ChangeFeed:
                 follower.woken.set()
         with suppress(RecollectError):  # on a server that only reads, the log is looked at
             await self._register()
+
+    async def _check_keys(self, keys: Collection[tuple[int, UUID]]) -> set[UUID]:
+        """Return the keys that are still let in, as the homes of their tenants say."""
+        standing = set[UUID]()
+        homes = {tenant_id: await self._find_home(tenant_id) for tenant_id, _ in keys}
+        for home in one_per_server(list(homes.values())):
+            own = [(tenant_id, key) for tenant_id, key in keys if homes[tenant_id].is_same(home)]
+            asked = {"tenants": [tenant_id for tenant_id, _ in own], "keys": [key for _, key in own]}
+            async with home.reading(None) as connection:
+                found = await connection.execute(QUERIES["standing"], asked)
+            standing |= {row["key_id"] for row in await found.fetchall()}
+        return standing
 
     def _unheard(self) -> list[int]:
         """List the scopes whose changes are not told; sometimes all, to be safe."""
@@ -242,7 +254,7 @@ class ChangeFeed:
         pause = LOOK_SECONDS
         while not is_cancelled():
             with suppress(psycopg.Error, RecollectError):
-                connection = await connect(self._dsn)
+                connection = await connect(self._database.direct)
                 try:
                     pause = await self._hear(connection)
                 finally:
@@ -270,6 +282,28 @@ class ChangeFeed:
                 async for note in notes:
                     self._wake([int(note.payload)] if note.payload else [])
         return 0.0
+
+
+class ChangeFeeds:
+    """The feed of each server."""
+
+    def __init__(self, find_home: Callable[[int], Awaitable[Database]]) -> None:
+        self._find_home = find_home
+        self._feeds: list[tuple[Database, ChangeFeed]] = []
+
+    def of(self, database: Database) -> ChangeFeed:
+        """Return the feed of the server that a database lies on."""
+        for known, feed in self._feeds:
+            if known.is_same(database):
+                return feed
+        feed = ChangeFeed(database.used(key_id="", placed=None), self._find_home)
+        self._feeds.append((database, feed))
+        return feed
+
+    async def close(self) -> None:
+        """End all that follow."""
+        for _, feed in self._feeds:
+            await feed.close()
 
 
 async def end(task: asyncio.Task[None]) -> None:

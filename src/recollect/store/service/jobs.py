@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
@@ -15,12 +15,12 @@ from recollect.errors import InvalidInputError, LeaseLostError
 from recollect.models.service import Bounds, Job, JobState, Scope, TaskStatus
 from recollect.store.database.pool import Connection, Database, load_queries
 
-QUERIES = load_queries(__file__, of_scopes=SQL(load_queries(__file__)["of_scopes"]))
+QUERIES = load_queries(__file__, **{name: SQL(load_queries(__file__)[name]) for name in ("of_scopes", "known_as")})
 STATUSES = {JobState.WAITING: "todo", JobState.RUNNING: "doing", JobState.FAILED: "failed"}
 
 EVERYWHERE = Bounds()
-NUMBER = re.compile(r"[1-9][0-9]{0,18}", re.ASCII)
-LARGEST = 2**63 - 1
+ID = re.compile(r"(?:([1-9][0-9]{0,4})-)?([1-9][0-9]{0,18})", re.ASCII)
+LARGEST, LAST_SHARD = 2**63 - 1, 2**15 - 1
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,15 +80,23 @@ class JobQuery:
         return {"agent": self.bounds.agent, "user": self.bounds.user}
 
 
-def write_id(number: int) -> str:
-    """Write the id by which callers know a job: text, so that it can name a server one day."""
-    return str(number)
+def write_id(database: Database, number: int) -> str:
+    """Write the id by which callers know a job: its number, after that of its server where there are several."""
+    return f"{database.shard}-{number}" if database.shard else str(number)
 
 
-def read_id(job_id: str) -> int:
-    """Read the number of a job from its id; 0, which no job has, if it cannot be one."""
-    number = int(job_id) if NUMBER.fullmatch(job_id) else 0
-    return number if number <= LARGEST else 0
+def read_id(job_id: str) -> tuple[int, int]:
+    """Read server and number of a job from its id; of what cannot be one, numbers that no job has."""
+    parts = ID.fullmatch(job_id)
+    if parts is None or int(parts[2]) > LARGEST or int(parts[1] or 0) > LAST_SHARD:
+        return 0, 0
+    return int(parts[1] or 0), int(parts[2])
+
+
+def name_job(database: Database, job_id: str | None) -> dict[str, int | None]:
+    """Give the parameters by which a query finds one job; any, if none is named."""
+    shard, number = read_id(job_id) if job_id is not None else (0, None)
+    return {"shard": shard, "own": database.shard, "id": number}
 
 
 async def defer(connection: Connection, task: str, lock: str, arguments: Mapping[str, int]) -> None:
@@ -108,7 +116,7 @@ async def list_unfinished(database: Database) -> list[Backlog]:
     async with database.reading(None) as connection:
         rows = await (await connection.execute(QUERIES["unfinished"])).fetchall()
         for row in rows:
-            row["newest"] = write_id(row["newest"])
+            row["newest"] = write_id(database, row["newest"])
         return [Backlog(**row) for row in rows]
 
 
@@ -116,37 +124,37 @@ async def find_jobs(
     database: Database, tenant_id: int, wanted: JobQuery, cursor: str | None = None, limit: int = 1
 ) -> list[Job]:
     """Find jobs of one tenant, the newest first, before a cursor."""
-    number, before = (read_id(each) if each is not None else None for each in (wanted.id, cursor))
+    before = read_id(cursor)[1] if cursor is not None else None
     if before == 0:
         raise InvalidInputError("cursor must be the next_cursor of a page before")
-    parameters: dict[str, object] = {"id": number, "task": wanted.task, "cursor": before, "limit": limit}
+    parameters: dict[str, object] = {"task": wanted.task, "cursor": before, "limit": limit}
     parameters |= {"status": STATUSES[wanted.state] if wanted.state else None, **wanted.of}
+    parameters |= name_job(database, wanted.id)
     async with database.reading(tenant_id) as connection:
         found = await connection.execute(QUERIES["find"], parameters)
-    return [to_job(row) for row in await found.fetchall()]
+    return [to_job(database, row) for row in await found.fetchall()]
 
 
-def to_job(row: DictRow) -> Job:
+def to_job(database: Database, row: DictRow) -> Job:
     """Turn a row of `find` into a job."""
-    row["id"], row["state"] = write_id(row["id"]), JobState(row["state"])
+    row["id"], row["state"] = write_id(database, row["id"]), JobState(row["state"])
     return Job(**row)
 
 
 async def find_tenant(database: Database, job_id: str) -> int | None:
     """Return the scope of a job; None if there is no such job, or it has none."""
     async with database.reading(None) as connection:
-        found = await connection.execute(QUERIES["tenant"], {"id": read_id(job_id)})
+        found = await connection.execute(QUERIES["tenant"], name_job(database, job_id))
     row = await found.fetchone()
     return row["tenant_id"] if row else None
 
 
 async def retry_failed(database: Database, tenant_id: int | None, wanted: JobQuery) -> list[str]:
     """Retry failed jobs of a tenant, or of all if none is named; return their ids."""
-    number = None if wanted.id is None else read_id(wanted.id)
-    parameters = {"tenant_id": tenant_id, "id": number, "task": wanted.task, **wanted.of}
+    parameters = {"tenant_id": tenant_id, "task": wanted.task, **wanted.of, **name_job(database, wanted.id)}
     async with database.transaction(tenant_id) as connection:
         found = await connection.execute(QUERIES["retry"], parameters)
-        return [write_id(row["id"]) for row in await found.fetchall()]
+        return [write_id(database, row["id"]) for row in await found.fetchall()]
 
 
 async def note_progress(database: Database, lease: Lease, done: int, total: int | None) -> None:
@@ -170,16 +178,12 @@ async def nothing_ready(database: Database) -> bool:
     return not (row and row["ready"])
 
 
-async def any_busy(database: Database, scopes: Collection[Scope]) -> bool:
-    """Tell whether a job of one of these scopes runs, or could begin now."""
-    for tenant_id in {scope.tenant_id for scope in scopes}:
-        own = [scope for scope in scopes if scope.tenant_id == tenant_id]
-        named = {"agents": [scope.agent for scope in own], "users": [scope.user for scope in own]}
-        async with database.reading(tenant_id) as connection:
-            row = await (await connection.execute(QUERIES["busy"], named)).fetchone()
-        if row and row["busy"]:
-            return True
-    return False
+async def any_busy(database: Database, scopes: Sequence[Scope]) -> bool:
+    """Tell whether a job of one of these scopes of one tenant runs, or could begin now."""
+    named = {"agents": [scope.agent for scope in scopes], "users": [scope.user for scope in scopes]}
+    async with database.reading(scopes[0].tenant_id) as connection:
+        row = await (await connection.execute(QUERIES["busy"], named)).fetchone()
+    return bool(row and row["busy"])
 
 
 async def defer_enrichment(connection: Connection, scope_id: int) -> None:

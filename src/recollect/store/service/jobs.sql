@@ -44,8 +44,9 @@ cross join lateral (
     from procrastinate_events where job_id = job.id
 ) times
 where (job.args ->> 'scope_id')::bigint >> 40 = current_tenant()
+  and (job.args ->> 'scope_id')::bigint between first_scope() and last_scope()
   and job.status in ('todo', 'doing', 'failed')
-  and (%(id)s::bigint is null or job.id = %(id)s)
+  and (%(id)s::bigint is null or {known_as})
   and (%(status)s::procrastinate_job_status is null or job.status = %(status)s::procrastinate_job_status)
   and (%(task)s::text is null or job.task_name = %(task)s)
   and (%(cursor)s::bigint is null or job.id < %(cursor)s)
@@ -54,15 +55,15 @@ order by job.id desc
 limit %(limit)s
 
 -- name: tenant
-select (args ->> 'scope_id')::bigint >> 40 as tenant_id from procrastinate_jobs where id = %(id)s
+select (args ->> 'scope_id')::bigint >> 40 as tenant_id from procrastinate_jobs job where {known_as}
 
 -- name: retry
 -- What runs by the clock comes again by itself, and may be waiting already. No tenant means all of them.
 with chosen as materialized (
     select id from procrastinate_jobs job
     where status = 'failed' and queueing_lock is null
-      and (%(tenant_id)s::bigint is null or (args ->> 'scope_id')::bigint >> 40 = %(tenant_id)s)
-      and (%(id)s::bigint is null or id = %(id)s)
+      and (%(tenant_id)s::bigint is null or (args ->> 'scope_id')::bigint between first_scope() and last_scope())
+      and (%(id)s::bigint is null or {known_as})
       and (%(task)s::text is null or task_name = %(task)s)
       and {of_scopes}
     order by id
@@ -152,11 +153,17 @@ from (
            min(job.id) filter (where job.status = 'todo') as oldest
     from procrastinate_jobs job
     where (job.args ->> 'scope_id')::bigint >> 40 = current_tenant()
+      and (job.args ->> 'scope_id')::bigint between first_scope() and last_scope()
       and job.status in ('todo', 'doing', 'failed')
       and {of_scopes}
     group by job.task_name
 ) counted
 order by counted.task
+
+-- name: known_as
+-- By its number here, or by the one that it had on the server that it came from.
+(job.id = %(id)s and %(shard)s = %(own)s
+    or job.id = (select job_id from moved_jobs where shard = %(shard)s and number = %(id)s))
 
 -- name: of_scopes
 -- Of all scopes of the tenant, of all of an agent, or of one.

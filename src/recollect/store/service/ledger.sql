@@ -34,7 +34,7 @@ order by 1 desc, 2, 3
 with folded as (
     delete from ledger
     where tenant_id = current_tenant() and at < date_trunc('day', clock_timestamp(), 'UTC') - interval '48 hours'
-      and at <> date_trunc('day', at, 'UTC')
+      and at <> date_trunc('day', at, 'UTC') and is_served(scope_id)
       and not exists (select from runs where runs.scope_id = ledger.scope_id and runs.state = 'building')
     returning scope_id, date_trunc('day', at, 'UTC') as day, step, model, prompt_version, outcome,
               prompt_tokens, completion_tokens, price, milliseconds, calls

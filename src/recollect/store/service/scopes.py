@@ -81,16 +81,22 @@ class Authorized:
     place: Place
 
 
-async def authorize(database: Database, secret: str, door: str, agent: str, user: str) -> Authorized:
-    """Authenticate a secret and locate a scope of its tenant, by the key's own names where none are given."""
-    if tenant_of_secret(secret) is None:
+def find_tenant(secret: str) -> int:
+    """Read whose key a secret says it is; it is looked up there, so a false word is of no use."""
+    tenant_id = tenant_of_secret(secret)
+    if tenant_id is None:
         # Mistyped, or cut off: no key looks like this, so none is asked for.
         raise UnauthenticatedError(UNKNOWN_KEY)
-    shown = hashlib.sha256(secret.encode()).hexdigest()
-    async with database.statement() as connection:
+    return tenant_id
+
+
+async def authorize(database: Database, secret: str, door: str, agent: str, user: str) -> Authorized:
+    """Authenticate a secret and locate a scope of its tenant, by the key's own names where none are given."""
+    tenant_id, shown = find_tenant(secret), hashlib.sha256(secret.encode()).hexdigest()
+    async with database.asking(tenant_id) as connection:
         asked = {"hash": shown, "agent": agent, "user": user, "lock_timeout": database.milliseconds}
         answer = await connection.execute(QUERIES["authorize"], asked)
-        row = await answer.fetchone()
+    row = await answer.fetchone()
     if row is None:
         raise UnauthenticatedError(UNKNOWN_KEY)
     if row["agent"] is None:

@@ -36,9 +36,13 @@ async def read_profile(parts: Parts, scope: Scope) -> Profile:
 
 
 async def set_profile(parts: Parts, scope: Scope, profile: Profile) -> None:
-    """Replace a profile; fields that are not set return to their defaults."""
+    """Replace a profile; fields that are not set return to their defaults.
+
+    Every server of the tenant has a copy, because upkeep joins profiles with scopes; its home is written first.
+    """
     check_profile(profile, parts.channel_names)
-    await agents.write_profile(parts.database, scope, profile)
+    for database in await parts.servers.each(scope.tenant_id):
+        await agents.write_profile(database, scope, profile)
 
 
 async def read_metadata(parts: Parts, scope: Scope) -> Mapping[str, JSON]:

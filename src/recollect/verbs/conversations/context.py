@@ -243,7 +243,7 @@ async def remind(
     irrelevant = tuple(hit for hit in made.hits if hit.memory.id not in kept)
     asker = Asker(caller, scope, place)
     others = await find_others(parts, asker, cue)
-    recollection = await recall_others(parts, asker, cue, recollection, others, recall_relevant)
+    recollection = await recall_others(asker, cue, recollection, others, recall_relevant)
     cut_off = fetched == len(recollection.hits) < MOST_HITS
     places = {name: other.place for name, other in others.items()}
     reminded = Reminded(place, recollection, most, cut_off, {}, places, irrelevant)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from datetime import UTC, datetime
+from itertools import chain
 from uuid import UUID
 
 from recollect.core.service.rights import check_bounds, check_right, check_unbound
@@ -36,7 +37,9 @@ async def page_receipts(parts: Parts, caller: Caller, bounds: Bounds, cursor: st
         check_bounds(caller, agent, user)
         scope = Scope(caller.tenant_id, agent, user)
     before = read_place(cursor) if cursor else FIRST
-    found = await lifecycle.page_receipts(parts.database, caller.tenant_id, scope, before, limit + 1)
+    servers = await parts.servers.each(caller.tenant_id) if scope is None else [await parts.servers.of_scope(scope)]
+    pages = [await lifecycle.page_receipts(each, caller.tenant_id, scope, before, limit + 1) for each in servers]
+    found = sorted(chain.from_iterable(pages), key=lambda each: (each.begun_at, each.id), reverse=True)
     return PurgeReceipts(tuple(found[:limit]), write_place(found[limit - 1]) if len(found) > limit else None)
 
 

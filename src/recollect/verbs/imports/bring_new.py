@@ -68,7 +68,7 @@ async def bring_new(
     total = sum(each.lines for name, each in held.sections.items() if name == MEMORIES)
     # The first pass only checks.
     await asyncio.to_thread(lambda: sum(1 for _ in read_all(reader, held)))
-    work = Bringing(parts, caller, scope)
+    work = Bringing(await parts.at(scope), caller, scope)
     coming, passed = read_all(reader, held), 0
     while lines := await asyncio.to_thread(take, coming):
         for line in lines:

@@ -36,7 +36,7 @@ class Arriving:
 
 async def bring_conversations(run: ImportRun, scope: Scope, found: Sequence[FoundConversation]) -> None:
     """Import conversations of one scope that all have different ids, or note why not."""
-    known = await read_standing(run.parts.database, scope, [each.id for each in found], run.ours)
+    known = await read_standing((await run.parts.at(scope)).database, scope, [each.id for each in found], run.ours)
     arriving: list[Arriving] = []
     for conversation in found:
         run.place(conversation.owner)
@@ -53,7 +53,7 @@ async def bring_conversations(run: ImportRun, scope: Scope, found: Sequence[Foun
         count(run, scope, each)
     labels = {each.conversation.id: label(run, each) for each in arriving if not each.standing.kept}
     if labels and not run.wanted.dry_run:
-        await keep(run.parts.database, scope, labels)
+        await keep((await run.parts.at(scope)).database, scope, labels)
 
 
 def measure(batch: tuple[Arriving, Sequence[FoundMessage]]) -> int:
@@ -117,6 +117,6 @@ async def write(run: ImportRun, scope: Scope, portion: Sequence[tuple[Arriving, 
         # Their ids are never needed: nothing is written that could follow them.
         written = [[LEGACY] * len(new) for _, new in asked]
     else:
-        written = await fit_version(partial(append_each, run.parts, run.caller, scope, asked))
+        written = await fit_version(partial(append_each, await run.parts.at(scope), run.caller, scope, asked))
     for (each, batch), ids in zip(portion, written, strict=True):
         each.ends.update(zip((message.key for message in batch), ids, strict=True))

@@ -104,7 +104,7 @@ async def bring_conversation(run: DifyRun, conversation: DifyConversation) -> No
         skip(ledger, dify.DELETED if conversation.deleted else dify.OWNERLESS)
         return
     scope = Scope(run.caller.tenant_id, run.wanted.agent, user)
-    found = await read_standing(run.parts.database, scope, [conversation.id], dify.OURS)
+    found = await read_standing((await run.parts.at(scope)).database, scope, [conversation.id], dify.OURS)
     standing = found[conversation.id]
     outlines = await run.source.outlines(conversation.id)
     if standing.state in CLOSED or not outlines:
@@ -124,7 +124,7 @@ async def bring_conversation(run: DifyRun, conversation: DifyConversation) -> No
         if not run.wanted.dry_run:
             # Dify's times have no zone and mean UTC.
             label = Label(dify.OURS, name, metadata, conversation.created_at.replace(tzinfo=UTC))
-            await keep(run.parts.database, scope, {conversation.id: label})
+            await keep((await run.parts.at(scope)).database, scope, {conversation.id: label})
 
 
 def skip(ledger: ImportCounts, why: str) -> None:
@@ -197,5 +197,8 @@ async def write(run: DifyRun, place: ConversationPlace, new: list[NewMessage], l
         return [LEGACY] * len(new)
     if late:
         # Before their answers: if the import stops here, the next one finds them unanswered and retries.
-        await mark_answered(run.parts.database, place.scope, place.conversation, late)
-    return [each.id for each in await append(run.parts, run.caller, place.scope, place.conversation, new)]
+        await mark_answered((await run.parts.at(place.scope)).database, place.scope, place.conversation, late)
+    return [
+        each.id
+        for each in await append(await run.parts.at(place.scope), run.caller, place.scope, place.conversation, new)
+    ]

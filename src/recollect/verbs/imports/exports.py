@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import AsyncExitStack, contextmanager
 from typing import BinaryIO
 
 from recollect.core.imports.manifest import ExportedScope, Manifest
@@ -25,17 +25,25 @@ ALL = "all"
 async def export(parts: Parts, tenant_id: int, order: ExportOrder, file: BinaryIO, report: Progress) -> ExportReport:
     """Write the scopes of a tenant that are wanted to a file; what is written meanwhile is not in it."""
     total, written = Counter[str](), list[ExportedScope]()
-    async with parts.database.snapshot(tenant_id) as connection:
-        found = await exports.list_scopes(connection, order.agent, order.user)
+    async with AsyncExitStack() as stack:
+        # Of one moment is what lies on one server.
+        servers = await parts.servers.each(tenant_id)
+        opened = [await stack.enter_async_context(each.snapshot(tenant_id)) for each in servers]
+        found = [(each, held) for each in opened for held in await exports.list_scopes(each, order.agent, order.user)]
         if not found:
             raise NotFoundError("There is no such scope: nothing was ever remembered there.")
-        spaces = choose_spaces(order.vectors, await exports.list_spaces(connection))
+        spaces = choose_spaces(order.vectors, await exports.list_spaces(opened[0]))
         with writing(file) as writer:
-            for number, held in enumerate(found, 1):
+            for number, (connection, held) in enumerate(sorted(found, key=by_names), 1):
                 folder = ExportedScope(str(number), held.agent, held.user, {})
                 written.append(await export_scope(connection, writer, held.scope_id, folder, spaces, (total, report)))
             await asyncio.to_thread(writer.close, Manifest(tuple(written), tuple(spaces)))
     return ExportReport(len(written), dict(total))
+
+
+def by_names(found: tuple[Connection, exports.Held]) -> tuple[bytes, bytes]:
+    """Return what scopes are ordered by, the same on every machine."""
+    return found[1].agent.encode(), found[1].user.encode()
 
 
 @contextmanager

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from recollect.core.text.checks import check_line
 from recollect.models.imports import DifyImport, Document, FileImport, ImportReport
 from recollect.models.service import Caller, Right
-from recollect.store.database import ownership
+from recollect.store.shards.tenants import Tenants
 from recollect.verbs.imports.dify import bring
 from recollect.verbs.imports.files import bring_file
 from recollect.verbs.imports.progress import Progress
@@ -22,7 +22,7 @@ class Imports:
     """Imports for an operator."""
 
     parts: Parts
-    owner: str
+    tenants: Tenants
 
     async def dify(self, wanted: DifyImport, tenant: str, report: Progress) -> ImportReport:
         """Import what is wanted of a Dify database."""
@@ -37,7 +37,5 @@ class Imports:
 
     async def _act_for(self, tenant: str, *, dry_run: bool) -> Caller:
         check_line("tenant", tenant)
-        number = await ownership.find_tenant(self.owner, tenant)
-        if number is None and not dry_run:
-            number = await ownership.ensure_tenant(self.owner, tenant)
+        number = await self.tenants.seek(tenant) if dry_run else await self.tenants.ensure(tenant)
         return Caller(number or 0, frozenset(Right), "library", FULL_TRUST)

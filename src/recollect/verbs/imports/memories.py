@@ -76,7 +76,7 @@ async def write_memories(run: ImportRun, scope: Scope, arrived: Arrived, batch: 
         new.append(replace(each.memory, metadata=noted))
     ids = [LEGACY] * len(new)
     if not run.wanted.dry_run:
-        ids = [receipt.id for receipt in await remember_in_bulk(run.parts, run.caller, scope, new)]
+        ids = [receipt.id for receipt in await remember_in_bulk(await run.parts.at(scope), run.caller, scope, new)]
     for each, said, identity in zip(batch, hashes, ids, strict=True):
         arrived.ids[each.key] = identity
         arrived.hashes.add((each.key, said))
@@ -105,7 +105,7 @@ async def bring_batch(run: ImportRun, scope: Scope, batch: Sequence[FoundFact], 
         return newest
     noted = [label(each.spare.metadata, run.ours, each.key, hash_fact(each.fact)) for each in batch]
     try:
-        stated = await add(run.parts, run.caller, scope, new, noted=noted)
+        stated = await add(await run.parts.at(scope), run.caller, scope, new, noted=noted)
     except InvalidInputError:
         if len(batch) == 1:
             await spare(run, scope, batch[0])
@@ -144,4 +144,4 @@ async def spare(run: ImportRun, scope: Scope, found: FoundFact) -> None:
     run.ledger.remarks[OTHERWISE] += 1
     run.ledger.imported[FACTS] += 1
     noted = label(found.spare.metadata, run.ours, found.key, hash_fact(found.fact))
-    await remember(run.parts, run.caller, scope, [replace(found.spare, metadata=noted)])
+    await remember(await run.parts.at(scope), run.caller, scope, [replace(found.spare, metadata=noted)])

@@ -91,7 +91,7 @@ class ImportRun:
     async def find_arrived(self, scope: Scope) -> Arrived:
         """Read what of this system a scope holds, once."""
         if scope not in self.arrived:
-            self.arrived[scope] = await read_arrived(self.parts.database, scope, self.ours)
+            self.arrived[scope] = await read_arrived((await self.parts.at(scope)).database, scope, self.ours)
         return self.arrived[scope]
 
     def show(self) -> None:

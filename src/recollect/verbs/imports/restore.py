@@ -6,6 +6,7 @@ import asyncio
 from collections import Counter
 from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import groupby
 from typing import Any
 
 from recollect.core.agents.profiles import check_profile, to_profile
@@ -53,14 +54,15 @@ class Restoring:
 async def restore(
     parts: Parts, targets: Sequence[tuple[Scope, ExportedScope]], reader: ExportReader, report: Progress
 ) -> ExportImport:
-    """Store scopes of an export, each in a scope of its own that is empty, in one transaction."""
+    """Store scopes of an export, each in a scope of its own that is empty, in one transaction for each server."""
     work = Restoring(reader, report, parts.channel_names)
-    tenant_id = targets[0][0].tenant_id
-    async with parts.database.transaction(tenant_id, pipelined=False) as connection:
-        await exports.stage(connection)
-        spaces = {space.id: space for space in await exports.list_spaces(connection)}
-        for scope, held in targets:
-            await restore_scope(connection, work, scope, held, spaces)
+    located = [(await parts.servers.of_scope(scope), scope, held) for scope, held in targets]
+    for database, some in groupby(located, key=lambda each: each[0]):
+        async with database.transaction(targets[0][0].tenant_id, pipelined=False) as connection:
+            await exports.stage(connection)
+            spaces = {space.id: space for space in await exports.list_spaces(connection)}
+            for _, scope, held in some:
+                await restore_scope(connection, work, scope, held, spaces)
     return ExportImport(len(targets), dict(work.lines), dict(work.left_out), work.waiting, tuple(work.remarks))
 
 

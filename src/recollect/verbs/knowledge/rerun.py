@@ -19,16 +19,16 @@ from recollect.core.service.costs import price_of
 from recollect.core.text.checks import check_line, check_moment
 from recollect.core.text.tokens import estimate, find_tokenizer
 from recollect.core.text.variants import choose_version
-from recollect.errors import BudgetError, InvalidInputError, NotFoundError, SetupError
+from recollect.errors import BudgetError, InvalidInputError
 from recollect.llm.chat import ChatModel
 from recollect.llm.prompts import version_of
 from recollect.models.knowledge import Ending, ParsedExtraction, Reread, Rerun, RerunPlan
 from recollect.models.service import Scope
-from recollect.store.database import ownership
 from recollect.store.knowledge import reruns, segments
 from recollect.store.knowledge.reruns import Listed, Terms
 from recollect.store.knowledge.segments import Closed, Unsegmented
 from recollect.store.service.scopes import read_text_version
+from recollect.store.shards.tenants import Tenants
 from recollect.verbs.knowledge.enrich import (
     MOST_ATTEMPTS,
     Work,
@@ -63,8 +63,7 @@ class Reruns:
     """Where an operator sees what it would cost to read history again, and starts it."""
 
     parts: Parts
-    owner: str
-    """The DSN of the owner of the tables: tenants' names are for operators only."""
+    tenants: Tenants
     build: Callable[[str], ChatModel | None]
     """Builds the configured endpoint with another model."""
 
@@ -73,7 +72,7 @@ class Reruns:
         async with self._opened(wanted) as works:
             past = Past()
             if works:
-                past = await reruns.read_past(self.parts.database, works[0].scope.tenant_id)
+                past = await reruns.read_past(works[0].parts.database, works[0].scope.tenant_id)
             planned = [await plan_scope(work, wanted, past) for work in works]
         return [each for each in planned if each.segments]
 
@@ -94,19 +93,19 @@ class Reruns:
     async def _opened(self, wanted: Rerun) -> AsyncIterator[list[Work]]:
         """Find the scopes that are meant, and the model that is to read them."""
         check_wanted(wanted)
-        if not self.owner:
-            raise SetupError("Set RECOLLECT_OWNER_DATABASE_URL: only the owner of the tables knows tenants by name.")
-        tenant_id = await ownership.find_tenant(self.owner, wanted.tenant)
-        if tenant_id is None:
-            raise NotFoundError(NO_TENANT)
+        tenant_id = await self.tenants.find(wanted.tenant)
         own = self.parts.chat
         is_own = not wanted.model or (own is not None and own.model == wanted.model)
         other = None if is_own else self.build(wanted.model)
         parts = replace(self.parts, chat=own if is_own else other)
         require_chat_model(parts)
         try:
-            named = await reruns.list_scopes(parts.database, tenant_id, wanted.agent, wanted.user)
-            yield [Work(parts, Scope(tenant_id, each.agent, each.user), each.id) for each in named]
+            databases = await parts.servers.each(tenant_id)
+            yield [
+                Work(replace(parts, database=own), Scope(tenant_id, each.agent, each.user), each.id)
+                for own in databases
+                for each in await reruns.list_scopes(own, tenant_id, wanted.agent, wanted.user)
+            ]
         finally:
             if other is not None:
                 await other.close()

@@ -36,7 +36,7 @@ async def recall_for(
 
 async def beside(parts: Parts, asker: Asker, cue: Cue, own: Recollection) -> Recollection:
     """Add what the scopes hold that are read beside the own one."""
-    return await recall_others(parts, asker, cue, own, await find_others(parts, asker, cue))
+    return await recall_others(asker, cue, own, await find_others(parts, asker, cue))
 
 
 async def find_users(parts: Parts, caller: Caller, scope: Scope) -> list[str]:

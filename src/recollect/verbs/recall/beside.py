@@ -36,6 +36,8 @@ class OtherScope:
 
     scope: Scope
     place: Place
+    parts: Parts
+    """Those of the call, with the database of this scope."""
 
 
 async def find_others(parts: Parts, asker: Asker, cue: Cue) -> dict[str, OtherScope]:
@@ -55,22 +57,24 @@ async def find_others(parts: Parts, asker: Asker, cue: Cue) -> dict[str, OtherSc
             continue
         if scope != asker.scope:
             found[name] = scope
-    places = await asyncio.gather(*(locate(parts.database, scope) for scope in found.values()))
+    there = [await parts.at(scope) for scope in found.values()]
+    located = (locate(own.database, scope) for own, scope in zip(there, found.values(), strict=True))
+    places = await asyncio.gather(*located)
     return {
         # The asker's profile holds: its names, its limit, its language.
-        name: OtherScope(scope, replace(place, profile=asker.place.profile))
-        for (name, scope), place in zip(found.items(), places, strict=True)
+        name: OtherScope(scope, replace(place, profile=asker.place.profile), own)
+        for (name, scope), place, own in zip(found.items(), places, there, strict=True)
     }
 
 
 async def recall_others(
-    parts: Parts, asker: Asker, cue: Cue, own: Recollection, others: Mapping[str, OtherScope], ask: Recalling = recall
+    asker: Asker, cue: Cue, own: Recollection, others: Mapping[str, OtherScope], ask: Recalling = recall
 ) -> Recollection:
     """Recall by a cue in other scopes, too, each by itself, and merge what is found."""
     if not others:
         return own
     # A recall is kept where it was asked for.
     asked = replace(cue, keep=False, explain=False)
-    answers = await asyncio.gather(*(ask(parts, other.scope, asked, other.place) for other in others.values()))
+    answers = await asyncio.gather(*(ask(other.parts, other.scope, asked, other.place) for other in others.values()))
     limit = cue.limit or asker.place.profile.limit or USUAL_LIMIT
     return join(cue, own, dict(zip(others, answers, strict=True)), limit)

@@ -22,17 +22,17 @@ EXPIRED = (
 
 async def follow(parts: Parts, caller: Caller, scope: Scope, since: str) -> AsyncIterator[Change]:
     """Yield where following begins, then every change of a scope after a cursor, or after now if it is empty."""
-    if parts.feed is None:
+    if parts.feeds is None:
         raise SetupError("Changes are followed where Recollect was opened with a database of its own.")
-    start = read_cursor(since) if since else None
-    async with parts.feed.following(caller.tenant_id, caller.key_id) as follower:
+    start, feed = read_cursor(since) if since else None, parts.feeds.of(parts.database)
+    async with feed.following(caller.tenant_id, caller.key_id) as follower:
         page = await read_log(parts.database, scope, start[1] if start else None, PAGE)
         incarnation, number = start or (page.incarnation, page.newest)
         check_page(page, incarnation, number)
         yield Change(write_cursor(incarnation, number), number, datetime.now(UTC), BEGAN, ())
         while True:
             check_page(page, incarnation, number)
-            parts.feed.place(follower, page)
+            feed.place(follower, page)
             for change in page.changes:
                 yield change
                 number = change.number

@@ -11,18 +11,21 @@ from uuid import UUID
 
 from pydantic import BaseModel
 
-from recollect.core.service.costs import choose_limit, price_of
+from recollect.core.service.costs import add_sums, choose_limit, price_of
 from recollect.core.service.numbers import tenant_of
 from recollect.core.service.rights import check_bounds, check_right
 from recollect.core.text.checks import check_scope
-from recollect.errors import BudgetError, ChatModelError, InvalidInputError, NotFoundError, RecollectError, SetupError
+from recollect.errors import BudgetError, ChatModelError, InvalidInputError, RecollectError
 from recollect.llm.chat import Answer, ChatModel, ModelAnswer, Spent, Usage, spend_unseen
 from recollect.llm.openai.chat import UnusableError, read_value
 from recollect.models.service import Caller, DailyBudget, Ledger, Right
 from recollect.store.database import ownership
 from recollect.store.service import ledger
 from recollect.store.service.ledger import Entry
+from recollect.store.shards.servers import Servers
+from recollect.store.shards.tenants import Tenants
 from recollect.verbs.parts import Parts, require_chat_model
+from recollect.verbs.service.moved import following
 
 ANSWERED, PARTIAL, UNUSABLE = "answered", "partial", "failed: UnusableError"
 LAST_WORDS_SECONDS = 5.0
@@ -177,10 +180,12 @@ async def heed_budget(parts: Parts, tenant_id: int) -> None:
 
 async def read_budget(parts: Parts, tenant_id: int) -> DailyBudget:
     """Read a tenant's limit per day, what is used of today's, and until when it waits."""
-    today = await ledger.read_today(parts.database, tenant_id)
-    limit = choose_limit(parts.tokens_per_day, today.own_limit)
-    waits = limit is not None and today.used >= limit
-    return DailyBudget(limit, today.used, today.ends_at if waits else None)
+    servers = await parts.servers.each(tenant_id)
+    home, *others = await asyncio.gather(*(ledger.read_today(each, tenant_id) for each in servers))
+    used = home.used + sum(each.used for each in others)
+    limit = choose_limit(parts.tokens_per_day, home.own_limit)
+    waits = limit is not None and used >= limit
+    return DailyBudget(limit, used, home.ends_at if waits else None)
 
 
 @dataclass(frozen=True, slots=True)
@@ -188,9 +193,14 @@ class Costs:
     """Where a tenant sees what its models cost, and an operator sets the limit."""
 
     parts: Parts
-    owner: str
-    """The DSN of the owner of the tables: only operators set budgets."""
+    tenants: Tenants
 
+    @property
+    def servers(self) -> Servers:
+        """Return where the tenant's rows are."""
+        return self.parts.servers
+
+    @following
     async def read(self, caller: Caller, agent: str = "", user: str = "", *, days: int = 30) -> Ledger:
         """Sum up the last days by day, step and model: of one scope, or of the whole tenant if no agent is named.
 
@@ -207,26 +217,20 @@ class Costs:
             check_scope(agent, user)
         elif user:
             raise InvalidInputError("name the agent, too: a user alone is no scope")
-        sums = await ledger.read_sums(self.parts.database, caller.tenant_id, days, agent or None, user)
-        return Ledger(tuple(sums), None if bound else await read_budget(self.parts, caller.tenant_id))
+        servers = await self.parts.servers.each(caller.tenant_id)
+        found = [await ledger.read_sums(each, caller.tenant_id, days, agent or None, user) for each in servers]
+        return Ledger(tuple(add_sums(found)), None if bound else await read_budget(self.parts, caller.tenant_id))
 
     async def __call__(self, agent: str = "", user: str = "", *, days: int = 30, tenant: str = "default") -> Ledger:
         """Sum up the last days of any tenant, for an operator."""
-        tenant_id = await ownership.find_tenant(self._owner(), tenant)
-        if tenant_id is None:
-            raise NotFoundError(NO_TENANT)
+        tenant_id = await self.tenants.find(tenant)
         return await self.read(Caller(tenant_id, frozenset({Right.READ}), "operator", 0), agent, user, days=days)
 
     async def allow(self, tenant: str, tokens: int | None) -> DailyBudget:
         """Set a tenant's tokens a day, 0 for no limit, None for the default; what waits is retried now."""
         if tokens is not None and not 0 <= tokens <= MOST_TOKENS:
             raise InvalidInputError(f"tokens must be between 0 and {MOST_TOKENS}")
-        tenant_id = await ownership.set_budget(self._owner(), tenant, tokens)
-        if tenant_id is None:
-            raise NotFoundError(NO_TENANT)
+        tenant_id = await self.tenants.find(tenant)
+        for owner in await self.tenants.owners_of(tenant):
+            await ownership.set_budget(owner, tenant, tokens)
         return await read_budget(self.parts, tenant_id)
-
-    def _owner(self) -> str:
-        if not self.owner:
-            raise SetupError("Set RECOLLECT_OWNER_DATABASE_URL: only the owner of the tables knows tenants by name.")
-        return self.owner

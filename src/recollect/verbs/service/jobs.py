@@ -3,19 +3,23 @@
 from __future__ import annotations
 
 import asyncio
+from collections import Counter
 from collections.abc import Collection
 from dataclasses import dataclass, replace
 
 from recollect.core.service.rights import check_right, check_unbound
 from recollect.core.text.checks import check_limit, check_scope
-from recollect.errors import InvalidInputError, NotFoundError, SetupError
+from recollect.errors import InvalidInputError, NotFoundError
 from recollect.models.service import Bounds, Caller, Job, Jobs, JobState, Right, Scope
-from recollect.store.database import ownership
-from recollect.store.database.pool import Database
 from recollect.store.service import jobs
 from recollect.store.service.jobs import Backlog, JobQuery
+from recollect.store.shards.servers import Servers
+from recollect.store.shards.tenants import Tenants
+from recollect.verbs.service.moved import following
 
 MISSING = "There is no such job that waits, runs or has failed; one that has succeeded is deleted."
+BETWEEN = "."
+"""What stands between the parts of a cursor, where a tenant lies on several servers."""
 FIRST_LOOK_SECONDS, LONGEST_LOOK_SECONDS = 0.02, 0.5
 
 
@@ -23,10 +27,10 @@ FIRST_LOOK_SECONDS, LONGEST_LOOK_SECONDS = 0.02, 0.5
 class JobControl:
     """Where a tenant sees its own jobs, and an operator all of them."""
 
-    database: Database
-    owner: str
-    """The DSN of the owner of the tables: tenants' names are for operators only."""
+    servers: Servers
+    tenants: Tenants
 
+    @following
     async def page(
         self,
         caller: Caller,
@@ -42,19 +46,34 @@ class JobControl:
         if state is JobState.SUCCEEDED:
             raise InvalidInputError("state must be waiting, running or failed: what has succeeded is not listed")
         wanted = JobQuery(task=task, state=state, bounds=check_scopes(bounds))
-        rows = await jobs.find_jobs(self.database, caller.tenant_id, wanted, cursor, limit + 1)
-        return Jobs(tuple(rows[:limit]), rows[limit - 1].id if len(rows) > limit else None)
+        rows = await self._list(caller.tenant_id, wanted, cursor, limit + 1)
+        return Jobs(tuple(job for _, job in rows[:limit]), rows[limit - 1][0] if len(rows) > limit else None)
 
+    async def _list(self, tenant_id: int, wanted: JobQuery, cursor: str | None, limit: int) -> list[tuple[str, Job]]:
+        """List jobs part by part of the tenant, the newest of each first, with the cursors behind them."""
+        databases = await self.servers.each(tenant_id)
+        place, before = read_place(cursor, len(databases))
+        found: list[tuple[str, Job]] = []
+        for number, database in enumerate(databases[place:], place):
+            page = await jobs.find_jobs(database, tenant_id, wanted, before, limit - len(found))
+            found += [(f"{number}{BETWEEN}{job.id}" if len(databases) > 1 else job.id, job) for job in page]
+            if len(found) >= limit:
+                break
+            before = None
+        return found
+
+    @following
     async def read(self, caller: Caller, job_id: str) -> Job:
         """Read one job of the caller's tenant; one of another tenant is not found."""
         require(caller, Right.READ)
         return await self._find(caller.tenant_id, job_id)
 
+    @following
     async def retry(self, caller: Caller, job_id: str) -> Job:
         """Retry a failed job of the caller's tenant; one that has not failed is left as it is."""
         require(caller, Right.ADMIN)
         found = await self._find(caller.tenant_id, job_id)
-        retried = await jobs.retry_failed(self.database, caller.tenant_id, JobQuery(job_id))
+        retried = await self._retry(caller.tenant_id, JobQuery(job_id))
         try:
             return await self._find(caller.tenant_id, job_id)
         except NotFoundError:
@@ -63,47 +82,66 @@ class JobControl:
             # It ran meanwhile, and was deleted.
             return replace(found, state=JobState.SUCCEEDED, reason="", lag_seconds=None)
 
+    @following
     async def retry_many(self, caller: Caller, task: str | None = None, bounds: Bounds | None = None) -> int:
         """Retry the failed jobs of the caller's tenant, of one task or of some scopes if named; return how many."""
         require(caller, Right.ADMIN)
         wanted = JobQuery(task=task, bounds=check_scopes(bounds or Bounds()))
-        return len(await jobs.retry_failed(self.database, caller.tenant_id, wanted))
+        return len(await self._retry(caller.tenant_id, wanted))
 
     async def counts(self) -> list[tuple[str, str, int]]:
         """Count the jobs of all tenants by task and status, as an operator."""
-        return await jobs.count_jobs(self.database)
+        counted = Counter[tuple[str, str]]()
+        for _, task, status, number in await self.counts_by_server():
+            counted[task, status] += number
+        return [(task, status, number) for (task, status), number in sorted(counted.items())]
+
+    async def counts_by_server(self) -> list[tuple[str, str, str, int]]:
+        """Count the jobs of all tenants by server, task and status, as an operator."""
+        servers = await self.servers.all()
+        return [(each.name, *counted) for each in servers for counted in await jobs.count_jobs(each.database)]
 
     async def unfinished(self) -> list[Backlog]:
         """List the jobs of all tenants that wait, run or have failed, by task and reason, as an operator."""
-        return await jobs.list_unfinished(self.database)
+        return [each for server in await self.servers.all() for each in await jobs.list_unfinished(server.database)]
 
     async def show(self, job_id: str) -> Job:
         """Read a job of any scope, as an operator."""
-        tenant_id = await jobs.find_tenant(self.database, job_id)
-        if tenant_id is None:
-            raise NotFoundError(MISSING)
-        return await self._find(tenant_id, job_id)
+        for server in await self.servers.all():
+            tenant_id = await jobs.find_tenant(server.database, job_id)
+            if tenant_id is not None:
+                return await self._find(tenant_id, job_id)
+        raise NotFoundError(MISSING)
 
     async def retry_all(
         self, task: str | None = None, job_id: str | None = None, tenant: str | None = None
     ) -> list[str]:
         """Retry failed jobs, of all tenants unless one is named, for an operator; return their ids."""
-        tenant_id = None if tenant is None else await self._number(tenant)
-        return await jobs.retry_failed(self.database, tenant_id, JobQuery(job_id, task))
-
-    async def _number(self, tenant: str) -> int:
-        if not self.owner:
-            raise SetupError("Set RECOLLECT_OWNER_DATABASE_URL: only the owner of the tables knows tenants by name.")
-        number = await ownership.find_tenant(self.owner, tenant)
-        if number is None:
-            raise NotFoundError("There is no tenant of this name.")
-        return number
+        tenant_id = None if tenant is None else await self.tenants.find(tenant)
+        if tenant_id is not None:
+            return await self._retry(tenant_id, JobQuery(job_id, task))
+        servers = await self.servers.all()
+        return [each for one in servers for each in await jobs.retry_failed(one.database, None, JobQuery(job_id, task))]
 
     async def _find(self, tenant_id: int, job_id: str) -> Job:
-        found = await jobs.find_jobs(self.database, tenant_id, JobQuery(job_id))
-        if not found:
-            raise NotFoundError(MISSING)
-        return found[0]
+        for database in await self.servers.each(tenant_id):
+            for job in await jobs.find_jobs(database, tenant_id, JobQuery(job_id)):
+                return job
+        raise NotFoundError(MISSING)
+
+    async def _retry(self, tenant_id: int, wanted: JobQuery) -> list[str]:
+        databases = await self.servers.each(tenant_id)
+        return [each for one in databases for each in await jobs.retry_failed(one, tenant_id, wanted)]
+
+
+def read_place(cursor: str | None, parts: int) -> tuple[int, str | None]:
+    """Read in which part of a tenant a page of jobs begins, and before which job."""
+    if cursor is None or parts == 1:
+        return 0, cursor
+    place, between, before = cursor.partition(BETWEEN)
+    if not between or not place.isdecimal() or int(place) >= parts:
+        raise InvalidInputError("cursor must be the next_cursor of a page before")
+    return int(place), before
 
 
 def check_scopes(bounds: Bounds) -> Bounds:
@@ -121,14 +159,23 @@ def require(caller: Caller, right: Right) -> None:
     check_right(caller, right)
 
 
-async def wait_for_jobs(database: Database, scopes: Collection[Scope], timeout_seconds: float | None) -> bool:
+async def wait_for_jobs(servers: Servers, scopes: Collection[Scope], timeout_seconds: float | None) -> bool:
     """Look again and again until no job of these scopes is ready or runs; False if the time is over first."""
     pause = FIRST_LOOK_SECONDS
     try:
         async with asyncio.timeout(timeout_seconds):
-            while await jobs.any_busy(database, scopes):
+            while await any_busy(servers, scopes):
                 await asyncio.sleep(pause)
                 pause = min(2 * pause, LONGEST_LOOK_SECONDS)
     except TimeoutError:
         return False
     return True
+
+
+async def any_busy(servers: Servers, scopes: Collection[Scope]) -> bool:
+    """Tell whether a job of one of these scopes runs, or could begin now."""
+    for tenant_id in {scope.tenant_id for scope in scopes}:
+        own = [scope for scope in scopes if scope.tenant_id == tenant_id]
+        if any([await jobs.any_busy(each, own) for each in await servers.each(tenant_id)]):
+            return True
+    return False

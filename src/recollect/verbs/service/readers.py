@@ -8,8 +8,8 @@ from dataclasses import dataclass
 
 from recollect.errors import InvalidInputError, NotFoundError
 from recollect.models.service import NewReader, Reader
-from recollect.store.database import ownership
 from recollect.store.service import readers
+from recollect.store.shards.tenants import Tenants
 
 NAME = re.compile(r"[a-z][a-z0-9_]{0,62}")
 OURS = ("recollect_", "pg_")
@@ -19,8 +19,8 @@ OURS = ("recollect_", "pg_")
 class Readers:
     """Where an operator makes, sees and drops the roles that read by SQL."""
 
-    owner: str
-    """The DSN of the owner of the tables: only it may make roles."""
+    tenants: Tenants
+    """Knows the owners of the tables: only they may make roles."""
 
     async def create(self, name: str, tenant: str) -> NewReader:
         """Make a role that may read the views of a tenant; its password is known to nobody but the caller."""
@@ -28,18 +28,19 @@ class Readers:
             raise InvalidInputError(
                 "name must begin with a letter and have at most 63 of a-z, 0-9 and _; not recollect_... or pg_..."
             )
-        owner = ownership.require_owner(self.owner)
-        tenant_id = await ownership.find_tenant(owner, tenant)
-        if tenant_id is None:
-            raise NotFoundError("There is no tenant of this name.")
+        tenant_id = await self.tenants.find(tenant)
+        owner, *_ = await self.tenants.owners_of(tenant)
         password = secrets.token_urlsafe(24)
         reader = await readers.create_reader(owner, name, tenant_id, password)
         return NewReader(reader, readers.address(owner, name, password))
 
     async def list(self) -> tuple[Reader, ...]:
         """List the readers of every tenant."""
-        return tuple(await readers.list_readers(ownership.require_owner(self.owner)))
+        return tuple([each for owner in await self.tenants.owners() for each in await readers.list_readers(owner)])
 
     async def drop(self, name: str) -> None:
         """Drop a reader; it reads nothing from now on, though it may still be logged in."""
-        await readers.drop_reader(ownership.require_owner(self.owner), name)
+        for owner in await self.tenants.owners():
+            if any(each.name == name for each in await readers.list_readers(owner)):
+                return await readers.drop_reader(owner, name)
+        raise NotFoundError("There is no reader of this name.")

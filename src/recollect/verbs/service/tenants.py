@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from datetime import datetime
 from importlib.metadata import version
+from itertools import chain
+from typing import Any
 
 from recollect.core.service.rights import check_bounds, check_right
 from recollect.core.text.checks import check_limit, check_line
@@ -15,15 +18,17 @@ from recollect.models.service import (
     Bounds,
     Caller,
     EmbedderStatus,
+    ListedScope,
     Right,
     ScopeOrder,
     ScopeQuery,
     Scopes,
     ServiceStatus,
+    TaskStatus,
 )
-from recollect.store.database.probe import Probe
 from recollect.store.service import jobs, scope_lists
 from recollect.store.service.scope_lists import ScopePlace
+from recollect.store.shards.probe import AnyProbe
 from recollect.verbs.parts import Parts
 from recollect.verbs.service.costs import read_budget
 
@@ -40,24 +45,59 @@ async def list_scopes(parts: Parts, caller: Caller, wanted: ScopeQuery, cursor: 
         check_bounds(replace(caller, bounds=Bounds(caller.bounds.agent)), wanted.agent, None)
     bounds = Bounds(wanted.agent or caller.bounds.agent, caller.bounds.user)
     before = read_place(wanted.order, cursor) if cursor else None
-    found = await scope_lists.page(parts.database, caller.tenant_id, bounds, wanted, before, limit + 1)
+    pages = [
+        await scope_lists.page(each, caller.tenant_id, bounds, wanted, before, limit + 1)
+        for each in await parts.servers.each(caller.tenant_id)
+    ]
+    found = sorted(chain.from_iterable(pages), key=order_by(wanted.order)) if len(pages) > 1 else pages[0]
     listed = tuple(each for _, each in found[:limit])
     return Scopes(listed, write_place(wanted.order, found[limit - 1][0]) if len(found) > limit else None)
 
 
-async def read_status(parts: Parts, probe: Probe, caller: Caller) -> ServiceStatus:
+def order_by(order: ScopeOrder) -> Callable[[tuple[ScopePlace, ListedScope]], Any]:
+    """Return what the pages of several servers are merged by: the order that each of them has."""
+    keys: dict[ScopeOrder, Callable[[tuple[ScopePlace, ListedScope]], Any]] = {
+        ScopeOrder.NAME: lambda each: (each[1].agent.encode(), each[1].user.encode()),
+        ScopeOrder.RECENT: lambda each: (-each[1].last_written_at.timestamp(), -int(each[0].tie)),
+        ScopeOrder.SIZE: lambda each: (-each[1].memories, -int(each[0].tie)),
+    }
+    return keys[order]
+
+
+async def read_status(parts: Parts, probe: AnyProbe, caller: Caller) -> ServiceStatus:
     """Say how the service is set up, and what it still has to do for the caller's tenant."""
     check_right(caller, Right.READ)
     space = await probe.active_space()
     bound = caller.bounds.agent is not None
+    servers = await parts.servers.each(caller.tenant_id)
     return ServiceStatus(
         version=version("recollect"),
         embedder=EmbedderStatus(parts.embedder.model if parts.embedder else "", serves(parts.embedder, space)),
         by_words=explain_unserved(parts.embedder, space),
         chat_model=parts.chat.model if parts.chat else "",
         keep_recalls="off" if parts.keep_share <= 0 else "on" if parts.keep_share >= 1 else "sampled",
-        jobs=tuple(await jobs.count_by_task(parts.database, caller.tenant_id, caller.bounds)),
+        jobs=add_up([await jobs.count_by_task(each, caller.tenant_id, caller.bounds) for each in servers]),
         budget=None if bound else await read_budget(parts, caller.tenant_id),
+    )
+
+
+def add_up(counted: Sequence[Sequence[TaskStatus]]) -> tuple[TaskStatus, ...]:
+    """Add up what the servers of a tenant have to do, by task."""
+    if len(counted) == 1:
+        return tuple(counted[0])
+    tasks = sorted({each.task for some in counted for each in some})
+    return tuple(join_tasks([each for some in counted for each in some if each.task == task]) for task in tasks)
+
+
+def join_tasks(same: Sequence[TaskStatus]) -> TaskStatus:
+    """Add up what several servers say of one task."""
+    oldest = [each.oldest_seconds for each in same if each.oldest_seconds is not None]
+    return TaskStatus(
+        same[0].task,
+        waiting=sum(each.waiting for each in same),
+        running=sum(each.running for each in same),
+        failed=sum(each.failed for each in same),
+        oldest_seconds=max(oldest, default=None),
     )
 
 

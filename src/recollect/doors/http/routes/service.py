@@ -239,4 +239,4 @@ async def metrics(recollect: Running) -> Response:
     """Return the counters that Prometheus collects."""
     note_pool(recollect.pool_counters, at_once=True)
     mirrors = await recollect.operator.mirrors.status(probe=False)
-    return Response(write_metrics(await recollect.jobs.counts(), mirrors), media_type=CONTENT_TYPE_LATEST)
+    return Response(write_metrics(await recollect.jobs.counts_by_server(), mirrors), media_type=CONTENT_TYPE_LATEST)

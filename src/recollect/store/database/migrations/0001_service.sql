@@ -91,14 +91,16 @@ create function current_tenant() returns bigint
 
 -- A scope's number is its tenant's (bits 40 and up), its bucket (12 bits, see core/service/numbers.py) and a number within
 -- the bucket (28 bits). So one range on the first column of every key is a tenant, which is the whole policy, and a smaller
--- one a bucket: no tenant column in the rows, and index-only scans stay index-only.
+-- one a bucket: no tenant column in the rows, and index-only scans stay index-only. Where a tenant lies on several servers,
+-- whoever asks is bound to the buckets of one placement (see `check_placement`).
 create function first_scope() returns bigint
     language sql stable parallel safe
-    return current_tenant() << 40;
+    return (current_tenant() << 12 | coalesce(nullif(current_setting('recollect.first_bucket', true), '')::bigint, 0)) << 28;
 
 create function last_scope() returns bigint
     language sql stable parallel safe
-    return current_tenant() << 40 | 1099511627775;
+    return (current_tenant() << 12 | coalesce(nullif(current_setting('recollect.last_bucket', true), '')::bigint, 4095)) << 28
+        | 268435455;
 
 -- The key that changes something; null where a library or a job does.
 create function current_key() returns uuid
@@ -229,7 +231,8 @@ create index scopes_by_size on scopes (tenant_id, size_step desc, id desc);
 alter table scopes enable row level security;
 alter table scopes force row level security;
 create policy of_tenant on scopes
-    using (tenant_id = (select current_tenant())) with check (tenant_id = (select current_tenant()));
+    using (tenant_id = (select current_tenant()) and id >= (select first_scope()) and id <= (select last_scope()))
+    with check (tenant_id = (select current_tenant()));
 grant select, insert on scopes to recollect_service;
 grant update (
     memory_count, event_count, thought_count, chat_count, term_count,

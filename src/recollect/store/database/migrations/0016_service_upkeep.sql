@@ -26,7 +26,8 @@ declare
 begin
     foreach read in array array[
         'pending_embeddings', 'access_log', 'memories', 'conversations', 'segments', 'scopes', 'agents', 'beliefs',
-        'idempotency_keys', 'shown_memories', 'recalls', 'ledger', 'changes', 'change_readers', 'api_keys'] loop
+        'idempotency_keys', 'shown_memories', 'recalls', 'ledger', 'changes', 'change_readers', 'api_keys',
+        'placements'] loop
         execute format('create policy of_upkeep on %I to recollect_upkeep using (true)', read);
     end loop;
 end $$;
@@ -36,7 +37,7 @@ grant select (scope_id, id, state, synced, last_number, running, idle_since, idl
     to recollect_upkeep;
 grant select (scope_id, conversation_id, state) on segments to recollect_upkeep;
 grant select (id, tenant_id, agent, "user", memory_count, change_number, text_version) on scopes to recollect_upkeep;
-grant select on agents, procrastinate_jobs, job_failures to recollect_upkeep;
+grant select on agents, placements, procrastinate_jobs, job_failures to recollect_upkeep;
 grant select (scope_id, id, superseded_at, invalid_at, withheld_for) on beliefs to recollect_upkeep;
 grant select (scope_id, key, created_at), delete on idempotency_keys to recollect_upkeep;
 grant select (scope_id, conversation_id, memory_id, computed_at), delete on shown_memories to recollect_upkeep;
@@ -55,39 +56,45 @@ as $$
 begin
     case wanted
     when 'embed' then return query
-        select distinct scope_id from pending_embeddings where scope_id > after order by scope_id limit most;
+        select distinct scope_id from pending_embeddings
+        where scope_id > after and is_served(scope_id) order by scope_id limit most;
     when 'fold' then return query
-        select distinct scope_id from access_log where scope_id > after order by scope_id limit most;
+        select distinct scope_id from access_log
+        where scope_id > after and is_served(scope_id) order by scope_id limit most;
     when 'sync_state' then return query
-        select distinct scope_id from conversations where scope_id > after and not synced order by scope_id limit most;
+        select distinct scope_id from conversations
+        where scope_id > after and not synced and is_served(scope_id) order by scope_id limit most;
     when 'rederive' then return query
         select distinct scope_id from memories
-        where scope_id > after and withheld = 'to_rederive' order by scope_id limit most;
+        where scope_id > after and withheld = 'to_rederive' and is_served(scope_id) order by scope_id limit most;
     when 'mirror' then return query
         -- The scopes of a tenant are fed by one job.
-        select distinct scope_id >> 40 << 40 from unmirrored where scope_id > after + 1099511627775 or after = 0
-        order by 1 limit most;
+        select distinct scope_id >> 40 << 40 from unmirrored
+        where (scope_id > after + 1099511627775 or after = 0) and is_served(scope_id) order by 1 limit most;
     when 'held' then return query
-        select distinct scope_id from mirror_positions where scope_id > after order by scope_id limit most;
+        select distinct scope_id from mirror_positions
+        where scope_id > after and is_served(scope_id) order by scope_id limit most;
     when 'awaited' then return query
-        select distinct scope_id from awaited_mirrors where scope_id > after order by scope_id limit most;
+        select distinct scope_id from awaited_mirrors
+        where scope_id > after and is_served(scope_id) order by scope_id limit most;
     when 'expire' then return query
         select distinct scope_id from memories
-        where expires_at <= now() and withheld is null and scope_id > after order by scope_id limit most;
+        where expires_at <= now() and withheld is null and scope_id > after and is_served(scope_id)
+        order by scope_id limit most;
     when 'fill' then return query
-        select id from scopes where id > after and memory_count > 0 order by id limit most;
+        select id from scopes where id > after and memory_count > 0 and is_served(id) order by id limit most;
     when 'rewrite' then return query
-        select id from scopes where id > after and text_version < usual order by id limit most;
+        select id from scopes where id > after and text_version < usual and is_served(id) order by id limit most;
     when 'fade' then return query
         -- Either all scopes but those of the agents that say otherwise, or those of the agents that say so alone.
         select scopes.id from scopes
         left join agents on agents.tenant_id = scopes.tenant_id and agents.agent = scopes.agent
-        where usual > 0 and scopes.id > after and memory_count > 0
+        where usual > 0 and scopes.id > after and memory_count > 0 and is_served(scopes.id)
           and coalesce((profile ->> 'fading_days')::float8, usual) > 0
         union all
         select scopes.id from agents
         join scopes on scopes.tenant_id = agents.tenant_id and scopes.agent = agents.agent
-        where usual <= 0 and scopes.id > after and memory_count > 0
+        where usual <= 0 and scopes.id > after and memory_count > 0 and is_served(scopes.id)
           and profile ? 'fading_days' and (profile ->> 'fading_days')::float8 > 0
         order by 1 limit most;
     when 'enrich' then return query
@@ -98,7 +105,7 @@ begin
         )
         select segments.scope_id from segments
         join conversations on conversations.scope_id = segments.scope_id and conversations.id = segments.conversation_id
-        where segments.scope_id > after and segments.state = 'closed'
+        where segments.scope_id > after and segments.state = 'closed' and is_served(segments.scope_id)
           and conversations.state in ('active', 'archived') and conversations.synced
         union
         select silent.scope_id from conversations silent
@@ -107,7 +114,7 @@ begin
         cross join lateral (
             select coalesce((profile ->> 'idle_minutes')::float8, usual) as minutes
         ) rule
-        where silent.scope_id > after and silent.running
+        where silent.scope_id > after and silent.running and is_served(silent.scope_id)
           and silent.state in ('active', 'archived') and silent.synced
           and silent.idle_hour <= (now() - (select minutes from shortest) * interval '1 minute') at time zone 'UTC'
           and rule.minutes > 0 and idle_since <= now() - rule.minutes * interval '1 minute'
@@ -174,7 +181,7 @@ begin
            conversations.last_number, conversations.idle_since, conversations.changed_at
     from (
         select * from found
-        where (found.scope_id, found.id) > (after_scope, after_id)
+        where (found.scope_id, found.id) > (after_scope, after_id) and is_served(found.scope_id)
         order by found.scope_id, found.id
         limit most
     ) found
@@ -188,7 +195,7 @@ create function ended_facts(most integer) returns table (scope_id bigint, id uui
     set search_path = pg_catalog, public, pg_temp
 as $$
     select scope_id, id from beliefs
-    where superseded_at is null and invalid_at <= now() and withheld_for is null
+    where superseded_at is null and invalid_at <= now() and withheld_for is null and is_served(scope_id)
     order by invalid_at limit most
 $$;
 
@@ -199,7 +206,7 @@ create function tenants_to_add_up() returns setof bigint
 as $$
     select distinct tenant_id from ledger
     where at < date_trunc('day', clock_timestamp(), 'UTC') - interval '48 hours'
-      and (at at time zone 'UTC')::time <> '00:00'
+      and (at at time zone 'UTC')::time <> '00:00' and is_served(scope_id)
 $$;
 
 -- Delete the oldest of what is kept for a time only, and say how many.
@@ -217,19 +224,20 @@ begin
     case kept
     when 'keys' then
         delete from idempotency_keys where (scope_id, key) in (
-            select scope_id, key from idempotency_keys where created_at < before order by created_at limit most);
+            select scope_id, key from idempotency_keys
+            where created_at < before and is_served(scope_id) order by created_at limit most);
     when 'shown_memories' then
         delete from shown_memories where (scope_id, conversation_id, memory_id) in (
             select scope_id, conversation_id, memory_id from shown_memories
-            where computed_at < before order by computed_at limit most);
+            where computed_at < before and is_served(scope_id) order by computed_at limit most);
     when 'recalls' then
         delete from recalls where (scope_id, id) in (
-            select scope_id, id from recalls where id < first_id order by id limit most);
+            select scope_id, id from recalls where id < first_id and is_served(scope_id) order by id limit most);
     when 'changes' then
         -- Those that a reader has not read are kept longer.
         delete from changes where (scope_id, number) in (
             select scope_id, number from changes
-            where at < before and not exists (
+            where at < before and is_served(scope_id) and not exists (
                 select from change_readers reader
                 where reader.scope_id = changes.scope_id and reader.position < changes.number
                 union all
@@ -238,16 +246,18 @@ begin
             limit most);
     when 'unread_changes' then
         delete from changes where (scope_id, number) in (
-            select scope_id, number from changes where at < before limit most);
+            select scope_id, number from changes where at < before and is_served(scope_id) limit most);
     when 'expired_keys' then
         delete from api_keys where (tenant_id, id) in (
             select tenant_id, id from api_keys
             where expires_at < before order by expires_at limit most);
     when 'costs' then
         delete from ledger where (scope_id, at, id) in (
-            select scope_id, at, id from ledger where at < before and (at at time zone 'UTC')::time = '00:00'
+            select scope_id, at, id from ledger
+            where at < before and (at at time zone 'UTC')::time = '00:00' and is_served(scope_id)
             union all
-            select scope_id, at, id from ledger where at < before and (at at time zone 'UTC')::time <> '00:00'
+            select scope_id, at, id from ledger
+            where at < before and (at at time zone 'UTC')::time <> '00:00' and is_served(scope_id)
             limit most);
     end case;
     get diagnostics gone = row_count;

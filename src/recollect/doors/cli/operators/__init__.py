@@ -1,0 +1,1 @@
+"""Commands that look after servers and engines."""

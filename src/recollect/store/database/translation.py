@@ -1,0 +1,93 @@
+"""Turn the driver's errors into ours."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import psycopg
+from psycopg import errors
+from psycopg_pool import PoolTimeout
+
+from recollect.errors import (
+    ConflictError,
+    InvalidInputError,
+    MovedError,
+    OverdueError,
+    RecollectError,
+    SchemaError,
+    UnavailableError,
+)
+from recollect.store.database.prepared import LOST, is_changed
+
+UNAVAILABLE = (
+    psycopg.OperationalError,
+    PoolTimeout,
+    errors.IdleInTransactionSessionTimeout,
+    errors.ReadOnlySqlTransaction,
+)
+UNKNOWN = (errors.UndefinedTable, errors.UndefinedFunction, errors.UndefinedColumn, errors.UndefinedObject)
+OF_SPACE = re.compile(r"\b(vectors|rank_newest|rank_whole|rank_near)_\d+\b")
+"""Names of a dropped embedding space, which a concurrent reader may still use between two round trips."""
+TAKEN = {
+    "messages_by_external_id": "The conversation has a message with this external_id already.",
+    "beliefs_said_once": "Another fact says the same for a common time: read the facts, then state or end that one.",
+    "beliefs_one_at_a_time": "The fact was changed at this moment by somebody else: read it again, then try again.",
+}
+
+
+@contextmanager
+def translated_errors() -> Iterator[None]:
+    """Turn the driver's errors into ours, without their texts, which may quote content."""
+    try:
+        yield
+    except (psycopg.Error, PoolTimeout) as problem:
+        ours = translate(problem)
+        if ours is None:
+            raise
+        raise ours from None
+
+
+def translate(problem: psycopg.Error | PoolTimeout) -> RecollectError | None:
+    """Say in our words what the driver reports; None if only a mistake of ours can have caused it."""
+    ours: RecollectError | None = None
+    match problem:
+        case psycopg.DatabaseError(sqlstate="RC001"):
+            ours = MovedError("The scope is served by another server now; try again.")
+        case psycopg.DatabaseError(sqlstate="RC002"):
+            ours = MovedError("The scope is being moved to another server; try again.")
+        case errors.UniqueViolation() | errors.ExclusionViolation():
+            ours = ConflictError(TAKEN.get(problem.diag.constraint_name or "", "This is stored already."))
+        case psycopg.DataError():
+            ours = InvalidInputError(f"The database cannot store this value ({describe(problem)}).")
+        case _ if isinstance(problem, UNAVAILABLE):
+            kind = OverdueError if is_overdue(problem) else UnavailableError
+            ours = kind(f"The database is not available ({describe(problem)}); try again.")
+        case _ if isinstance(problem, LOST) or is_changed(problem):
+            ours = UnavailableError(f"A prepared statement was lost ({describe(problem)}); try again.")
+        case _ if isinstance(problem, UNKNOWN):
+            ours = tell_unknown(problem)
+    return ours
+
+
+def tell_unknown(problem: psycopg.Error) -> RecollectError:
+    """Say why a name is not known: its space was dropped, or the schema is another one."""
+    if OF_SPACE.search(problem.diag.message_primary or ""):
+        return UnavailableError(f"The embedding space was dropped ({describe(problem)}); try again.")
+    return SchemaError(
+        f"The schema of the database does not fit this program ({describe(problem)}): run `recollect migrate`, or "
+        "update the program if the schema is newer."
+    )
+
+
+def is_overdue(problem: Exception) -> bool:
+    """Tell whether a time limit ended a statement: the error may come from a later one of the pipeline."""
+    return isinstance(problem, errors.QueryCanceled) or isinstance(problem.__context__, errors.QueryCanceled)
+
+
+def describe(problem: Exception) -> str:
+    """Name an error by class and code only."""
+    state: Any = getattr(problem, "sqlstate", None)
+    return f"{type(problem).__name__} {state}" if state else type(problem).__name__

@@ -1,0 +1,63 @@
+-- name: shards
+select id, name, service_address as address, direct_address, state from shards order by id
+
+-- name: placements
+-- Of one tenant, or of all of them.
+select tenant_id, first_bucket, last_bucket, shard_id, generation from placements
+where tenant_id = %(tenant_id)s or %(tenant_id)s::integer is null
+order by tenant_id, first_bucket
+
+-- name: add_shard
+insert into shards (name, service_address, owner_address, direct_address)
+values (%(name)s, %(service)s, %(owner)s, %(direct)s)
+on conflict (name) do update
+set service_address = excluded.service_address, owner_address = excluded.owner_address,
+    direct_address = excluded.direct_address
+returning id, name, service_address as address, direct_address, state
+
+-- name: set_state
+update shards set state = %(state)s where name = %(name)s returning id
+
+-- name: owners
+select id, name, owner_address from shards order by id
+
+-- name: addresses
+select service_address as service, owner_address as owner, direct_address as direct from shards order by id
+
+-- name: load
+-- What each shard holds, by tenants and by buckets.
+select shards.name, shards.state, count(distinct placements.tenant_id) as tenants,
+       coalesce(sum(placements.last_bucket - placements.first_bucket + 1), 0)::bigint as buckets
+from shards left join placements on placements.shard_id = shards.id
+group by shards.id order by shards.id
+
+-- name: find_tenant
+select id from tenants where name = %(name)s
+
+-- name: add_tenant
+insert into tenants (name) values (%(name)s) on conflict (name) do nothing
+
+-- name: place
+-- A new tenant goes whole to the open shard that has the fewest buckets.
+insert into placements (tenant_id, first_bucket, last_bucket, shard_id, generation)
+select %(tenant_id)s, -1, 4095, chosen.id, 1
+from (
+    select shards.id from shards left join placements on placements.shard_id = shards.id
+    where shards.state = 'open'
+    group by shards.id
+    order by coalesce(sum(placements.last_bucket - placements.first_bucket + 1), 0), shards.id limit 1
+) chosen
+where not exists (select from placements where tenant_id = %(tenant_id)s)
+
+-- name: lock
+select pg_advisory_xact_lock(7230045918273646)
+
+-- name: serve
+-- On the shard itself: the tenant under its number, and what is served of it.
+with named as (
+    insert into tenants (id, name) select %(tenant_id)s, %(name)s
+    where not exists (select from tenants where id = %(tenant_id)s)
+)
+insert into placements (tenant_id, first_bucket, last_bucket, generation)
+values (%(tenant_id)s, %(first_bucket)s, %(last_bucket)s, %(generation)s)
+on conflict (tenant_id, first_bucket) do nothing

@@ -1,0 +1,83 @@
+-- name: hold
+select pg_advisory_lock(placement_lock(), %(tenant_id)s)
+
+-- name: release
+select pg_advisory_unlock(placement_lock(), %(tenant_id)s)
+
+-- name: begin_snapshot
+begin isolation level repeatable read, read only
+
+-- name: end_snapshot
+commit
+
+-- name: same_texts
+-- A checksum is made of texts: they must be written in one way.
+select set_config('timezone', 'UTC', false), set_config('datestyle', 'ISO', false),
+       set_config('intervalstyle', 'postgres', false), set_config('extra_float_digits', '1', false),
+       set_config('bytea_output', 'hex', false)
+
+-- name: change_numbers
+select count(*) as scopes, coalesce(sum(hashtextextended(row(id, change_number)::text, 0)::numeric), 0)::text as checksum
+from scopes where id between %(first)s and %(last)s
+
+-- name: fence
+select fence_placement(%(tenant_id)s, %(first_bucket)s, %(seconds)s)
+
+-- name: unfence
+update placements set state = 'open', closed_at = null
+where tenant_id = %(tenant_id)s and first_bucket = %(first_bucket)s
+
+-- name: close
+select close_placement(%(tenant_id)s, %(first_bucket)s) as closed
+
+-- name: open
+update placements set state = 'open', generation = %(generation)s, closed_at = null
+where tenant_id = %(tenant_id)s and first_bucket = %(first_bucket)s
+
+-- name: jobs
+select job.id, job.queue_name, job.task_name, job.priority, job.lock, job.queueing_lock, job.args, job.scheduled_at,
+       job.status = 'failed' as failed, failure.reason,
+       (select array_agg(job_effects.scope_id) from job_effects where job_effects.job_id = job.id) as scopes,
+       (select array_agg(key) from job_effects where job_effects.job_id = job.id) as keys,
+       (select array_agg(shard) from moved_jobs where moved_jobs.job_id = job.id) as former_shards,
+       (select array_agg(number) from moved_jobs where moved_jobs.job_id = job.id) as former_numbers
+from procrastinate_jobs job left join job_failures failure on failure.job_id = job.id
+where (job.args ->> 'scope_id')::bigint between %(first)s and %(last)s and job.task_name <> 'mirror'
+  and job.status in ('todo', 'doing', 'failed')
+order by job.id
+
+-- name: take_job
+-- Once, even if it is told twice; and only where none of its lock waits already.
+with taken as (
+    select unnest(procrastinate_defer_jobs_v1(array[
+        row(%(queue_name)s, %(task_name)s, %(priority)s, %(lock)s, %(queueing_lock)s, %(args)s, %(scheduled_at)s)
+        ::procrastinate_job_to_defer_v1
+    ])) as id
+    where not exists (select from moved_jobs where shard = %(shard)s and number = %(id)s)
+), known as (
+    insert into moved_jobs (shard, number, job_id)
+    select %(shard)s, %(id)s, id from taken
+    union all
+    select former.shard, former.number, taken.id
+    from taken, unnest(%(former_shards)s::smallint[], %(former_numbers)s::bigint[]) as former (shard, number)
+), done as (
+    insert into job_effects (scope_id, key, job_id)
+    select effect.scope_id, effect.key, taken.id
+    from taken, unnest(%(scopes)s::bigint[], %(keys)s::text[]) as effect (scope_id, key)
+), failed as (
+    insert into job_failures (job_id, reason) select id, coalesce(%(reason)s, '') from taken where %(failed)s
+)
+select id from taken where %(failed)s
+
+-- name: fail_job
+update procrastinate_jobs set status = 'failed' where id = %(id)s
+
+-- name: drop_jobs
+delete from procrastinate_jobs where id = any (%(ids)s)
+
+-- name: mirror_anew
+-- The mirrors of this server know nothing of what has come.
+insert into unmirrored (scope_id, number)
+select id, change_number from scopes
+where id between %(first)s and %(last)s and change_number > 0 and exists (select from mirrors)
+on conflict do nothing
