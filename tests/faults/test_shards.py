@@ -212,6 +212,7 @@ def count_rows(layout):
     "Over three shards nothing acknowledged is lost and no foreign row is seen while tenants move and servers die",
     TENANTS,
     WRITERS,
+    SECONDS,
 )
 async def test_tenants_move_and_servers_die_and_nothing_is_lost(figure):
     async with set_up() as stage:
