@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 import psycopg
 import pytest
 
-from conftest import QUICK, http_client, new_key
+from conftest import http_client, new_key
 from folders import find_memory, open_folder
 from pooler import pooled
 from recollect.llm.fake import FakeEmbedder
@@ -22,10 +22,9 @@ from recollect.store.embedded.cluster import Cluster
 from recollect.store.shards import catalog
 from recollect.verbs.service.moves import Moves
 from recollect.wiring import connected
-from shards import NAMES, lay_out_servers
+from shards import LOGICAL, NAMES, lay_out_servers
 from sizes import Sizes
 
-LOGICAL = {**QUICK, "wal_level": "logical", "max_wal_senders": "10", "max_replication_slots": "10"}
 TENANTS = Sizes("tenants", ci=9, long=60)
 WRITERS = Sizes("writers and as many readers", ci=4, long=8)
 SECONDS = Sizes("seconds of quiet between the acts", ci=1, long=10)

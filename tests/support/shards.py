@@ -9,6 +9,7 @@ from uuid import uuid4
 
 import psycopg
 
+from conftest import QUICK
 from recollect.llm.fake import FakeEmbedder
 from recollect.mind.service import Addresses
 from recollect.models.shards import ServerAddresses
@@ -20,6 +21,8 @@ from recollect.store.shards.servers import ManyServers
 from recollect.wiring import prepare
 
 NAMES = ("north", "south", "west")
+LOGICAL = {**QUICK, "wal_level": "logical", "max_wal_senders": "10", "max_replication_slots": "10"}
+"""A server whose log can be followed."""
 
 
 @dataclass(frozen=True, slots=True)

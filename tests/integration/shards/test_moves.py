@@ -6,7 +6,7 @@ from contextlib import ExitStack
 import psycopg
 import pytest
 
-from conftest import PATIENT, QUICK
+from conftest import PATIENT
 from folders import find_memory, open_folder
 from recollect.core.service.numbers import bucket_of
 from recollect.errors import ConflictError, NotFoundError, UnavailableError
@@ -18,9 +18,7 @@ from recollect.settings import Settings
 from recollect.store.embedded.cluster import Cluster
 from recollect.verbs.service.moves import Moves
 from recollect.wiring import connected
-from shards import NAMES, lay_out_servers
-
-LOGICAL = {**QUICK, "wal_level": "logical", "max_wal_senders": "10", "max_replication_slots": "10"}
+from shards import LOGICAL, NAMES, lay_out_servers
 
 
 @pytest.fixture(scope="module")
