@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from datetime import datetime
 
+WAKING = "This scope was not used for long, and is being brought back from object storage; try again."
+
 
 class RecollectError(Exception):
     """The root: catch this to catch them all."""
@@ -58,6 +60,24 @@ class UnavailableError(RecollectError):
 
 class OverdueError(UnavailableError):
     """A statement took longer than its time and was cancelled; earlier statements were answered."""
+
+
+class WakingError(UnavailableError):
+    """The scope was not used for long and lies in object storage; it is being brought back: try again soon."""
+
+    code = "waking"
+
+    def __init__(self, message: str = WAKING, *, scope_id: int = 0) -> None:
+        super().__init__(message)
+        self.scope_id = scope_id
+        """Which scope it is."""
+
+
+class ColdStorageError(RecollectError):
+    """The object storage did not answer, or not with what was stored there; the scope stays as it is."""
+
+    code = "cold_storage"
+    unavailable = True
 
 
 class LeaseLostError(RecollectError):

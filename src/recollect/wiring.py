@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import AsyncExitStack, asynccontextmanager, contextmanager, nullcontext
+from dataclasses import replace
 from functools import partial
 
 from recollect.channels.channel import Channel
@@ -29,6 +30,7 @@ from recollect.llm.tokens.count import load_tokenizers
 from recollect.loading import load
 from recollect.mind.service import Addresses, Recollect
 from recollect.settings import Settings, read_settings
+from recollect.store.cold.storage import build_storage
 from recollect.store.database import ownership
 from recollect.store.database.migrate import migrate
 from recollect.store.database.pool import Database
@@ -36,6 +38,7 @@ from recollect.store.database.probe import Probe, find_active_space
 from recollect.store.memories import spaces
 from recollect.store.mirrors.build import build_mirrors
 from recollect.store.service.changes import ChangeFeed
+from recollect.verbs.cold.waking import Waker
 from recollect.verbs.knowledge.steps import choose_steps
 from recollect.verbs.parts import Parts
 
@@ -106,6 +109,7 @@ async def connected(
             database,
             channels=(*(channel() for channel in CHANNELS), *mirrored),
             mirrors=mirrors,
+            cold=build_storage(settings),
             embedder=embedder,
             embed_wait_seconds=settings.embed_wait_seconds,
             embed_batch=settings.embedder_batch,
@@ -120,7 +124,9 @@ async def connected(
             keep_share=share_kept(settings),
             feed=feed,
         )
-        yield Recollect(parts, settings, addresses, probe)
+        waker = Waker(parts, settings.deadline_seconds)
+        stack.push_async_callback(waker.close)
+        yield Recollect(replace(parts, waker=waker), settings, addresses, probe)
 
 
 async def prepare(

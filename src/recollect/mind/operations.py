@@ -13,7 +13,7 @@ from typing import Any, Concatenate, ParamSpec, Protocol, TypeAlias, TypeVar, ge
 
 from recollect.mind.access import Access
 from recollect.models.service import Right
-from recollect.verbs.parts import fit_version
+from recollect.verbs.parts import awake, fit_version
 
 Given = ParamSpec("Given")
 Answer = TypeVar("Answer")
@@ -75,7 +75,8 @@ def operation(
     def declare(carry_out: Method[Given, Answer]) -> Method[Given, Answer]:
         @wraps(carry_out)
         async def call(self: HasAccess, /, *arguments: Given.args, **named: Given.kwargs) -> Answer:
-            fitting = partial(fit_version, partial(carry_out, self, *arguments, **named))
+            carrying = partial(fit_version, partial(carry_out, self, *arguments, **named))
+            fitting = partial(awake, self.access.parts, carrying)
             with self.access.folding():
                 if not isinstance(right, Right):
                     return await fitting()

@@ -15,6 +15,7 @@ from recollect.core.conversations.retention import usual_rules
 from recollect.core.service.rights import check_right, check_unbound
 from recollect.core.text.checks import check_line, check_scope
 from recollect.errors import EmbedderError, InvalidInputError
+from recollect.jobs.cold import ColdDuties
 from recollect.jobs.derive import Reflecting
 from recollect.jobs.embed import embed_pending
 from recollect.jobs.upkeep import retain_now, sync_scope
@@ -26,6 +27,7 @@ from recollect.mind.access import Access, within
 from recollect.mind.imports import Erasures, Exports
 from recollect.mind.keys import KeyVerbs
 from recollect.mind.mind import Mind
+from recollect.mind.operators.cold import ColdScopes
 from recollect.mind.operators.mirrors import Mirrors
 from recollect.mind.operators.spaces import EmbeddingSpaces
 from recollect.models.agents import Overview, Reflection, SavedMind
@@ -47,6 +49,7 @@ from recollect.store.memories import embeddings
 from recollect.store.service import scopes
 from recollect.store.service.jobs import nothing_ready
 from recollect.verbs.agents.reflect import Occasion, reflect
+from recollect.verbs.cold.moves import bring_back, send_out
 from recollect.verbs.conversations.receipts import page_receipts
 from recollect.verbs.imports.imports import Imports
 from recollect.verbs.knowledge.enrich import enrich
@@ -54,7 +57,7 @@ from recollect.verbs.knowledge.rerun import Reruns
 from recollect.verbs.memories import load
 from recollect.verbs.memories.rederive import rederive
 from recollect.verbs.memories.rewrite import rewrite_terms
-from recollect.verbs.parts import Parts, fit_version
+from recollect.verbs.parts import Parts, awake, fit_version
 from recollect.verbs.service.costs import Costs
 from recollect.verbs.service.jobs import JobControl, wait_for_jobs
 from recollect.verbs.service.readers import Readers
@@ -94,8 +97,9 @@ class Recollect(KeyVerbs):
     async def authorize(self, secret: str, door: str, agent: str, user: str) -> Mind:
         """Turn an API key and a scope's names into a mind, in one round trip; a bound key's names may be empty."""
         check_scope(agent or "left-out", user)
+        ask = partial(scopes.authorize, self.parts.database, secret, door, agent, user)
         async with within(self.settings.deadline_seconds):
-            authorized = await scopes.authorize(self.parts.database, secret, door, agent, user)
+            authorized = await awake(self.parts, ask)
         if not authorized.scope.agent:
             raise InvalidInputError("name an agent: this API key is not bound to one")
         return bind(self, authorized.caller, authorized.scope, authorized.place)
@@ -136,7 +140,7 @@ class Recollect(KeyVerbs):
         rederiving = partial(rederive, parts) if parts.chat else None
         duties = Duties(join_reflection(parts), rederiving, usual_rules(self.settings), fading_days=parts.fading_days)
         duties = replace(duties, enriching=partial(enrich, parts) if "segment" in parts.steps else None)
-        duties = replace(duties, mirrors=parts.mirrors)
+        duties = replace(duties, mirrors=parts.mirrors, cold=join_moves(parts, self.settings.cold_after_days))
         make_app = partial(build_app, self.addresses.service, parts.database, parts.embedder, batch, duties)
         until = partial(nothing_ready, parts.database) if until_empty else None
         await run_worker(make_app, concurrency, until=until, stop_seconds=stop_seconds)
@@ -168,7 +172,8 @@ class Recollect(KeyVerbs):
     @property
     def operator(self) -> Operator:
         """Return the operations for operators."""
-        return Operator(self, Readers(self.addresses.owner))
+        cold = ColdScopes(self.parts, self.settings.deadline_seconds)
+        return Operator(self, Readers(self.addresses.owner), cold)
 
 
 def bind(recollect: Recollect, caller: Caller, scope: Scope, place: scopes.Place | None = None) -> Mind:
@@ -207,10 +212,11 @@ class TenantView:
 
 @dataclass(frozen=True, slots=True)
 class Operator:
-    """What the owner of the tables does: tenants, embedding spaces, indexes, readers."""
+    """What the owner of the tables does: tenants, embedding spaces, indexes, readers, cold scopes."""
 
     recollect: Recollect
     readers: Readers
+    cold: ColdScopes
 
     async def act_for(self, tenant: str) -> Caller:
         """Act for a tenant with every right, making the tenant if it is new."""
@@ -296,6 +302,13 @@ class Operator:
         if place.scope_id is None:
             return 0
         return await embed_pending(mind.access.parts.database, embedder, batch, place.scope_id, report)
+
+
+def join_moves(parts: Parts, after_days: float) -> ColdDuties | None:
+    """Return the moves of scopes for the worker, which may not import them; None without an object storage."""
+    if parts.cold is None:
+        return None
+    return ColdDuties(parts.cold, after_days, partial(send_out, parts), partial(bring_back, parts))
 
 
 def join_reflection(parts: Parts) -> Reflecting | None:

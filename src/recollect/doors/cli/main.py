@@ -69,8 +69,11 @@ ROOMS: Mapping[str, Mapping[str, str]] = {
         "import": "Load memories into a scope.",
         "export": "Write a scope's memories to files.",
     },
-    "mirrors": {
+    "operators.mirrors": {
         "mirror": "Look after mirrors of the record in OpenSearch and Neo4j.",
+    },
+    "operators.cold": {
+        "cold": "Look after scopes that lie in object storage.",
     },
     MCP: {
         "mcp": "Serve the memory to an MCP client over standard input and output, until the client leaves.",
@@ -115,7 +118,7 @@ class Commands(TyperGroup):
 def load_command(name: str) -> Any:  # noqa: ANN401 - typer's own class
     """Load the room of a command, and return the command."""
     room = HOMES[name]
-    module = load(room if "." in room else f"recollect.doors.cli.{room}")
+    module = load(room if room == MCP else f"recollect.doors.cli.{room}")
     return typer.main.get_group(module.commands).commands[name]
 
 

@@ -21,7 +21,15 @@ from psycopg.sql import SQL, Composable
 from psycopg.types import TypeInfo
 from psycopg_pool import AsyncConnectionPool, PoolTimeout
 
-from recollect.errors import ConflictError, InvalidInputError, OverdueError, SchemaError, SetupError, UnavailableError
+from recollect.errors import (
+    ConflictError,
+    InvalidInputError,
+    OverdueError,
+    SchemaError,
+    SetupError,
+    UnavailableError,
+    WakingError,
+)
 from recollect.store.database.pipeline import HeldPipeline
 from recollect.store.database.prepared import LOST, NamedStatements, Preparing, is_changed
 
@@ -45,6 +53,8 @@ TAKEN = {
     "beliefs_said_once": "Another fact says the same for a common time: read the facts, then state or end that one.",
     "beliefs_one_at_a_time": "The fact was changed at this moment by somebody else: read it again, then try again.",
 }
+COLD = "RC001"
+"""What the database answers who meets a scope that is not hot; the detail is its number."""
 # Only all of these together notice a silent network; statement_timeout alone is not enough.
 CONNECTION_TIMEOUTS: dict[str, Any] = {
     "connect_timeout": 5,
@@ -201,6 +211,13 @@ class Database:
             yield connection
 
     @asynccontextmanager
+    async def listing(self, tenant_id: int) -> AsyncIterator[Connection]:
+        """Read as a tenant what is known of its scopes wherever their rows are: those in object storage, too."""
+        async with self.reading(tenant_id) as connection:
+            await show_cold(connection)
+            yield connection
+
+    @asynccontextmanager
     async def transaction(self, tenant_id: int | None, *, pipelined: bool = True) -> AsyncIterator[Connection]:
         """Write as a tenant; leaving the block without an error means that the write is durable."""
         async with self.statement() as connection:
@@ -230,6 +247,11 @@ class Database:
         tenant = "" if tenant_id is None else str(tenant_id)
         limit = milliseconds or self.milliseconds
         await connection.execute(QUERIES["bind"], {"tenant": tenant, "key_id": self._key_id, "milliseconds": limit})
+
+
+async def show_cold(connection: Connection) -> None:
+    """Let a list, which reads no rows of scopes, show those that are not hot; until the transaction ends."""
+    await connection.execute(QUERIES["show_cold"])
 
 
 async def commit_at_once(connection: AsyncConnection[Any]) -> None:
@@ -273,7 +295,8 @@ async def fetch_vector_types(dsn: str) -> tuple[TypeInfo, TypeInfo, TypeInfo]:
 def translated_errors() -> Iterator[None]:
     """Turn the driver's errors into ours, without their texts, which may quote content."""
     try:
-        yield
+        with MeetingCold():
+            yield
     except UNAVAILABLE as problem:
         kind = OverdueError if is_overdue(problem) else UnavailableError
         raise kind(f"The database is not available ({describe(problem)}); try again.") from None
@@ -292,6 +315,19 @@ def translated_errors() -> Iterator[None]:
         raise ConflictError(TAKEN.get(problem.diag.constraint_name or "", "This is stored already.")) from None
     except psycopg.DataError as problem:
         raise InvalidInputError(f"The database cannot store this value ({describe(problem)}).") from None
+
+
+class MeetingCold:
+    """Turn the error of who meets a scope that is not hot into ours; it may come from a later one of the pipeline."""
+
+    def __enter__(self) -> None:
+        """Begin."""
+
+    def __exit__(self, _kind: object, problem: BaseException | None, _trace: object) -> None:
+        """Raise our error in its place."""
+        for each in (problem, problem.__context__) if problem else ():
+            if isinstance(each, psycopg.Error) and each.sqlstate == COLD:
+                raise WakingError(scope_id=int(each.diag.message_detail or 0)) from None
 
 
 def is_overdue(problem: Exception) -> bool:

@@ -15,6 +15,9 @@ select set_config('recollect.tenant', %(tenant)s, true),
        set_config('hnsw.ef_search', '200', true),
        set_config('hnsw.iterative_scan', 'strict_order', true)
 
+-- name: show_cold
+select set_config('recollect.cold', 'shown', true)
+
 -- name: commit
 commit
 

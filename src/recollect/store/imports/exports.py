@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any, LiteralString
 
-from psycopg import IntegrityError, sql
+from psycopg import IntegrityError
 from psycopg.sql import SQL, Composable, Composed, Identifier
 
 from recollect.core.imports.sections import COUNTERS, PROFILE, SECTIONS, VECTORS, Section
@@ -15,11 +15,12 @@ from recollect.core.text.terms import TERM_BITS, scope_bits
 from recollect.core.text.variants import CARRIED, not_carried
 from recollect.errors import InvalidInputError, SchemaError
 from recollect.models.service import EmbeddingSpace, Scope
-from recollect.store.database.pool import Connection, load_queries
+from recollect.store.database.pool import Connection, load_queries, show_cold
 from recollect.store.memories.embeddings import vector_type, vectors_table
 from recollect.store.service import jobs, scopes
 
-QUERIES = load_queries(__file__)
+GIVEN_LINES = SQL("unnest(%(lines)s::jsonb[]) as given (line)")
+QUERIES = load_queries(__file__, given_lines=GIVEN_LINES)
 TERM_MASK = (1 << TERM_BITS) - 1
 BY_NAME = {section.name: section for section in SECTIONS}
 AT_ONCE = 500
@@ -35,13 +36,27 @@ class Held:
     scope_id: int
     agent: str
     user: str
+    cold: bool = False
+    """Whether its rows are in an object."""
+
+
+async def settle(connection: Connection) -> None:
+    """Let the same rows be the same text in this transaction, wherever the scope's rows are."""
+    await connection.execute(QUERIES["settle"])
+    await show_cold(connection)
 
 
 async def list_scopes(connection: Connection, agent: str | None, user: str | None) -> list[Held]:
     """List the scopes of a tenant that are wanted, in an order that is the same everywhere."""
-    await connection.execute(QUERIES["settle"])
+    await settle(connection)
     found = await connection.execute(QUERIES["scopes"], {"agent": agent, "user": user})
-    return [Held(row["id"], row["agent"], row["user"]) for row in await found.fetchall()]
+    return [Held(row["id"], row["agent"], row["user"], cold=row["cold"]) for row in await found.fetchall()]
+
+
+async def read_names(connection: Connection, scope_id: int) -> tuple[str, str]:
+    """Read whose scope it is."""
+    row = await (await connection.execute(QUERIES["names"], {"scope_id": scope_id})).fetchone()
+    return (row["agent"], row["user"]) if row else ("", "")
 
 
 async def list_spaces(connection: Connection) -> list[EmbeddingSpace]:
@@ -94,17 +109,12 @@ async def open_empty(connection: Connection, scope: Scope) -> int:
     return opening.scope_id
 
 
-async def stage(connection: Connection) -> None:
-    """Make the staging table of this transaction."""
-    await connection.execute(QUERIES["stage"])
-
-
 async def store_lines(connection: Connection, scope_id: int, section: Section, lines: Sequence[bytes]) -> None:
     """Store lines of a section of rows."""
     with refused(section.name):
-        await send(connection, lines)
+        given = decode(lines)
         known = await read_columns(connection, section)
-        await check_fields(connection, section.name, known)
+        await check_fields(connection, section.name, known, given)
         own_terms = SQL(QUERIES["own_terms"])
         values = [own_terms if name == "terms" else Identifier("held", name) for name in known]
         query = SQL(QUERIES["store_rows"]).format(
@@ -112,7 +122,8 @@ async def store_lines(connection: Connection, scope_id: int, section: Section, l
             columns=SQL(", ").join(map(Identifier, known)),
             values=SQL(", ").join(values),
         )
-        await connection.execute(query, {"scope_id": scope_id, "scope_bits": scope_bits(scope_id)})
+        parameters = {"scope_id": scope_id, "scope_bits": scope_bits(scope_id), "lines": given}
+        await connection.execute(query, parameters)
 
 
 async def read_columns(connection: Connection, section: Section) -> list[str]:
@@ -121,53 +132,52 @@ async def read_columns(connection: Connection, section: Section) -> list[str]:
     return [row["name"] for row in await found.fetchall() if row["name"] not in section.omitted]
 
 
-async def check_fields(connection: Connection, section: str, known: Sequence[str]) -> None:
+async def check_fields(connection: Connection, section: str, known: Sequence[str], lines: Sequence[str]) -> None:
     """Refuse lines with a field that has no column: it would be lost."""
-    found = await connection.execute(
-        QUERIES["unknown_fields"], {"known": [each for each in known if each != "scope_id"]}
-    )
+    asked = {"known": [each for each in known if each != "scope_id"], "lines": lines}
+    found = await connection.execute(QUERIES["unknown_fields"], asked)
     if row := await found.fetchone():
         raise InvalidInputError(f"{section} has a field that this program does not know: {row['field']}.")
 
 
 async def read_one(connection: Connection, lines: Sequence[bytes]) -> Any:  # noqa: ANN401 - any JSON
-    """Stage a section of one line, and return its value."""
-    await send(connection, lines)
-    row = await (await connection.execute(QUERIES["read_staged"])).fetchone()
+    """Return the value of a section of one line, as the database reads it."""
+    row = await (await connection.execute(QUERIES["read_given"], {"lines": decode(lines)})).fetchone()
     return row["line"] if row else None
 
 
 async def store_counters(connection: Connection, scope_id: int, lines: Sequence[bytes]) -> None:
     """Set the counters of a scope as they were."""
     with refused(COUNTERS):
-        await send(connection, lines)
-        row = await (await connection.execute(QUERIES["store_counters"], {"scope_id": scope_id})).fetchone()
+        parameters = {"scope_id": scope_id, "lines": decode(lines)}
+        row = await (await connection.execute(QUERIES["store_counters"], parameters)).fetchone()
     if row is not None and row["text_version"] not in CARRIED:
         raise SchemaError(not_carried(row["text_version"]))
 
 
-async def store_profile(connection: Connection, agent: str) -> bool:
-    """Give an agent the staged profile unless it has one; tell whether it goes by it now."""
+async def store_profile(connection: Connection, agent: str, lines: Sequence[bytes]) -> bool:
+    """Give an agent a profile unless it has one; tell whether it goes by it now."""
     with refused(PROFILE):
-        row = await (await connection.execute(QUERIES["store_profile"], {"agent": agent})).fetchone()
+        parameters = {"agent": agent, "lines": decode(lines)}
+        row = await (await connection.execute(QUERIES["store_profile"], parameters)).fetchone()
         return row is None or bool(row["same"])
 
 
 async def store_vectors(connection: Connection, scope_id: int, space: EmbeddingSpace, lines: Sequence[bytes]) -> None:
     """Store lines of vectors of one space, each where its memory or its entity stands."""
     with refused(f"{VECTORS}{space.id}"):
-        await send(connection, lines)
-        await check_fields(connection, VECTORS, ("id", "embedding", "with_context"))
-        names: Mapping[str, Composable] = {"vectors": vectors_table(space.id), "type": vector_type(space)}
-        for query in ("store_vectors", "store_withheld_vectors", "store_entity_vectors", "store_context_vectors"):
-            await connection.execute(SQL(QUERIES[query]).format(**names), {"scope_id": scope_id, "space_id": space.id})
+        given = decode(lines)
+        await check_fields(connection, VECTORS, ("id", "embedding", "with_context"), given)
+        query = SQL(QUERIES["store_vectors"]).format(vectors=vectors_table(space.id), type=vector_type(space))
+        await connection.execute(query, {"scope_id": scope_id, "space_id": space.id, "lines": given})
 
 
-async def await_vectors(connection: Connection, scope_id: int, space: EmbeddingSpace | None) -> int:
+async def await_vectors(connection: Connection, scope_id: int) -> int:
     """See that a job makes the vectors that a scope lacks in the active space; return how many."""
-    if space is None:
+    active = await (await connection.execute(QUERIES["active_space"])).fetchone()
+    if active is None:
         return 0
-    query = SQL(QUERIES["await_vectors"]).format(vectors=vectors_table(space.id))
+    query = SQL(QUERIES["await_vectors"]).format(vectors=vectors_table(active["id"]))
     row = await (await connection.execute(query, {"scope_id": scope_id})).fetchone()
     waiting: int = row["waiting"] if row else 0
     if waiting:
@@ -175,12 +185,9 @@ async def await_vectors(connection: Connection, scope_id: int, space: EmbeddingS
     return waiting
 
 
-async def send(connection: Connection, lines: Sequence[bytes]) -> None:
-    """Replace what is staged by these lines."""
-    await connection.execute(QUERIES["clear"])
-    async with connection.cursor() as cursor, cursor.copy(sql.SQL(QUERIES["copy"])) as copy:
-        for line in lines:
-            await copy.write_row((line.decode(),))
+def decode(lines: Sequence[bytes]) -> list[str]:
+    """Read lines as text."""
+    return [line.decode() for line in lines]
 
 
 @contextmanager

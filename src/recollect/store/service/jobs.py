@@ -121,7 +121,7 @@ async def find_jobs(
         raise InvalidInputError("cursor must be the next_cursor of a page before")
     parameters: dict[str, object] = {"id": number, "task": wanted.task, "cursor": before, "limit": limit}
     parameters |= {"status": STATUSES[wanted.state] if wanted.state else None, **wanted.of}
-    async with database.reading(tenant_id) as connection:
+    async with database.listing(tenant_id) as connection:
         found = await connection.execute(QUERIES["find"], parameters)
     return [to_job(row) for row in await found.fetchall()]
 
@@ -175,7 +175,7 @@ async def any_busy(database: Database, scopes: Collection[Scope]) -> bool:
     for tenant_id in {scope.tenant_id for scope in scopes}:
         own = [scope for scope in scopes if scope.tenant_id == tenant_id]
         named = {"agents": [scope.agent for scope in own], "users": [scope.user for scope in own]}
-        async with database.reading(tenant_id) as connection:
+        async with database.listing(tenant_id) as connection:
             row = await (await connection.execute(QUERIES["busy"], named)).fetchone()
         if row and row["busy"]:
             return True
@@ -189,6 +189,6 @@ async def defer_enrichment(connection: Connection, scope_id: int) -> None:
 
 async def count_by_task(database: Database, tenant_id: int, bounds: Bounds) -> list[TaskStatus]:
     """Count the unfinished jobs of a tenant by task, those within bounds."""
-    async with database.reading(tenant_id) as connection:
+    async with database.listing(tenant_id) as connection:
         found = await connection.execute(QUERIES["by_task"], JobQuery(bounds=bounds).of)
     return [TaskStatus(**row) for row in await found.fetchall()]

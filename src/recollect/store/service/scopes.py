@@ -131,7 +131,7 @@ async def read_text_version(database: Database, scope_id: int) -> int:
 
 async def list_users(database: Database, scope: Scope, limit: int) -> list[str]:
     """List users of whom the scope's agent has memories; empty for memories without a user."""
-    async with database.reading(scope.tenant_id) as connection:
+    async with database.listing(scope.tenant_id) as connection:
         rows = await connection.execute(QUERIES["users"], {"agent": scope.agent, "limit": limit})
     return [row["user"] for row in await rows.fetchall()]
 

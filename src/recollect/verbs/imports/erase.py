@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from recollect.core.text.checks import check_limit, check_scope
 from recollect.errors import InvalidInputError, NotFoundError
 from recollect.models.imports import UserErasure
 from recollect.models.service import Caller
+from recollect.store.cold import tiers
+from recollect.store.cold.storage import require_storage
 from recollect.store.imports import erasures
 from recollect.verbs.imports.progress import Progress
 from recollect.verbs.parts import Parts
@@ -30,7 +34,16 @@ async def erase_user(
     for number, (scope_id, _) in enumerate(found, 1):
         await erasures.erase_scope(parts.database, caller.tenant_id, scope_id, receipt)
         report(SCOPES, number, len(found))
+    await remove_objects(parts, [scope_id for scope_id, _ in found])
     return await erasures.finish(parts.database, caller.tenant_id, receipt)
+
+
+async def remove_objects(parts: Parts, scopes: Sequence[int]) -> None:
+    """Remove what scopes had in object storage; if that is not possible, the receipt stays unfinished."""
+    if parts.cold is not None:
+        await tiers.remove_unneeded(parts.database, parts.cold, scopes)
+    elif await tiers.list_unneeded(parts.database, scopes):
+        require_storage(None)
 
 
 async def list_erasures(parts: Parts, caller: Caller, user: str, limit: int) -> list[UserErasure]:

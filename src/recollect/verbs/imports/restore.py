@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections import Counter
-from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -16,7 +16,6 @@ from recollect.models.imports import ExportImport
 from recollect.models.service import EmbeddingSpace, Scope
 from recollect.store.database.pool import Connection
 from recollect.store.imports import exports
-from recollect.store.service import scopes
 from recollect.verbs.imports.progress import Progress
 from recollect.verbs.imports.zipped import ExportReader
 from recollect.verbs.parts import Parts
@@ -57,7 +56,6 @@ async def restore(
     work = Restoring(reader, report, parts.channel_names)
     tenant_id = targets[0][0].tenant_id
     async with parts.database.transaction(tenant_id, pipelined=False) as connection:
-        await exports.stage(connection)
         spaces = {space.id: space for space in await exports.list_spaces(connection)}
         for scope, held in targets:
             await restore_scope(connection, work, scope, held, spaces)
@@ -67,18 +65,31 @@ async def restore(
 async def restore_scope(
     connection: Connection, work: Restoring, scope: Scope, held: ExportedScope, spaces: Mapping[int, EmbeddingSpace]
 ) -> None:
-    """Store every section of one scope; the counters come last, when nothing counts any more."""
+    """Store every section of one scope in one that is empty."""
     scope_id = await exports.open_empty(connection, scope)
+    async for lines in read(work.reader, held, PROFILE):
+        await restore_profile(connection, work, scope.agent, lines)
+    await restore_rows(connection, work, scope_id, held, spaces)
+
+
+async def restore_rows(
+    connection: Connection,
+    work: Restoring,
+    scope_id: int,
+    held: ExportedScope,
+    spaces: Mapping[int, EmbeddingSpace],
+    kept: Collection[str] = (),
+) -> None:
+    """Store all rows of a scope but those of tables that kept them; the counters last, when nothing counts any more."""
     for section in SECTIONS:
+        if section.table in kept:
+            continue
         async for lines in read(work.reader, held, section.name):
             await exports.store_lines(connection, scope_id, section, lines)
             work.count(section.name, len(lines))
     for space in work.reader.manifest.spaces:
         await restore_vectors(connection, work, scope_id, held, (space, spaces.get(space.id)))
-    place = await scopes.read_place(await scopes.ask_place(connection, scope.agent, scope.user))
-    work.waiting += await exports.await_vectors(connection, scope_id, place.space)
-    async for lines in read(work.reader, held, PROFILE):
-        await restore_profile(connection, work, scope.agent, lines)
+    work.waiting += await exports.await_vectors(connection, scope_id)
     async for lines in read(work.reader, held, COUNTERS):
         await exports.store_counters(connection, scope_id, lines)
         work.count(COUNTERS, len(lines))
@@ -111,7 +122,7 @@ async def restore_profile(connection: Connection, work: Restoring, agent: str, l
         check_profile(to_profile(value["profile"]), work.channels)
     except (ValueError, TypeError, KeyError):
         raise InvalidInputError(f"{PROFILE} cannot be read. Nothing was imported.") from None
-    if await exports.store_profile(connection, agent):
+    if await exports.store_profile(connection, agent, lines):
         work.count(PROFILE, len(lines))
     else:
         work.left_out[PROFILE] += len(lines)

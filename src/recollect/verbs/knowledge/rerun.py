@@ -9,6 +9,7 @@ from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
+from functools import partial
 from typing import TypeAlias
 from uuid import UUID
 
@@ -28,7 +29,7 @@ from recollect.store.database import ownership
 from recollect.store.knowledge import reruns, segments
 from recollect.store.knowledge.reruns import Listed, Terms
 from recollect.store.knowledge.segments import Closed, Unsegmented
-from recollect.store.service.scopes import read_text_version
+from recollect.store.service.scopes import locate, read_text_version
 from recollect.verbs.knowledge.enrich import (
     MOST_ATTEMPTS,
     Work,
@@ -45,7 +46,7 @@ from recollect.verbs.knowledge.steps.link import find_moment
 from recollect.verbs.knowledge.steps.staged import Staged
 from recollect.verbs.knowledge.switch import Built, Switched, switch
 from recollect.verbs.memories.rows import embed_missing, prepare
-from recollect.verbs.parts import Parts, require_chat_model
+from recollect.verbs.parts import Parts, awake, require_chat_model
 
 LOG = logging.getLogger("recollect.rerun")
 NO_TENANT = "There is no tenant of this name."
@@ -106,7 +107,10 @@ class Reruns:
         require_chat_model(parts)
         try:
             named = await reruns.list_scopes(parts.database, tenant_id, wanted.agent, wanted.user)
-            yield [Work(parts, Scope(tenant_id, each.agent, each.user), each.id) for each in named]
+            found = [Work(parts, Scope(tenant_id, each.agent, each.user), each.id) for each in named]
+            for work in found:
+                await awake(parts, partial(locate, parts.database, work.scope))
+            yield found
         finally:
             if other is not None:
                 await other.close()
