@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Mapping
 
 from psycopg.rows import DictRow
 
@@ -36,7 +37,7 @@ async def list_keys(database: Database, tenant_id: int, masters: MasterKeys) -> 
     return {0: SealingKey(), **{row["version"]: unwrap(masters, tenant_id, row) for row in found}}
 
 
-def choose(keys: dict[int, SealingKey], version: int) -> SealingKey:
+def choose(keys: Mapping[int, SealingKey], version: int) -> SealingKey:
     """Choose the key that an object names."""
     if version not in keys:
         raise ColdStorageError(NO_SUCH)

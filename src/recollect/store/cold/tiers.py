@@ -11,7 +11,7 @@ from psycopg.sql import SQL
 from psycopg.types.json import Jsonb
 
 from recollect.core.conversations.retention import RetentionRules
-from recollect.core.imports.sections import KEPT_HOT
+from recollect.core.imports.sections import ERASED_FIRST, KEPT_HOT
 from recollect.core.service.numbers import tenant_of
 from recollect.errors import UnavailableError
 from recollect.models.cold import ColdStanding, FoundScope, Tier
@@ -25,6 +25,8 @@ PAGE = 1000
 WAKE = "wake"
 NEEDING_ROWS = ("embed", "enrich", "fade", "fold", "reflect", "rederive", "sync_state")
 """Jobs of a scope that must be done before it leaves."""
+UNLISTED = frozenset(ERASED_FIRST)
+"""Tables that an object has no section of: their rows are in others, or found again."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,7 +108,8 @@ async def leave(database: Database, written: ColdObject, seen: ScopeMark) -> boo
         tables = await list_tables(connection)
         async with connection.pipeline():
             for name, table in tables:
-                if name not in KEPT_HOT:
+                # The object holds all rows that there are: nobody has written since. What it does not list is small.
+                if name not in KEPT_HOT and (name in UNLISTED or name in (written.counts or {})):
                     await connection.execute(SQL(QUERIES["delete"]).format(table=table), {"scope_id": scope_id})
             await become(connection, scope_id, Tier.COLD)
     return True

@@ -2,29 +2,33 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Iterator, Sequence
+from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import cache
 from typing import Any, LiteralString
 
 from psycopg import IntegrityError
-from psycopg.sql import SQL, Composable, Composed, Identifier
+from psycopg.rows import DictRow
+from psycopg.sql import SQL, Composable, Identifier
 
 from recollect.core.imports.sections import COUNTERS, PROFILE, SECTIONS, VECTORS, Section
 from recollect.core.text.terms import TERM_BITS, scope_bits
 from recollect.core.text.variants import CARRIED, not_carried
 from recollect.errors import InvalidInputError, SchemaError
 from recollect.models.service import EmbeddingSpace, Scope
-from recollect.store.database.pool import Connection, load_queries, show_cold
+from recollect.store.database.pool import Connection, load_queries, show_cold, write_out
 from recollect.store.memories.embeddings import vector_type, vectors_table
 from recollect.store.service import jobs, scopes
 
-GIVEN_LINES = SQL("unnest(%(lines)s::jsonb[]) as given (line)")
+GIVEN_LINES = SQL("jsonb_array_elements(%(lines)s::jsonb) as given (line)")
 QUERIES = load_queries(__file__, given_lines=GIVEN_LINES)
 TERM_MASK = (1 << TERM_BITS) - 1
 BY_NAME = {section.name: section for section in SECTIONS}
 AT_ONCE = 500
 """How many rows are read at once."""
+SMALL = 1_000
+"""Scopes of so many memories are read and stored in few round trips, all of it in memory."""
 KEPT_BEFORE = {"purge_receipts"}
 """What an empty scope may hold: receipts of what it held before."""
 
@@ -36,6 +40,7 @@ class Held:
     scope_id: int
     agent: str
     user: str
+    memories: int = 0
     cold: bool = False
     """Whether its rows are in an object."""
 
@@ -50,13 +55,15 @@ async def list_scopes(connection: Connection, agent: str | None, user: str | Non
     """List the scopes of a tenant that are wanted, in an order that is the same everywhere."""
     await settle(connection)
     found = await connection.execute(QUERIES["scopes"], {"agent": agent, "user": user})
-    return [Held(row["id"], row["agent"], row["user"], cold=row["cold"]) for row in await found.fetchall()]
+    return [
+        Held(row["id"], row["agent"], row["user"], row["memory_count"], row["cold"]) for row in await found.fetchall()
+    ]
 
 
-async def read_names(connection: Connection, scope_id: int) -> tuple[str, str]:
-    """Read whose scope it is."""
+async def read_names(connection: Connection, scope_id: int) -> tuple[str, str, int]:
+    """Read whose scope it is, and how many memories it has."""
     row = await (await connection.execute(QUERIES["names"], {"scope_id": scope_id})).fetchone()
-    return (row["agent"], row["user"]) if row else ("", "")
+    return (row["agent"], row["user"], row["memory_count"]) if row else ("", "", 0)
 
 
 async def list_spaces(connection: Connection) -> list[EmbeddingSpace]:
@@ -74,16 +81,33 @@ async def read_lines(connection: Connection, scope_id: int, section: str) -> Asy
             yield [row["line"] for row in rows]
 
 
-def compose(name: str, parameters: dict[str, object]) -> tuple[SQL | Composed, dict[str, object]]:
+async def read_small(connection: Connection, scope_id: int, names: Sequence[str]) -> dict[str, list[str]]:
+    """Read all lines of sections of a scope in one round trip; of those that have any."""
+    parameters: dict[str, object] = {"scope_id": scope_id, "term_mask": TERM_MASK}
+    async with connection.pipeline():
+        asked = {name: await connection.execute(*compose(name, parameters)) for name in names}
+        found = {name: [row["line"] for row in await cursor.fetchall()] for name, cursor in asked.items()}
+    return {name: lines for name, lines in found.items() if lines}
+
+
+def compose(name: str, parameters: dict[str, object]) -> tuple[SQL, dict[str, object]]:
     """Write the query of a section, with its parameters."""
     if name.startswith(VECTORS):
-        space = int(name.removeprefix(VECTORS))
-        return SQL(QUERIES["vectors"]).format(vectors=vectors_table(space)), parameters | {"space_id": space}
+        return write_query(name), parameters | {"space_id": int(name.removeprefix(VECTORS))}
     if name in (PROFILE, COUNTERS):
-        return SQL(QUERIES["profile" if name == PROFILE else "counters"]), parameters
+        return write_query(name), parameters
+    return write_query(name), parameters | {"omitted": list(BY_NAME[name].omitted)}
+
+
+@cache
+def write_query(name: str) -> SQL:
+    """Write the query of a section."""
+    if name.startswith(VECTORS):
+        return write_out(SQL(QUERIES["vectors"]).format(vectors=vectors_table(int(name.removeprefix(VECTORS)))))
+    if name in (PROFILE, COUNTERS):
+        return SQL(QUERIES["profile" if name == PROFILE else "counters"])
     section = BY_NAME[name]
-    query = SQL(QUERIES[section.query]).format(table=Identifier(section.table), key=order_by(section))
-    return query, parameters | {"omitted": list(section.omitted)}
+    return write_out(SQL(QUERIES[section.query]).format(table=Identifier(section.table), key=order_by(section)))
 
 
 def order_by(section: Section) -> Composable:
@@ -112,18 +136,39 @@ async def open_empty(connection: Connection, scope: Scope) -> int:
 async def store_lines(connection: Connection, scope_id: int, section: Section, lines: Sequence[bytes]) -> None:
     """Store lines of a section of rows."""
     with refused(section.name):
-        given = decode(lines)
+        given = join(lines)
         known = await read_columns(connection, section)
         await check_fields(connection, section.name, known, given)
-        own_terms = SQL(QUERIES["own_terms"])
-        values = [own_terms if name == "terms" else Identifier("held", name) for name in known]
-        query = SQL(QUERIES["store_rows"]).format(
-            table=Identifier(section.table),
-            columns=SQL(", ").join(map(Identifier, known)),
-            values=SQL(", ").join(values),
-        )
         parameters = {"scope_id": scope_id, "scope_bits": scope_bits(scope_id), "lines": given}
-        await connection.execute(query, parameters)
+        await connection.execute(write_insert(section.table, tuple(known)), parameters)
+
+
+async def store_small(connection: Connection, scope_id: int, given: Mapping[Section, Sequence[bytes]]) -> None:
+    """Store sections of a scope together, in few round trips; each comes after those that its rows refer to."""
+    async with connection.pipeline():
+        asked = [await connection.execute(QUERIES["columns"], {"table": section.table}) for section in given]
+        columns = [[row["name"] for row in await cursor.fetchall()] for cursor in asked]
+        for (section, lines), found in zip(given.items(), columns, strict=True):
+            known = [name for name in found if name not in section.omitted]
+            fields = {"known": [name for name in known if name != "scope_id"], "lines": join(lines)}
+            unknown = await connection.execute(QUERIES["unknown_fields"], fields)
+            parameters = {"scope_id": scope_id, "scope_bits": scope_bits(scope_id), "lines": fields["lines"]}
+            await connection.execute(write_insert(section.table, tuple(known)), parameters)
+            asked.append(unknown)
+    for cursor in asked[len(given) :]:
+        refuse_unknown("An object", await cursor.fetchone())
+
+
+@cache
+def write_insert(table: str, known: tuple[str, ...]) -> SQL:
+    """Write the statement that stores lines of a table."""
+    own_terms = SQL(QUERIES["own_terms"])
+    values = [own_terms if name == "terms" else Identifier("held", name) for name in known]
+    return write_out(
+        SQL(QUERIES["store_rows"]).format(
+            table=Identifier(table), columns=SQL(", ").join(map(Identifier, known)), values=SQL(", ").join(values)
+        )
+    )
 
 
 async def read_columns(connection: Connection, section: Section) -> list[str]:
@@ -132,24 +177,29 @@ async def read_columns(connection: Connection, section: Section) -> list[str]:
     return [row["name"] for row in await found.fetchall() if row["name"] not in section.omitted]
 
 
-async def check_fields(connection: Connection, section: str, known: Sequence[str], lines: Sequence[str]) -> None:
+async def check_fields(connection: Connection, section: str, known: Sequence[str], lines: str) -> None:
     """Refuse lines with a field that has no column: it would be lost."""
     asked = {"known": [each for each in known if each != "scope_id"], "lines": lines}
     found = await connection.execute(QUERIES["unknown_fields"], asked)
-    if row := await found.fetchone():
-        raise InvalidInputError(f"{section} has a field that this program does not know: {row['field']}.")
+    refuse_unknown(section, await found.fetchone())
+
+
+def refuse_unknown(what: str, row: DictRow | None) -> None:
+    """Refuse a field that has no column."""
+    if row is not None:
+        raise InvalidInputError(f"{what} has a field that this program does not know: {row['field']}.")
 
 
 async def read_one(connection: Connection, lines: Sequence[bytes]) -> Any:  # noqa: ANN401 - any JSON
     """Return the value of a section of one line, as the database reads it."""
-    row = await (await connection.execute(QUERIES["read_given"], {"lines": decode(lines)})).fetchone()
+    row = await (await connection.execute(QUERIES["read_given"], {"lines": join(lines)})).fetchone()
     return row["line"] if row else None
 
 
 async def store_counters(connection: Connection, scope_id: int, lines: Sequence[bytes]) -> None:
     """Set the counters of a scope as they were."""
     with refused(COUNTERS):
-        parameters = {"scope_id": scope_id, "lines": decode(lines)}
+        parameters = {"scope_id": scope_id, "lines": join(lines)}
         row = await (await connection.execute(QUERIES["store_counters"], parameters)).fetchone()
     if row is not None and row["text_version"] not in CARRIED:
         raise SchemaError(not_carried(row["text_version"]))
@@ -158,7 +208,7 @@ async def store_counters(connection: Connection, scope_id: int, lines: Sequence[
 async def store_profile(connection: Connection, agent: str, lines: Sequence[bytes]) -> bool:
     """Give an agent a profile unless it has one; tell whether it goes by it now."""
     with refused(PROFILE):
-        parameters = {"agent": agent, "lines": decode(lines)}
+        parameters = {"agent": agent, "lines": join(lines)}
         row = await (await connection.execute(QUERIES["store_profile"], parameters)).fetchone()
         return row is None or bool(row["same"])
 
@@ -166,7 +216,7 @@ async def store_profile(connection: Connection, agent: str, lines: Sequence[byte
 async def store_vectors(connection: Connection, scope_id: int, space: EmbeddingSpace, lines: Sequence[bytes]) -> None:
     """Store lines of vectors of one space, each where its memory or its entity stands."""
     with refused(f"{VECTORS}{space.id}"):
-        given = decode(lines)
+        given = join(lines)
         await check_fields(connection, VECTORS, ("id", "embedding", "with_context"), given)
         query = SQL(QUERIES["store_vectors"]).format(vectors=vectors_table(space.id), type=vector_type(space))
         await connection.execute(query, {"scope_id": scope_id, "space_id": space.id, "lines": given})
@@ -183,6 +233,11 @@ async def await_vectors(connection: Connection, scope_id: int) -> int:
     if waiting:
         await jobs.defer(connection, "embed", f"embed:{scope_id}", {"scope_id": scope_id})
     return waiting
+
+
+def join(lines: Sequence[bytes]) -> str:
+    """Write lines as one list in JSON: an array of texts would have to be quoted once more."""
+    return f"[{','.join(decode(lines))}]"
 
 
 def decode(lines: Sequence[bytes]) -> list[str]:

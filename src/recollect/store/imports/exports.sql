@@ -4,13 +4,13 @@ select set_config('TimeZone', 'UTC', true), set_config('extra_float_digits', '1'
        set_config('bytea_output', 'hex', true)
 
 -- name: scopes
-select id, agent, "user", tier = 'cold' as cold from scopes
+select id, agent, "user", memory_count, tier = 'cold' as cold from scopes
 where tenant_id = current_tenant() and (%(agent)s::text is null or agent = %(agent)s)
   and (%(user)s::text is null or "user" = %(user)s)
 order by agent collate "C", "user" collate "C"
 
 -- name: names
-select agent, "user" from scopes where id = %(scope_id)s
+select agent, "user", memory_count from scopes where id = %(scope_id)s
 
 -- name: spaces
 select id, model, dimensions, precision from embedding_spaces order by id

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections import Counter
-from collections.abc import AsyncIterator, Callable, Iterator, Sequence
+from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
 from contextlib import asynccontextmanager, contextmanager
 from functools import partial
 from typing import BinaryIO, TypeAlias
@@ -40,11 +40,12 @@ async def export(parts: Parts, tenant_id: int, order: ExportOrder, file: BinaryI
         if not found:
             raise NotFoundError("There is no such scope: nothing was ever remembered there.")
         spaces = choose_spaces(order.vectors, await exports.list_spaces(connection))
+        names = [PROFILE, COUNTERS, *(each.name for each in SECTIONS), *(f"{VECTORS}{each.id}" for each in spaces)]
         with writing(file) as writer:
             for number, held in enumerate(found, 1):
                 folder = ExportedScope(str(number), held.agent, held.user, {})
-                async with lines_of(parts, connection, held) as read:
-                    written.append(await export_scope(read, writer, folder, spaces, (total, report)))
+                async with lines_of(parts, connection, held, names) as read:
+                    written.append(await export_scope(read, writer, folder, names, (total, report)))
             await asyncio.to_thread(writer.close, Manifest(tuple(written), tuple(spaces)))
     return ExportReport(len(written), dict(total))
 
@@ -68,11 +69,14 @@ def choose_spaces(wanted: Sequence[str], spaces: Sequence[EmbeddingSpace]) -> li
 
 
 @asynccontextmanager
-async def lines_of(parts: Parts, connection: Connection, held: Held) -> AsyncIterator[ReadSection]:
+async def lines_of(
+    parts: Parts, connection: Connection, held: Held, names: Sequence[str]
+) -> AsyncIterator[ReadSection]:
     """Read the sections of a scope from its rows; of a cold one, what is not kept here from its object."""
     here = partial(exports.read_lines, connection, held.scope_id)
     if not held.cold:
-        yield here
+        small = held.memories <= exports.SMALL
+        yield lines_at_once(await exports.read_small(connection, held.scope_id, names)) if small else here
         return
     packed = await tiers.read_held(connection, held.scope_id)
     async with unpacked(parts.database, require_storage(parts.cold), require_object(packed)) as reader:
@@ -85,17 +89,26 @@ async def lines_of(parts: Parts, connection: Connection, held: Held) -> AsyncIte
         yield lambda name: here(name) if name in HERE else there(name)
 
 
+def lines_at_once(found: Mapping[str, Sequence[str]]) -> ReadSection:
+    """Give the lines of sections that were read together."""
+
+    async def read(name: str) -> AsyncIterator[Sequence[str]]:
+        if name in found:
+            yield found[name]
+
+    return read
+
+
 async def export_scope(
     read: ReadSection,
     writer: ExportWriter,
     folder: ExportedScope,
-    spaces: Sequence[EmbeddingSpace],
+    names: Sequence[str],
     progress: tuple[Counter[str], Progress],
 ) -> ExportedScope:
     """Write every section of one scope that has a line."""
     total, report = progress
     sections = {}
-    names = [PROFILE, COUNTERS, *(section.name for section in SECTIONS), *(f"{VECTORS}{each.id}" for each in spaces)]
     for name in names:
         async for lines in read(name):
             await asyncio.to_thread(writer.write, folder.path(name), lines)

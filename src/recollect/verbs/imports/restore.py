@@ -6,11 +6,12 @@ import asyncio
 from collections import Counter
 from collections.abc import AsyncIterator, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import chain
 from typing import Any
 
 from recollect.core.agents.profiles import check_profile, to_profile
 from recollect.core.imports.manifest import ExportedScope
-from recollect.core.imports.sections import COUNTERS, PROFILE, SECTIONS, VECTORS
+from recollect.core.imports.sections import COUNTERS, PROFILE, SECTIONS, VECTORS, Section
 from recollect.errors import InvalidInputError
 from recollect.models.imports import ExportImport
 from recollect.models.service import EmbeddingSpace, Scope
@@ -21,6 +22,8 @@ from recollect.verbs.imports.zipped import ExportReader
 from recollect.verbs.parts import Parts
 
 KEPT_PROFILE = "{} has settings of its own already, and keeps them."
+AT_ONCE = 8_000_000
+"""Scopes of so many bytes are stored together."""
 NO_SPACE = "There is no embedding space here for the vectors of {}: they are left out."
 
 
@@ -81,18 +84,33 @@ async def restore_rows(
     kept: Collection[str] = (),
 ) -> None:
     """Store all rows of a scope but those of tables that kept them; the counters last, when nothing counts any more."""
-    for section in SECTIONS:
-        if section.table in kept:
-            continue
-        async for lines in read(work.reader, held, section.name):
-            await exports.store_lines(connection, scope_id, section, lines)
-            work.count(section.name, len(lines))
+    wanted = [section for section in SECTIONS if section.table not in kept and section.name in held.sections]
+    # What comes from elsewhere is stored section by section, so that a refusal can name one.
+    if kept and sum(each.bytes for each in held.sections.values()) <= AT_ONCE:
+        await restore_small(connection, work, scope_id, held, wanted)
+    else:
+        for section in wanted:
+            async for lines in read(work.reader, held, section.name):
+                await exports.store_lines(connection, scope_id, section, lines)
+                work.count(section.name, len(lines))
     for space in work.reader.manifest.spaces:
         await restore_vectors(connection, work, scope_id, held, (space, spaces.get(space.id)))
     work.waiting += await exports.await_vectors(connection, scope_id)
     async for lines in read(work.reader, held, COUNTERS):
         await exports.store_counters(connection, scope_id, lines)
         work.count(COUNTERS, len(lines))
+
+
+async def restore_small(
+    connection: Connection, work: Restoring, scope_id: int, held: ExportedScope, wanted: Sequence[Section]
+) -> None:
+    """Store the rows of a small scope in few round trips."""
+    given = await asyncio.to_thread(
+        lambda: {section: list(chain.from_iterable(work.reader.read(held, section.name))) for section in wanted}
+    )
+    await exports.store_small(connection, scope_id, given)
+    for section, lines in given.items():
+        work.count(section.name, len(lines))
 
 
 async def restore_vectors(
