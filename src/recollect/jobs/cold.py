@@ -13,6 +13,7 @@ from recollect.store.cold import tiers
 from recollect.store.cold.storage import ColdStorage
 from recollect.store.cold.tiers import ColdObject
 from recollect.store.database.pool import Database
+from recollect.store.service import scopes
 
 MARKED_SECONDS = 20 * 3600.0
 """How long a scope is marked before it leaves: until the next day, and longer than any call takes."""
@@ -48,7 +49,7 @@ class ColdTasks:
     async def wake(self, scope_id: int) -> None:
         """Bring a scope back."""
         duties = self._require()
-        await tiers.touch(self.database, scope_id)
+        await scopes.touch(self.database, scope_id)
         await duties.bring_back(scope_id)
 
     async def freeze_daily(self, _context: object, timestamp: int = 0) -> None:  # noqa: ARG002 - the engine's call

@@ -3,18 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Callable
+from contextlib import suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
+from functools import partial
 
 from recollect.core.conversations.retention import RetentionRules
 from recollect.core.memories.fading import policy_by
 from recollect.core.service.numbers import tenant_of
-from recollect.errors import ConflictError, WakingError
+from recollect.errors import ConflictError
 from recollect.jobs.embed import NO_REPORT
 from recollect.jobs.progress import reporting
 from recollect.models.conversations import Due
 from recollect.models.service import Scope
-from recollect.store.cold import tiers
 from recollect.store.conversations import lifecycle
 from recollect.store.conversations.lifecycle import StateChange
 from recollect.store.database.pool import Database
@@ -23,7 +24,7 @@ from recollect.store.memories import accesses, fading
 from recollect.store.memories.fading import Walk
 from recollect.store.service import ledger, upkeep
 from recollect.store.service.jobs import Lease
-from recollect.store.service.scopes import BEGINNING
+from recollect.store.service.scopes import BEGINNING, keep_hot
 
 ORIGIN = "retention"
 KEYS_KEPT = timedelta(days=2)
@@ -62,13 +63,8 @@ async def move_on(database: Database, overdue: Overdue) -> None:
     """Change the state of a conversation, unless somebody used or changed it meanwhile."""
     scope = Scope(tenant_of(overdue.scope_id), overdue.due.agent, overdue.due.user)
     wanted = StateChange(overdue.due.becomes, ORIGIN, overdue.due.idle_since)
-    try:
-        await lifecycle.change(database, scope, overdue.due.conversation, wanted)
-    except ConflictError:
-        return
-    except WakingError as met:
-        # About to leave: it stays, and is looked at again in an hour.
-        await tiers.touch(database, met.scope_id)
+    with suppress(ConflictError):
+        await keep_hot(database, partial(lifecycle.change, database, scope, overdue.due.conversation, wanted))
 
 
 async def retain(database: Database, rules: RetentionRules) -> None:

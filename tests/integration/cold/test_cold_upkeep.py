@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 
 import pytest
@@ -11,11 +12,15 @@ from cold_scopes import chilly, objects_in, rows_of, send_out, tier_of
 from recollect.core.conversations.retention import usual_rules
 from recollect.errors import ColdStorageError
 from recollect.jobs.cold import look_over, tidy
+from recollect.llm.fake import FakeEmbedder
 from recollect.mind.service import join_moves
 from recollect.models.conversations import NewMessage
+from recollect.models.knowledge import NewFact
 from recollect.models.memories import NewMemory, Role
 from recollect.models.recall import Cue
 from recollect.store.cold import tiers
+from recollect.store.knowledge import facts
+from recollect.store.service import upkeep
 
 LONG_AGO = "update scopes set last_written_at = now() - interval '40 days'"
 
@@ -105,6 +110,33 @@ async def test_what_comes_to_its_end_in_a_cold_scope_brings_it_back(recollect, o
     owner.execute(later)
     await a_day_passes(recollect, owner)
     assert tier_of(owner) == "hot"
+
+
+async def test_upkeep_that_meets_a_scope_about_to_leave_keeps_it(recollect, owner):
+    """What is looked for over all tenants must not stop at a mark."""
+    mind = await filled(recollect)
+    now = datetime.now(UTC)
+    stated = NewFact("Bo", "knows", "Zoe", valid_at=now - timedelta(days=9), invalid_at=now + timedelta(days=9))
+    await mind.knowledge.add(stated)
+    owner.execute("delete from procrastinate_jobs")
+    scope_id = (await mind.access.locate()).scope_id
+    database = recollect.parts.database
+
+    async def fill():
+        changed = replace(recollect, parts=replace(recollect.parts, embedder=FakeEmbedder(32)))
+        await changed.operator.spaces.change(lambda _: None)
+
+    for work in (lambda: facts.withhold_ended(database), fill):
+        owner.execute("update beliefs set invalid_at = now() - interval '1 hour' where superseded_at is null")
+        assert await tiers.mark(database, scope_id >> 40, [scope_id]) == [scope_id]
+        await work()
+        assert tier_of(owner) == "hot"
+
+
+async def test_fading_does_not_keep_a_scope(recollect, owner):
+    await filled(recollect)
+    await tiers.mark(recollect.parts.database, 1, [row[0] for row in owner.execute("select id from scopes").fetchall()])
+    assert [each async for each in upkeep.walk_due(recollect.parts.database, "fade", usual=30)] == []
 
 
 async def test_an_erased_user_is_gone_from_object_storage(recollect, owner, folder):

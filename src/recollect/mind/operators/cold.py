@@ -14,6 +14,7 @@ from recollect.models.cold import ColdStanding, FoundScope, Moved, Tier
 from recollect.models.service import Caller
 from recollect.store.cold import keys, tiers
 from recollect.store.cold.storage import require_storage
+from recollect.store.service import scopes
 from recollect.verbs.cold.moves import bring_back, send_out
 from recollect.verbs.parts import Parts
 
@@ -64,7 +65,7 @@ class ColdScopes:
         found = await self._find(caller, agent, user)
 
         async def bring(scope_id: int) -> bool:
-            await tiers.touch(self.parts.database, scope_id)
+            await scopes.touch(self.parts.database, scope_id)
             return await bring_back(self.parts, scope_id)
 
         done = await in_turn([each.scope_id for each in found if each.tier is not Tier.HOT], bring, report)

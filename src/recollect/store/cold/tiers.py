@@ -67,14 +67,6 @@ async def mark(database: Database, tenant_id: int, scopes: Sequence[int]) -> lis
         return [row["id"] for row in await found.fetchall()]
 
 
-async def touch(database: Database, scope_id: int) -> Tier:
-    """Keep a scope from leaving; return where its rows are now."""
-    async with database.transaction(tenant_of(scope_id)) as connection:
-        await connection.execute(QUERIES["begin_moving"])
-        row = await (await connection.execute(QUERIES["touch"], {"scope_id": scope_id})).fetchone()
-    return Tier(row["tier"]) if row else Tier.HOT
-
-
 async def read_mark(connection: Connection, scope_id: int, *, lock: bool = False) -> ScopeMark | None:
     """Look at a scope, and keep others from changing it if asked."""
     found = await connection.execute(QUERIES["lock" if lock else "read_mark"], {"scope_id": scope_id})

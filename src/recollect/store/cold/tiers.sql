@@ -7,14 +7,6 @@ update scopes set tier = 'leaving', tier_since = clock_timestamp()
 where id = any (%(scopes)s::bigint[]) and tier = 'hot'
 returning id
 
--- name: touch
--- Whoever asks for a scope keeps it from leaving.
-with kept as (
-    update scopes set tier = 'hot', tier_since = clock_timestamp() where id = %(scope_id)s and tier = 'leaving'
-    returning id
-)
-select case when exists (select from kept) then 'hot' else tier end as tier from scopes where id = %(scope_id)s
-
 -- name: find
 select id, agent, "user", memory_count, tier, tier_since from scopes
 where tenant_id = current_tenant() and (%(agent)s::text is null or agent = %(agent)s)

@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 from recollect.errors import RecollectError, WakingError
 from recollect.models.cold import Tier
 from recollect.store.cold import tiers
+from recollect.store.service import scopes
 from recollect.verbs.cold.moves import bring_back
 from recollect.verbs.parts import Parts
 
@@ -35,7 +36,7 @@ class Waker:
 
     async def wake(self, scope_id: int) -> None:
         """Wait until a scope is hot; if that takes too long, leave it to a job, and raise WakingError."""
-        if await tiers.touch(self.parts.database, scope_id) is not Tier.COLD:
+        if await scopes.touch(self.parts.database, scope_id) is not Tier.COLD:
             return
         if self.parts.cold is None:
             await self._leave_to_job(scope_id)
