@@ -52,7 +52,7 @@ console-lint:
 test: ## every test but those of the house and of the engines, on a real PostgreSQL (ARGS="-k recall" for some of them)
 	$(RUN) pytest $(SPREAD) -m "not engines" $(ARGS)
 
-engines: ## the tests of mirrors, with real OpenSearch and Neo4j servers; needs a JDK of 21 or later, and Maven
+engines: ## the tests with real OpenSearch, Neo4j and S3 servers; needs a JDK of 21 or later, Maven, and Go
 	$(RUN) pytest -m engines $(ARGS)
 
 serve: ## serve HTTP on 127.0.0.1:7077

@@ -124,7 +124,7 @@ def copy_statement(owner: Owner, table: str, *, in_rounds: bool) -> str:
     )
 
 
-def grow(owner: Owner, template: int, first: int, last: int) -> None:
+def grow(owner: Owner, template: int, first: int, last: int, per_scope: int = PER_SCOPE) -> None:
     """Copy the template into scopes of a range, which grow side by side."""
     owner.execute("set session_replication_role = replica; set synchronous_commit = off; set work_mem = '256MB'")
     owner.execute("insert into tenants (id, name) values (%s, 'others') on conflict do nothing", [TENANT])
@@ -132,7 +132,7 @@ def grow(owner: Owner, template: int, first: int, last: int) -> None:
     owner.execute("create temporary table targets (id bigint primary key, number integer, bits bigint)")
     owner.execute(
         "create temporary table rounds as select id, (row_number() over (partition by kind order by id) - 1) "
-        f"/ {PER_SCOPE // 2 // ROUNDS} as round from memories where scope_id = %s",
+        f"/ {per_scope // 2 // ROUNDS} as round from memories where scope_id = %s",
         [template],
     )
     with owner.cursor().copy("copy targets from stdin") as copy:
@@ -155,7 +155,7 @@ def grow(owner: Owner, template: int, first: int, last: int) -> None:
             owner.execute(statement, {"template": template, "first": start, "last": end})
     statements = [copy_statement(owner, table, in_rounds=True) for table in COPIED]
     steps = [(number, start, end) for number in range(ROUNDS) for start, end in portions]
-    for number, start, end in track(steps, f"{(last - first) * PER_SCOPE:,} memories", console=console):
+    for number, start, end in track(steps, f"{(last - first) * per_scope:,} memories", console=console):
         for statement in statements:
             owner.execute(statement, {"template": template, "first": start, "last": end, "round": number})
     owner.execute("reset session_replication_role")

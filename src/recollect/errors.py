@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from datetime import datetime
 
+WAKING = "This scope was not used for long, and is being brought back from object storage; try again."
+
 
 class RecollectError(Exception):
     """The root: catch this to catch them all."""
@@ -62,6 +64,24 @@ class OverdueError(UnavailableError):
 
 class MovedError(UnavailableError):
     """A scope has gone to another server since it was looked for, or is going there; looked for again, it is found."""
+
+
+class WakingError(UnavailableError):
+    """The scope was not used for long and lies in object storage; it is being brought back: try again soon."""
+
+    code = "waking"
+
+    def __init__(self, message: str = WAKING, *, scope_id: int = 0) -> None:
+        super().__init__(message)
+        self.scope_id = scope_id
+        """Which scope it is."""
+
+
+class ColdStorageError(RecollectError):
+    """The object storage did not answer, or not with what was stored there; the scope stays as it is."""
+
+    code = "cold_storage"
+    unavailable = True
 
 
 class LeaseLostError(RecollectError):

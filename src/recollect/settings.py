@@ -174,6 +174,27 @@ class Settings(BaseSettings):
     mirror_seconds: float = Field(
         default=30.0, gt=0, le=3600, description="Longest time to wait for one answer of a mirror while it is fed."
     )
+    cold_url: str = Field(
+        default="",
+        description="Where scopes go that nobody touched for long: `s3://bucket/prefix`, `gs://`, `az://`, `file:///folder`.",
+    )
+    cold_options: str = Field(
+        default="",
+        description="What else the client of the object storage must know, as `name=value`, several with blanks.",
+    )
+    cold_after_days: float = Field(
+        default=0, ge=0, le=36_500, description="Days without any use before a scope goes there; 0 = never."
+    )
+    cold_seconds: float = Field(
+        default=60.0, gt=0, le=3000, description="Longest time to wait for one object of the object storage."
+    )
+    cold_key: SecretStr = Field(
+        default=SecretStr(""),
+        description="Master key, 32 bytes in base64: objects are sealed with a key of each tenant, wrapped by it.",
+    )
+    cold_key_before: SecretStr = Field(
+        default=SecretStr(""), description="The master key before it, until `recollect cold rewrap` was run."
+    )
     opensearch_url: str = Field(default="", description="Address of an OpenSearch cluster that is to be a mirror.")
     opensearch_user: str = Field(default="", description="User of the cluster.")
     opensearch_password: SecretStr = Field(default=SecretStr(""), description="Password of that user.")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import AsyncExitStack, asynccontextmanager, contextmanager, nullcontext
+from dataclasses import replace
 from functools import partial
 
 from recollect.channels.channel import Channel
@@ -30,6 +31,7 @@ from recollect.loading import load
 from recollect.mind.service import Addresses, Recollect
 from recollect.models.shards import ServerAddresses
 from recollect.settings import Settings, read_settings
+from recollect.store.cold.storage import build_storage
 from recollect.store.database import ownership
 from recollect.store.database.migrate import migrate
 from recollect.store.database.pool import Database
@@ -41,6 +43,7 @@ from recollect.store.shards import catalog, moves
 from recollect.store.shards.map import ShardMap, default_map_file, first_shard
 from recollect.store.shards.probe import AnyProbe, ShardProbe
 from recollect.store.shards.servers import ManyServers, NoServer, OneServer, Servers
+from recollect.verbs.cold.waking import Waker
 from recollect.verbs.knowledge.steps import choose_steps
 from recollect.verbs.parts import Parts
 
@@ -94,8 +97,8 @@ async def connected(
     """Join the parts around an open connection pool, for a database that fits this program."""
     async with AsyncExitStack() as stack:
         mirrors = build_mirrors(settings)
-        if addresses.catalog and mirrors:
-            raise SetupError("Mirrors follow one server: set none where RECOLLECT_CATALOG_URL is set.")
+        if addresses.catalog and (mirrors or settings.cold_url):
+            raise SetupError("Mirrors and cold scopes are of one server: set none where RECOLLECT_CATALOG_URL is set.")
         if addresses.catalog:
             servers, probe = await join_shards(settings, addresses.catalog, stack)
             database: Database = NoServer()
@@ -112,6 +115,7 @@ async def connected(
             servers,
             channels=(*(channel() for channel in CHANNELS), *mirrored),
             mirrors=mirrors,
+            cold=build_storage(settings),
             embedder=embedder,
             embed_wait_seconds=settings.embed_wait_seconds,
             embed_batch=settings.embedder_batch,
@@ -126,7 +130,9 @@ async def connected(
             keep_share=share_kept(settings),
             feeds=feeds,
         )
-        yield Recollect(parts, settings, addresses, probe)
+        waker = Waker(parts, settings.deadline_seconds)
+        stack.push_async_callback(waker.close)
+        yield Recollect(replace(parts, waker=waker), settings, addresses, probe)
 
 
 async def join_server(

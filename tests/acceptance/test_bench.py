@@ -95,6 +95,14 @@ def test_scale_repeats_and_loses_nothing():
     assert least_full[-1]["moved"] > 0
 
 
+def test_cold():
+    figures = measure("cold", "--scopes", "20", "--recalls", "5")
+    assert figures["scopes"] == {"out and back": 20, "memories": 400, "exports that differ": 0}
+    sizes = figures["bytes a memory"]
+    assert 0 < sizes["cold"] < sizes["hot"]
+    assert all(value > 0 for row in ("ms a scope", "ms of the first recall") for value in figures[row].values())
+
+
 def test_filters():
     figures = measure("filters", "--scopes", "300", "--rounds", "2")
     assert {"300 none", "300 since", "300 where", "300 topics_only"} <= set(figures)

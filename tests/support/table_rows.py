@@ -18,5 +18,6 @@ KNOWLEDGE = (
 MIRRORS = (
     "insert into mirror_positions (scope_id, mirror, generation, position) select id, 'opensearch', 1, 1 from scopes",
     "insert into unmirrored (scope_id, number) select id, 1 from scopes",
+    "insert into cold_objects (scope_id, name) select id, 'object' from scopes",
     "insert into awaited_mirrors select id, gen_random_uuid(), 'opensearch', 1 from scopes",
 )

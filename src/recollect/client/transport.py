@@ -26,6 +26,8 @@ ERRORS = {
         errors.ConflictError,
         errors.CursorExpiredError,
         errors.UnavailableError,
+        errors.WakingError,
+        errors.ColdStorageError,
         errors.ChatModelError,
         errors.SetupError,
     )

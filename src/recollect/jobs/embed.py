@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import TypeAlias
 from uuid import UUID
 
@@ -20,7 +21,7 @@ from recollect.store.knowledge import entity_vectors
 from recollect.store.memories import embeddings
 from recollect.store.memories.embeddings import Unembedded
 from recollect.store.service import upkeep
-from recollect.store.service.scopes import BEGINNING
+from recollect.store.service.scopes import BEGINNING, keep_hot
 
 PLAIN_WORD = "memory"
 Embedded: TypeAlias = tuple[Sequence[Unembedded], NDArray[np.float32]]
@@ -148,7 +149,7 @@ async def fill_space(
             while missing := await embeddings.list_unfilled(database, tenant_id, space.id, after, batch):
                 embedded = await source.embed(embeddings.read_held, missing)
                 for part, rows in embedded:
-                    await embeddings.fill(database, space, part, rows)
+                    await keep_hot(database, partial(embeddings.fill, database, space, part, rows))
                 count = sum(len(part) for part, _ in embedded)
                 filled = FillResult(filled.done + count, filled.refused + len(missing) - count)
                 after = (missing[-1].scope_id, missing[-1].id)
@@ -166,7 +167,8 @@ async def fill_entities(
     while missing := await entity_vectors.list_unfilled(source.database, tenant_id, space.id, after, batch):
         after = (missing[-1].scope_id, missing[-1].id)
         embedded = await source.embed(entity_vectors.read_held, missing)
-        count = await store_entities(source.database, space, embedded)
+        storing = partial(store_entities, source.database, space, embedded)
+        count = await keep_hot(source.database, storing)
         filled = FillResult(filled.done + count, filled.refused + len(missing) - count)
     return filled
 

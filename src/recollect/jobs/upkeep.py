@@ -6,6 +6,7 @@ from collections.abc import AsyncIterator, Callable
 from contextlib import suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
+from functools import partial
 
 from recollect.core.conversations.retention import RetentionRules
 from recollect.core.memories.fading import policy_by
@@ -23,7 +24,7 @@ from recollect.store.memories import accesses, fading
 from recollect.store.memories.fading import Walk
 from recollect.store.service import ledger, upkeep
 from recollect.store.service.jobs import Lease
-from recollect.store.service.scopes import BEGINNING
+from recollect.store.service.scopes import BEGINNING, keep_hot
 
 ORIGIN = "retention"
 KEYS_KEPT = timedelta(days=2)
@@ -63,7 +64,7 @@ async def move_on(database: Database, overdue: Overdue) -> None:
     scope = Scope(tenant_of(overdue.scope_id), overdue.due.agent, overdue.due.user)
     wanted = StateChange(overdue.due.becomes, ORIGIN, overdue.due.idle_since)
     with suppress(ConflictError):
-        await lifecycle.change(database, scope, overdue.due.conversation, wanted)
+        await keep_hot(database, partial(lifecycle.change, database, scope, overdue.due.conversation, wanted))
 
 
 async def retain(database: Database, rules: RetentionRules) -> None:

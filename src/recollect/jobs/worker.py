@@ -22,7 +22,8 @@ from recollect.core.conversations.retention import RetentionRules
 from recollect.core.knowledge.segments import USUAL
 from recollect.core.service.numbers import bucket_of_number
 from recollect.core.text.variants import NEWEST, folding_by
-from recollect.errors import BudgetError, EmbedderError, LeaseLostError, MovedError, RecollectError
+from recollect.errors import BudgetError, EmbedderError, LeaseLostError, MovedError, RecollectError, WakingError
+from recollect.jobs.cold import ColdDuties, ColdTasks
 from recollect.jobs.derive import (
     Enriching,
     Rederiving,
@@ -39,6 +40,7 @@ from recollect.jobs.mirror import CHECK, MirrorTasks
 from recollect.jobs.progress import reporting
 from recollect.jobs.upkeep import Pass, retain, sweep, sync_scope
 from recollect.llm.embedder import Embedder, serves
+from recollect.store.cold.tiers import defer_waking
 from recollect.store.conversations import lifecycle
 from recollect.store.database.calls import working_in
 from recollect.store.database.pool import CONNECTION_TIMEOUTS, Database, commit_at_once
@@ -107,6 +109,8 @@ class Duties:
     enriching: Enriching | None = None
     mirrors: Mapping[str, Mirror] = field(default_factory=dict[str, Mirror])
     """The mirrors that this worker has an address of."""
+    cold: ColdDuties | None = None
+    """How scopes go to object storage and come back, if this worker knows where that is."""
 
 
 IDLE = Duties()
@@ -213,6 +217,9 @@ async def keep_reason(database: Database, call_next: AsyncCallNext, context: Job
         return  # What it was for has gone to another server, which has a job of its own for it.
     except LeaseLostError:
         raise  # The job belongs to another run now, and so does its outcome.
+    except WakingError as met:
+        await defer_waking(database, met.scope_id)
+        raise
     except Exception as problem:
         reason = str(problem).partition("\n")[0] if isinstance(problem, RecollectError) else type(problem).__name__
         with suppress(RecollectError):
@@ -257,6 +264,10 @@ def build_app(dsn: str, database: Database, embedder: Embedder | None, batch: in
     app.task(name="fold", queue="fold", retry=retry, task_middleware=around)(tasks.fold)
     app.task(name="mirror", queue="mirror", retry=retry, task_middleware=around)(mirroring.follow)
     app.task(name="rederive", queue="rederive", retry=retry, task_middleware=around)(tasks.rederive)
+    moving = ColdTasks(database, duties.cold, duties.rules)
+    app.task(name="freeze", queue="freeze", retry=retry, task_middleware=around)(moving.freeze)
+    app.task(name="wake", queue="wake", retry=retry, task_middleware=around)(moving.wake)
+    schedule(app, "freeze_daily", "7 4 * * *", moving.freeze_daily)
     schedule(app, "resume_stalled", duties.pulse.look_at, tasks.resume_stalled)
     schedule(app, CHECK, "*/30 * * * * *", mirroring.check, lock=CHECK)
     schedule(app, "sweep", "17 * * * *", tasks.sweep)

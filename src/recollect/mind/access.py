@@ -6,6 +6,7 @@ import asyncio
 from collections.abc import AsyncIterator, Sequence
 from contextlib import AbstractContextManager, asynccontextmanager
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Self
 
 from recollect.core.service.rights import check_all_users, check_right
@@ -15,7 +16,7 @@ from recollect.models.recall import Cue
 from recollect.models.service import Caller, Right, Scope
 from recollect.store.service.scopes import Place, locate
 from recollect.store.shards.probe import AnyProbe
-from recollect.verbs.parts import Parts
+from recollect.verbs.parts import Parts, awake
 
 RIGHT_TO_RECALL = "`read`; `write` to keep the recall, or to date an access"
 
@@ -59,7 +60,9 @@ class Access:
 
     async def locate(self) -> Place:
         """Return the place of the scope."""
-        return self.place or await locate(self.parts.database, self.scope)
+        if self.place is not None:
+            return self.place
+        return await awake(self.parts, partial(locate, self.parts.database, self.scope))
 
 
 @asynccontextmanager

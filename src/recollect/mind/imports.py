@@ -6,6 +6,7 @@ import asyncio
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import BinaryIO
 
 from recollect.core.imports.manifest import ExportedScope, Manifest
@@ -21,7 +22,7 @@ from recollect.verbs.imports.exports import export
 from recollect.verbs.imports.progress import Progress
 from recollect.verbs.imports.restore import restore
 from recollect.verbs.imports.zipped import open_export
-from recollect.verbs.parts import Parts
+from recollect.verbs.parts import Parts, awake
 from recollect.verbs.service.moved import following
 
 
@@ -60,7 +61,7 @@ class Exports:
         for scope, _ in targets:
             check_bounds(caller, scope.agent, scope.user)
         if may_restore(caller) and not order.as_new:
-            return await restore(self.parts, targets, reader, report)
+            return await awake(self.parts, partial(restore, self.parts, targets, reader, report))
         bringing = replace(caller, origin=f"import:{order.name}")
         return add_up([await bring_new(self.parts, bringing, target, reader, report) for target in targets])
 

@@ -13,7 +13,7 @@ from typing import Any, Concatenate, ParamSpec, Protocol, TypeAlias, TypeVar, ca
 
 from recollect.mind.access import Access
 from recollect.models.service import Right
-from recollect.verbs.parts import fit_version
+from recollect.verbs.parts import awake, fit_version
 from recollect.verbs.service.moved import repeat
 
 Given = ParamSpec("Given")
@@ -75,7 +75,8 @@ def operation(
 
     def declare(carry_out: Method[Given, Answer]) -> Method[Given, Answer]:
         async def attempt(view: HasAccess, *arguments: Given.args, **named: Given.kwargs) -> Answer:
-            fitting = partial(fit_version, partial(carry_out, view, *arguments, **named))
+            carrying = partial(fit_version, partial(carry_out, view, *arguments, **named))
+            fitting = partial(awake, view.access.parts, carrying)
             with view.access.folding():
                 if not isinstance(right, Right):
                     return await fitting()

@@ -16,6 +16,7 @@ from recollect.core.conversations.retention import usual_rules
 from recollect.core.service.rights import check_right, check_unbound
 from recollect.core.text.checks import check_line, check_scope
 from recollect.errors import EmbedderError, InvalidInputError, SetupError
+from recollect.jobs.cold import ColdDuties
 from recollect.jobs.derive import Reflecting
 from recollect.jobs.embed import embed_pending
 from recollect.jobs.upkeep import retain_now, sync_scope
@@ -27,6 +28,7 @@ from recollect.mind.access import Access, within
 from recollect.mind.imports import Erasures, Exports
 from recollect.mind.keys import KeyVerbs
 from recollect.mind.mind import Mind
+from recollect.mind.operators.cold import ColdScopes
 from recollect.mind.operators.mirrors import Mirrors
 from recollect.mind.operators.spaces import EmbeddingSpaces
 from recollect.models.agents import Overview, Reflection, SavedMind
@@ -51,6 +53,7 @@ from recollect.store.shards.probe import AnyProbe
 from recollect.store.shards.servers import OpenServer, Servers
 from recollect.store.shards.tenants import Tenants
 from recollect.verbs.agents.reflect import Occasion, reflect
+from recollect.verbs.cold.moves import bring_back, send_out
 from recollect.verbs.conversations.receipts import page_receipts
 from recollect.verbs.imports.imports import Imports
 from recollect.verbs.knowledge.enrich import enrich
@@ -58,7 +61,7 @@ from recollect.verbs.knowledge.rerun import Reruns
 from recollect.verbs.memories import load
 from recollect.verbs.memories.rederive import rederive
 from recollect.verbs.memories.rewrite import rewrite_terms
-from recollect.verbs.parts import Parts, fit_version
+from recollect.verbs.parts import Parts, awake, fit_version
 from recollect.verbs.service.costs import Costs
 from recollect.verbs.service.jobs import JobControl, wait_for_jobs
 from recollect.verbs.service.moved import following, repeat
@@ -122,7 +125,8 @@ class Recollect(KeyVerbs):
 
         async def ask() -> tuple[scopes.Authorized, Database]:
             home = await servers.home(tenant_id)
-            return await scopes.authorize(home, secret, door, agent, user), home
+            authorizing = partial(scopes.authorize, home, secret, door, agent, user)
+            return await awake(self.parts, authorizing), home
 
         return await repeat(ask, lambda: servers.read_anew(tenant_id))
 
@@ -171,7 +175,7 @@ class Recollect(KeyVerbs):
         rederiving = partial(rederive, parts) if parts.chat else None
         duties = Duties(join_reflection(parts), rederiving, usual_rules(self.settings), fading_days=parts.fading_days)
         duties = replace(duties, enriching=partial(enrich, parts) if "segment" in parts.steps else None)
-        duties = replace(duties, mirrors=parts.mirrors)
+        duties = replace(duties, mirrors=parts.mirrors, cold=join_moves(parts, self.settings.cold_after_days))
         make_app = partial(build_app, server.database.direct, parts.database, parts.embedder, batch, duties)
         until = partial(nothing_ready, parts.database) if until_empty else None
         await run_worker(make_app, concurrency, until=until, stop_seconds=stop_seconds)
@@ -203,7 +207,8 @@ class Recollect(KeyVerbs):
     @property
     def operator(self) -> Operator:
         """Return the operations for operators."""
-        return Operator(self, Readers(self.addresses.tenants))
+        cold = ColdScopes(self.parts, self.settings.deadline_seconds)
+        return Operator(self, Readers(self.addresses.tenants), cold)
 
 
 def bind(
@@ -250,10 +255,11 @@ class TenantView:
 
 @dataclass(frozen=True, slots=True)
 class Operator:
-    """What the owner of the tables does: tenants, embedding spaces, indexes, readers."""
+    """What the owner of the tables does: tenants, embedding spaces, indexes, readers, cold scopes."""
 
     recollect: Recollect
     readers: Readers
+    cold: ColdScopes
 
     async def act_for(self, tenant: str) -> Caller:
         """Act for a tenant with every right, making the tenant if it is new."""
@@ -339,6 +345,13 @@ class Operator:
         if place.scope_id is None:
             return 0
         return await embed_pending(mind.access.parts.database, embedder, batch, place.scope_id, report)
+
+
+def join_moves(parts: Parts, after_days: float) -> ColdDuties | None:
+    """Return the moves of scopes for the worker, which may not import them; None without an object storage."""
+    if parts.cold is None:
+        return None
+    return ColdDuties(parts.cold, after_days, partial(send_out, parts), partial(bring_back, parts))
 
 
 def join_reflection(parts: Parts) -> Reflecting | None:

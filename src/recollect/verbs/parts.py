@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
+from contextlib import asynccontextmanager
 from dataclasses import dataclass, field, replace
 from typing import Any, ParamSpec, Protocol, TypeVar
 
@@ -13,12 +14,13 @@ from numpy.typing import NDArray
 from recollect.channels.channel import Channel
 from recollect.core.service.costs import Price
 from recollect.core.text.variants import folding_by, text_version
-from recollect.errors import EmbedderError, InvalidInputError, TextVersionError
+from recollect.errors import EmbedderError, InvalidInputError, TextVersionError, WakingError
 from recollect.llm.chat import ChatModel
 from recollect.llm.embedder import Embedder, RecentVectors
 from recollect.llm.tokens.count import Tokenizer
 from recollect.models.memories import Receipt
 from recollect.models.service import Scope
+from recollect.store.cold.storage import ColdStorage
 from recollect.store.database.pool import Database
 from recollect.store.mirrors.mirror import Mirror
 from recollect.store.service.changes import ChangeFeeds
@@ -29,6 +31,8 @@ Given = ParamSpec("Given")
 Result = TypeVar("Result")
 MOST_VERSIONS = 2
 """How often a write learns the version of its scope: once because it did not know, once because it has changed."""
+MOST_MEETINGS = 5
+"""How often a call brings scopes back: it may read some others, and they may leave again."""
 NO_CHAT_MODEL = "No chat model is configured: set RECOLLECT_CHAT_URL and RECOLLECT_CHAT_MODEL."
 
 
@@ -48,6 +52,17 @@ class LearningStep(Protocol):
     @property
     def run(self) -> Callable[[Any, Any], Awaitable[Any]]:
         """Run the step."""
+        ...
+
+
+class Waking(Protocol):
+    """What brings scopes back from object storage."""
+
+    observe: Callable[[float], None] | None
+    """Who is told how many seconds that took."""
+
+    async def wake(self, scope_id: int) -> None:
+        """Wait until a scope is hot, or raise WakingError."""
         ...
 
 
@@ -81,6 +96,10 @@ class Parts:
     """The share of recalls that are kept where their cue does not say: from 0 for none to 1 for all."""
     mirrors: Mapping[str, Mirror] = field(default_factory=dict[str, Mirror])
     """The mirrors that this process has an address of, by their names."""
+    cold: ColdStorage | None = None
+    """Where cold scopes are, if this process knows it."""
+    waker: Waking | None = None
+    """What brings them back."""
     recent_vectors: RecentVectors = field(default_factory=RecentVectors)
     """Of what was said lately, which is compared again with every message that follows."""
     writes: SharedWrites[Any, list[Receipt]] = field(default_factory=SharedWrites[Any, list[Receipt]])
@@ -129,6 +148,29 @@ async def fit_version(call: Callable[[], Awaitable[Result]]) -> Result:
             version = other.version
     with folding_by(version):
         return await call()
+
+
+async def awake(parts: Parts, call: Callable[[], Awaitable[Result]]) -> Result:
+    """Do something; if it meets a scope whose rows are not here, or about to leave, bring that back and do it again."""
+    for _ in range(MOST_MEETINGS if parts.waker else 0):
+        try:
+            return await call()
+        except WakingError as met:
+            if parts.waker is None or not met.scope_id:
+                raise
+            await parts.waker.wake(met.scope_id)
+    return await call()
+
+
+@asynccontextmanager
+async def waking_met(parts: Parts) -> AsyncIterator[None]:
+    """Bring a scope back that something meets which cannot be done twice: done again later, it goes on."""
+    try:
+        yield
+    except WakingError as met:
+        if parts.waker is not None and met.scope_id:
+            await parts.waker.wake(met.scope_id)
+        raise
 
 
 def require_chat_model(parts: Parts) -> ChatModel:

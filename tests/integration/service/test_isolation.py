@@ -131,7 +131,8 @@ async def test_every_scoped_table_shows_a_tenant_its_own_rows_only(tenants, serv
 
 
 async def test_scopes_and_keys_show_a_tenant_its_own_rows_only(tenants, service, owner):
-    for table in ("scopes", "api_keys"):
+    owner.execute("insert into tenant_keys (tenant_id, version, wrapped, wrapped_by) select id, 1, '', '' from tenants")
+    for table in ("scopes", "api_keys", "tenant_keys"):
         act_for(service, None)
         assert count(service, table) == 0
         for tenant_id in tenants.values():
@@ -154,7 +155,7 @@ async def test_row_level_security_is_enabled_and_forced_everywhere(recollect, ow
     found = owner.execute(SCOPED).fetchall()
     found += owner.execute(
         """select relname, relrowsecurity, relforcerowsecurity from pg_class
-        where relkind in ('r', 'p') and relname in ('scopes', 'api_keys')"""
+        where relkind in ('r', 'p') and relname in ('scopes', 'api_keys', 'tenant_keys')"""
     ).fetchall()
     assert len(found) >= 8
     assert [row for row in found if row[1:] != (True, True)] == []
@@ -177,6 +178,7 @@ async def test_every_index_of_a_scoped_table_begins_with_the_scope(recollect, ow
         "conversations_by_idleness": "state",
         "conversations_deleted": "changed_at",
         "changes_by_time": "at",
+        "cold_objects_left": "since",
         "conversations_becoming_silent": "idle_hour",
         "idempotency_keys_by_time": "created_at",
         "job_effects_of_job": "job_id",

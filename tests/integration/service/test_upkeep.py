@@ -367,6 +367,7 @@ async def test_only_the_service_may_look_for_what_is_due(crowd, owner):
                   has_function_privilege('recollect_readers', p.oid, 'execute')
            from pg_proc p join pg_roles r on r.oid = p.proowner where r.rolname = 'recollect_upkeep' order by 1"""
     ).fetchall()
-    names = ["due_conversations", "due_scopes", "ended_facts", "mirror_standing", "newest_changes", "prune_kept"]
-    names += ["standing_keys", "tenants_to_add_up"]
+    names = ["cold_standing", "due_conversations", "due_scopes", "due_to_move", "ended_facts", "mark_leaving"]
+    names += ["mirror_standing", "newest_changes", "objects_to_remove", "prune_kept", "standing_keys"]
+    names += ["tenants_to_add_up"]
     assert functions == [(name, True, True, False) for name in names]

@@ -6,6 +6,7 @@ import os
 
 import pytest
 
+from engines import objects
 from engines.java import ADVICE, can_run
 from engines.servers import running
 
@@ -30,4 +31,14 @@ def graph_server(tmp_path_factory):
     """A whole Neo4j server."""
     require_java()
     with running("graph", tmp_path_factory.mktemp("graph")) as server:
+        yield server
+
+
+@pytest.fixture(scope="session")
+def object_server(tmp_path_factory):
+    """A whole S3 server."""
+    if objects.build() is None:
+        assert os.environ.get("CI") != "true", objects.ADVICE
+        pytest.skip(objects.ADVICE)
+    with objects.serving_objects(tmp_path_factory.mktemp("s3")) as server:
         yield server

@@ -64,6 +64,7 @@ LEFT_OUT: Mapping[str, str] = {
     "awaited_mirrors": "of mirrors of another record",
     "change_readers": "readers of another log",
     "changes": "the log of another record: an import is logged as what it stores",
+    "cold_objects": "of another object storage",
     "context_vectors": "with the vectors",
     "entity_vectors": "with the vectors",
     "idempotency_keys": "they repeat answers of another server, for some days",
@@ -82,6 +83,10 @@ ERASED_FIRST = (
     "withheld_vectors",
 )
 """What is erased with a scope beside its sections. Logs that hold numbers and ids alone stay, as in every erasure."""
+
+
+KEPT_HOT = ("idempotency_keys", "purge_receipts")
+"""What stays where a scope is when its rows go to object storage: a repeated write is known, and so is a receipt."""
 
 
 def is_section(name: str) -> bool:

@@ -76,6 +76,9 @@ ROOMS: Mapping[str, Mapping[str, str]] = {
     "operators.shards": {
         "shard": "Look after several PostgreSQL servers that share the tenants.",
     },
+    "operators.cold": {
+        "cold": "Look after scopes that lie in object storage.",
+    },
     MCP: {
         "mcp": "Serve the memory to an MCP client over standard input and output, until the client leaves.",
     },

@@ -13,7 +13,7 @@ from fastapi.routing import APIRoute
 from recollect.doors.dify import document
 from recollect.doors.dify import knowledge as dify_knowledge
 from recollect.doors.dify.middleware import DifyDoor
-from recollect.doors.http import console, problems
+from recollect.doors.http import console, metrics, problems
 from recollect.doors.http.admission import Admission
 from recollect.doors.http.auth import KnownKeys
 from recollect.doors.http.document import HttpDoor
@@ -48,12 +48,12 @@ def create_app(settings: Settings | None = None, recollect: Recollect | None = N
     @asynccontextmanager
     async def lifespan(app: FastAPI) -> AsyncIterator[None]:
         if recollect is not None:
-            app.state.recollect = recollect
+            app.state.recollect = observed(recollect)
             yield
             return
         chosen = settings or read_settings()
         async with open_recollect(chosen, work=False, wait_seconds=chosen.start_wait_seconds) as opened:
-            app.state.recollect = opened
+            app.state.recollect = observed(opened)
             yield
 
     app = HttpDoor(
@@ -85,6 +85,13 @@ def create_app(settings: Settings | None = None, recollect: Recollect | None = N
     app.add_middleware(Origins)
     app.add_middleware(Observed)  # added last, so that it sees every request first
     return app
+
+
+def observed(recollect: Recollect) -> Recollect:
+    """Let it be counted how long scopes take to come back from object storage."""
+    if recollect.parts.waker is not None:
+        recollect.parts.waker.observe = metrics.WAKING.observe
+    return recollect
 
 
 def name_operation(route: APIRoute) -> str:

@@ -12,6 +12,7 @@ from prometheus_client.core import GaugeMetricFamily
 from prometheus_client.multiprocess import MultiProcessCollector
 from prometheus_client.registry import Collector
 
+from recollect.models.cold import ColdStanding
 from recollect.models.mirrors import MirrorStatus
 from recollect.models.recall import Status
 
@@ -28,6 +29,11 @@ SECONDS = Histogram(
 )
 RECALLS = Counter("recollect_recalls_total", "Recalls, contexts and blocks answered, by status.", ["status"])
 LATE = Counter("recollect_channels_late_total", "Channels that did not answer in time, by channel.", ["channel"])
+WAKING = Histogram(
+    "recollect_cold_waking_seconds",
+    "Time to bring a scope back from object storage, in this process.",
+    buckets=(0.02, 0.05, 0.1, 0.2, 0.5, 1, 2, 5, 10, 60),
+)
 POOL = Gauge("recollect_pool", "Connection pool counters.", ["counter", "shard"], multiprocess_mode="livesum")
 
 
@@ -102,6 +108,21 @@ class MirrorLags(Collector):
         yield behind
 
 
+class ColdCounts(Collector):
+    """How many scopes lie in object storage: read for each request."""
+
+    def __init__(self, standing: ColdStanding) -> None:
+        self._standing = standing
+
+    def collect(self) -> Iterator[GaugeMetricFamily]:
+        """Yield the numbers of scopes by tier, and the bytes of objects."""
+        scopes = GaugeMetricFamily("recollect_cold_scopes", "Scopes in object storage, or leaving.", labels=["tier"])
+        scopes.add_metric(["cold"], self._standing.cold)
+        scopes.add_metric(["leaving"], self._standing.leaving)
+        yield scopes
+        yield GaugeMetricFamily("recollect_cold_bytes", "Bytes of their objects.", value=self._standing.bytes)
+
+
 def note_pool(read: Callable[[], Mapping[str, Mapping[str, int]]], *, at_once: bool = False) -> None:
     """Note the counters of this process's pools by shard, at most once a second unless told otherwise."""
     now = time.monotonic()
@@ -112,7 +133,9 @@ def note_pool(read: Callable[[], Mapping[str, Mapping[str, int]]], *, at_once: b
                 POOL.labels(counter, shard).set(value)
 
 
-def write_metrics(job_counts: Iterable[tuple[str, str, str, int]], mirrors: Iterable[MirrorStatus]) -> bytes:
+def write_metrics(
+    job_counts: Iterable[tuple[str, str, str, int]], mirrors: Iterable[MirrorStatus], cold: ColdStanding
+) -> bytes:
     """Write all that was counted, by every process that serves this address."""
     counted, read = REGISTRY, CollectorRegistry()
     if FOLDER_VARIABLE in os.environ:
@@ -120,4 +143,5 @@ def write_metrics(job_counts: Iterable[tuple[str, str, str, int]], mirrors: Iter
         MultiProcessCollector(counted)  # type: ignore[no-untyped-call]
     read.register(JobCounts(job_counts))
     read.register(MirrorLags(mirrors))
+    read.register(ColdCounts(cold))
     return generate_latest(counted) + generate_latest(read)

@@ -16,6 +16,7 @@ from recollect.doors.misspelt import UNKNOWN, explain_name, known_fields, show_n
 from recollect.errors import (
     BudgetError,
     ChatModelError,
+    ColdStorageError,
     ConflictError,
     CursorExpiredError,
     ForbiddenError,
@@ -41,6 +42,7 @@ STATUS: Mapping[type[RecollectError], int] = {
     UnavailableError: 503,
     BudgetError: 503,
     ChatModelError: 502,
+    ColdStorageError: 503,
     MirrorError: 503,
 }
 TITLES = {

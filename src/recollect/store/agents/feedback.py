@@ -48,7 +48,7 @@ async def store(
 
 async def read_of_agent(database: Database, scope: Scope, limit: int) -> tuple[list[MarkedRecall], list[UsualRecall]]:
     """Read the newest marks in all scopes of a scope's agent: recalls that the stream ranked, and usual ones."""
-    async with database.reading(scope.tenant_id) as connection:
+    async with database.listing(scope.tenant_id) as connection:
         found = await connection.execute(QUERIES["of_agent"], {"agent": scope.agent, "limit": limit})
     by_recall = [list(rows) for _, rows in groupby(sorted(await found.fetchall(), key=recall_of), recall_of)]
     streamed = [[row for row in rows if row["rank"] is not None] for rows in by_recall]

@@ -198,7 +198,7 @@ async def page_receipts(
     named = {"agent": None, "user": None} if scope is None else names(scope)
     parameters = {**named, "before": before[0], "before_id": before[1], "limit": limit}
     query = QUERIES["receipts_of_tenant" if scope is None else "receipts_of_scope"]
-    async with database.reading(tenant_id) as connection:
+    async with database.listing(tenant_id) as connection:
         found = await connection.execute(query, parameters)
     return [ListedReceipt(**row) for row in await found.fetchall()]
 

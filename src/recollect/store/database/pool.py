@@ -227,6 +227,13 @@ class Database:
             yield connection
 
     @asynccontextmanager
+    async def listing(self, tenant_id: int) -> AsyncIterator[Connection]:
+        """Read as a tenant what is known of its scopes wherever their rows are: those in object storage, too."""
+        async with self.reading(tenant_id) as connection:
+            await show_cold(connection)
+            yield connection
+
+    @asynccontextmanager
     async def transaction(self, tenant_id: int | None, *, pipelined: bool = True) -> AsyncIterator[Connection]:
         """Write as a tenant; leaving the block without an error means that the write is durable."""
         async with self.statement() as connection:
@@ -273,6 +280,11 @@ class Database:
             await connection.execute(QUERIES["check_placement"], known | {"bucket": bucket, "generation": generation})
         elif self._known.shard:
             await connection.execute(QUERIES["check_served"], known | {"bucket": BUCKET.get()})
+
+
+async def show_cold(connection: Connection) -> None:
+    """Let a list, which reads no rows of scopes, show those that are not hot; until the transaction ends."""
+    await connection.execute(QUERIES["show_cold"])
 
 
 async def commit_at_once(connection: AsyncConnection[Any]) -> None:

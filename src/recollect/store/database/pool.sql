@@ -21,6 +21,9 @@ select check_placement(%(tenant)s, %(bucket)s, %(generation)s, %(writing)s)
 -- name: check_served
 select check_served(%(tenant)s, %(bucket)s::integer, %(writing)s)
 
+-- name: show_cold
+select set_config('recollect.cold', 'shown', true)
+
 -- name: commit
 commit
 

@@ -263,6 +263,16 @@ begin
     perform withhold_memories(asked_scope, asked_ids, 'past');
 end $$;
 
+CREATE FUNCTION public.cold_standing() RETURNS TABLE(cold bigint, leaving bigint, bytes bigint, unneeded bigint)
+    LANGUAGE sql STABLE SECURITY DEFINER
+    SET search_path TO 'pg_catalog', 'public', 'pg_temp'
+    AS $$
+    select (select count(*) from cold_objects where state = 'held'),
+           (select count(*) from scopes where tier = 'leaving'),
+           (select coalesce(sum(bytes), 0)::bigint from cold_objects where state = 'held'),
+           (select count(*) from cold_objects where state <> 'held')
+$$;
+
 CREATE FUNCTION public.compare_field(field jsonb, operand jsonb) RETURNS integer
     LANGUAGE sql IMMUTABLE PARALLEL SAFE
     RETURN CASE WHEN ((jsonb_typeof(field) = 'number'::text) AND (jsonb_typeof(operand) = 'number'::text)) THEN (sign(((field)::numeric - (operand)::numeric)))::integer WHEN (((field #>> '{}'::text[]) COLLATE "C") < ((operand #>> '{}'::text[]) COLLATE "C")) THEN '-1'::integer WHEN (((field #>> '{}'::text[]) COLLATE "C") = ((operand #>> '{}'::text[]) COLLATE "C")) THEN 0 WHEN (((field #>> '{}'::text[]) COLLATE "C") > ((operand #>> '{}'::text[]) COLLATE "C")) THEN 1 ELSE NULL::integer END;
@@ -577,19 +587,19 @@ begin
         where expires_at <= now() and withheld is null and scope_id > after and is_served(scope_id)
         order by scope_id limit most;
     when 'fill' then return query
-        select id from scopes where id > after and memory_count > 0 and is_served(id) order by id limit most;
+        select id from scopes where id > after and memory_count > 0 and tier <> 'cold' and is_served(id) order by id limit most;
     when 'rewrite' then return query
         select id from scopes where id > after and text_version < usual and is_served(id) order by id limit most;
     when 'fade' then return query
         -- Either all scopes but those of the agents that say otherwise, or those of the agents that say so alone.
         select scopes.id from scopes
         left join agents on agents.tenant_id = scopes.tenant_id and agents.agent = scopes.agent
-        where usual > 0 and scopes.id > after and memory_count > 0 and is_served(scopes.id)
+        where usual > 0 and scopes.id > after and memory_count > 0 and tier = 'hot' and is_served(scopes.id)
           and coalesce((profile ->> 'fading_days')::float8, usual) > 0
         union all
         select scopes.id from agents
         join scopes on scopes.tenant_id = agents.tenant_id and scopes.agent = agents.agent
-        where usual <= 0 and scopes.id > after and memory_count > 0 and is_served(scopes.id)
+        where usual <= 0 and scopes.id > after and memory_count > 0 and tier = 'hot' and is_served(scopes.id)
           and profile ? 'fading_days' and (profile ->> 'fading_days')::float8 > 0
         order by 1 limit most;
     when 'enrich' then return query
@@ -615,6 +625,35 @@ begin
           and rule.minutes > 0 and idle_since <= now() - rule.minutes * interval '1 minute'
         order by 1 limit most;
     end case;
+end $$;
+
+CREATE FUNCTION public.due_to_move(wanted text, seconds double precision, archive_days double precision, delete_days double precision, purge_days double precision, recall_days double precision, after bigint, most integer) RETURNS SETOF bigint
+    LANGUAGE plpgsql STABLE SECURITY DEFINER
+    SET search_path TO 'pg_catalog', 'public', 'pg_temp'
+    SET plan_cache_mode TO 'force_custom_plan'
+    AS $$
+begin
+    if wanted = 'freeze' then
+        return query select id from scopes
+        where tier = 'leaving' and tier_since <= now() - seconds * interval '1 second' and id > after
+        order by id limit most;
+        return;
+    end if;
+    return query
+    select held.scope_id from cold_objects held
+    join scopes on scopes.id = held.scope_id
+    left join agents on agents.tenant_id = scopes.tenant_id and agents.agent = scopes.agent
+    cross join lateral (
+        select coalesce((profile ->> 'archive_after_days')::float8, archive_days) as archive_days,
+               coalesce((profile ->> 'delete_after_days')::float8, delete_days) as delete_days,
+               coalesce((profile ->> 'purge_after_days')::float8, purge_days) as purge_days
+    ) rule
+    where held.state = 'held' and held.scope_id > after
+      and (held.expires_at <= now()
+           or held.idle_since <= now() - least(nullif(rule.archive_days, 0), nullif(rule.delete_days, 0)) * interval '1 day'
+           or held.deleted_at <= now() - nullif(rule.purge_days, 0) * interval '1 day'
+           or held.recalled_at <= now() - nullif(recall_days, 0) * interval '1 day')
+    order by held.scope_id limit most;
 end $$;
 
 CREATE FUNCTION public.ended_facts(most integer) RETURNS TABLE(scope_id bigint, id uuid)
@@ -1920,6 +1959,10 @@ declare
     next_number bigint;
     told_until timestamptz;
 begin
+    -- A scope that goes to object storage or comes back is the same afterwards.
+    if current_setting('recollect.cold', true) = 'moving' then
+        return;
+    end if;
     update scopes set change_number = change_number + 1 where id = changed_scope
     returning change_number, followed_until into next_number, told_until;
     insert into changes (scope_id, number, key_id, operation, ids)
@@ -1963,6 +2006,28 @@ CREATE FUNCTION public.log_stored() RETURNS trigger
 begin
     perform log_change(scope_id, 'stored', array_agg(id order by id)) from stored group by scope_id;
     return null;
+end $$;
+
+CREATE FUNCTION public.mark_leaving(days double precision, most integer) RETURNS bigint
+    LANGUAGE plpgsql SECURITY DEFINER
+    SET search_path TO 'pg_catalog', 'public', 'pg_temp'
+    SET plan_cache_mode TO 'force_custom_plan'
+    AS $$
+declare
+    before timestamptz := now() - days * interval '1 day';
+    marked bigint;
+begin
+    update scopes set tier = 'leaving', tier_since = clock_timestamp()
+    where id in (
+        select id from scopes
+        where tier = 'hot' and written_hour <= before at time zone 'UTC' and last_written_at <= before and memory_count > 0
+          and coalesce(tier_since, '-infinity') <= before and coalesce(followed_until, '-infinity') < now()
+          and not exists (select from access_log where scope_id = scopes.id and accessed_at > before)
+          and not exists (select from accesses where scope_id = scopes.id and last_accessed_at > before)
+        limit most
+        for no key update skip locked);
+    get diagnostics marked = row_count;
+    return marked;
 end $$;
 
 CREATE FUNCTION public.match_names(asked_scope bigint, asked_names text[], thresholds real[], most integer) RETURNS TABLE(number integer, id uuid, alike real)
@@ -2050,6 +2115,16 @@ begin
     from candidates c, query q
     order by score desc, c.id desc
     limit hit_limit;
+end $$;
+
+CREATE FUNCTION public.meet_cold(met_tenant integer, met_scope bigint) RETURNS boolean
+    LANGUAGE plpgsql STABLE COST 10000
+    AS $$
+begin
+    if met_tenant is distinct from current_tenant() or current_setting('recollect.cold', true) in ('shown', 'moving') then
+        return true;
+    end if;
+    raise exception 'The scope is not hot.' using errcode = 'RC003', detail = met_scope::text;
 end $$;
 
 CREATE FUNCTION public.meets(value jsonb, fields text[], operators text[], operands jsonb[]) RETURNS boolean
@@ -2239,6 +2314,15 @@ begin
         select tenant_id, id from api_keys where tenant_id = tenant and id = used_key
         and last_used_at is distinct from day for no key update skip locked);
 end $$;
+
+CREATE FUNCTION public.objects_to_remove(seconds double precision, most integer) RETURNS TABLE(scope_id bigint, name text)
+    LANGUAGE sql SECURITY DEFINER
+    SET search_path TO 'pg_catalog', 'public', 'pg_temp'
+    AS $$
+    update cold_objects set state = 'unneeded'
+    where state = 'writing' and since <= now() - seconds * interval '1 second';
+    select scope_id, name from cold_objects where state = 'unneeded' order by since limit most
+$$;
 
 CREATE FUNCTION public.open_to_readers(opened regclass) RETURNS void
     LANGUAGE plpgsql
@@ -2450,6 +2534,16 @@ CREATE FUNCTION public.receipts_before(moment timestamp with time zone, before_i
     order by begun_at desc, id desc
     limit most
 $$;
+
+CREATE FUNCTION public.remirror(moved_scope bigint) RETURNS void
+    LANGUAGE plpgsql
+    AS $$
+begin
+    if exists (select from mirrors) then
+        update mirror_positions set position = 0 where scope_id = moved_scope;
+        perform note_unmirrored(id, change_number) from scopes where id = moved_scope and change_number > 0;
+    end if;
+end $$;
 
 CREATE FUNCTION public.rename_message(asked_scope bigint, asked_conversation text, since bigint, former uuid, latter uuid) RETURNS void
     LANGUAGE plpgsql
@@ -3213,6 +3307,23 @@ WITH (autovacuum_vacuum_insert_scale_factor='0.02', autovacuum_vacuum_insert_thr
 
 ALTER TABLE ONLY public.changes FORCE ROW LEVEL SECURITY;
 
+CREATE TABLE public.cold_objects (
+    scope_id bigint NOT NULL,
+    name text NOT NULL,
+    state text DEFAULT 'writing'::text NOT NULL,
+    since timestamp with time zone DEFAULT clock_timestamp() NOT NULL,
+    bytes bigint,
+    sha256 text,
+    counts jsonb DEFAULT '{}'::jsonb NOT NULL,
+    expires_at timestamp with time zone,
+    idle_since timestamp with time zone,
+    deleted_at timestamp with time zone,
+    recalled_at timestamp with time zone,
+    CONSTRAINT cold_objects_state_check CHECK ((state = ANY (ARRAY['writing'::text, 'held'::text, 'unneeded'::text])))
+);
+
+ALTER TABLE ONLY public.cold_objects FORCE ROW LEVEL SECURITY;
+
 CREATE TABLE public.context_vectors (
     scope_id bigint NOT NULL,
     id uuid NOT NULL,
@@ -3472,7 +3583,10 @@ CASE
     WHEN (memory_count < 16) THEN (memory_count)::double precision
     ELSE floor((((8)::double precision * ln((memory_count)::double precision)) / ln((2)::double precision)))
 END) STORED NOT NULL,
-    CONSTRAINT scopes_check CHECK (((id >> 40) = tenant_id))
+    tier text DEFAULT 'hot'::text NOT NULL,
+    tier_since timestamp with time zone,
+    CONSTRAINT scopes_check CHECK (((id >> 40) = tenant_id)),
+    CONSTRAINT scopes_tier_check CHECK ((tier = ANY (ARRAY['hot'::text, 'leaving'::text, 'cold'::text])))
 )
 WITH (fillfactor='70');
 ALTER TABLE ONLY public.scopes ALTER COLUMN agent SET STATISTICS 0;
@@ -3817,6 +3931,17 @@ CREATE TABLE public.tenant_blocks (
     CONSTRAINT tenant_blocks_used_check CHECK (((used >= 0) AND (used <= 1024)))
 );
 
+CREATE TABLE public.tenant_keys (
+    tenant_id integer NOT NULL,
+    version integer NOT NULL,
+    wrapped bytea NOT NULL,
+    wrapped_by text NOT NULL,
+    made_at timestamp with time zone DEFAULT clock_timestamp() NOT NULL,
+    CONSTRAINT tenant_keys_version_check CHECK ((version > 0))
+);
+
+ALTER TABLE ONLY public.tenant_keys FORCE ROW LEVEL SECURITY;
+
 CREATE TABLE public.tenants (
     id integer DEFAULT public.next_tenant() NOT NULL,
     name text NOT NULL,
@@ -3930,6 +4055,9 @@ ALTER TABLE ONLY public.change_readers
 
 ALTER TABLE ONLY public.changes
     ADD CONSTRAINT changes_pkey PRIMARY KEY (scope_id, number);
+
+ALTER TABLE ONLY public.cold_objects
+    ADD CONSTRAINT cold_objects_pkey PRIMARY KEY (scope_id, name);
 
 ALTER TABLE ONLY public.context_vectors
     ADD CONSTRAINT context_vectors_pkey PRIMARY KEY (scope_id, id, space_id);
@@ -4069,6 +4197,9 @@ ALTER TABLE ONLY public.shown_memories
 ALTER TABLE ONLY public.tenant_blocks
     ADD CONSTRAINT tenant_blocks_pkey PRIMARY KEY (block);
 
+ALTER TABLE ONLY public.tenant_keys
+    ADD CONSTRAINT tenant_keys_pkey PRIMARY KEY (tenant_id, version);
+
 ALTER TABLE ONLY public.tenants
     ADD CONSTRAINT tenants_name_key UNIQUE (name);
 
@@ -4113,6 +4244,10 @@ CREATE INDEX beliefs_by_subject ON public.beliefs USING btree (scope_id, subject
 CREATE INDEX beliefs_ending ON public.beliefs USING btree (invalid_at) WHERE ((superseded_at IS NULL) AND (invalid_at IS NOT NULL) AND (withheld_for IS NULL));
 
 CREATE INDEX changes_by_time ON public.changes USING brin (at) WITH (autosummarize='on');
+
+CREATE UNIQUE INDEX cold_objects_held ON public.cold_objects USING btree (scope_id) WHERE (state = 'held'::text);
+
+CREATE INDEX cold_objects_left ON public.cold_objects USING btree (since) WHERE (state <> 'held'::text);
 
 CREATE INDEX conversations_becoming_silent ON public.conversations USING btree (idle_hour) WHERE running;
 
@@ -4209,6 +4344,10 @@ CREATE INDEX related_topics_by_related ON public.related_topics USING btree (sco
 CREATE INDEX scopes_by_size ON public.scopes USING btree (tenant_id, size_step DESC, id DESC);
 
 CREATE INDEX scopes_by_time ON public.scopes USING btree (tenant_id, written_hour DESC);
+
+CREATE INDEX scopes_hot_by_time ON public.scopes USING btree (written_hour) WHERE (tier = 'hot'::text);
+
+CREATE INDEX scopes_leaving ON public.scopes USING btree (tier_since) WHERE (tier = 'leaving'::text);
 
 CREATE INDEX segments_to_enrich ON public.segments USING btree (scope_id, closed_at, id) WHERE (state = 'closed'::text);
 
@@ -4385,6 +4524,9 @@ ALTER TABLE ONLY public.scope_counters
 ALTER TABLE ONLY public.scopes
     ADD CONSTRAINT scopes_tenant_id_fkey FOREIGN KEY (tenant_id) REFERENCES public.tenants(id);
 
+ALTER TABLE ONLY public.tenant_keys
+    ADD CONSTRAINT tenant_keys_tenant_id_fkey FOREIGN KEY (tenant_id) REFERENCES public.tenants(id) ON DELETE CASCADE;
+
 ALTER TABLE ONLY public.topic_links
     ADD CONSTRAINT topic_links_scope_id_topic_id_fkey FOREIGN KEY (scope_id, topic_id) REFERENCES public.topics(scope_id, id);
 
@@ -4403,6 +4545,8 @@ ALTER TABLE public.beliefs ENABLE ROW LEVEL SECURITY;
 ALTER TABLE public.change_readers ENABLE ROW LEVEL SECURITY;
 
 ALTER TABLE public.changes ENABLE ROW LEVEL SECURITY;
+
+ALTER TABLE public.cold_objects ENABLE ROW LEVEL SECURITY;
 
 ALTER TABLE public.context_vectors ENABLE ROW LEVEL SECURITY;
 
@@ -4528,6 +4672,8 @@ CREATE POLICY of_tenant ON public.change_readers TO recollect_service USING (((s
 
 CREATE POLICY of_tenant ON public.changes TO recollect_service USING (((scope_id >= ( SELECT public.first_scope() AS first_scope)) AND (scope_id <= ( SELECT public.last_scope() AS last_scope)))) WITH CHECK (((scope_id >= ( SELECT public.first_scope() AS first_scope)) AND (scope_id <= ( SELECT public.last_scope() AS last_scope))));
 
+CREATE POLICY of_tenant ON public.cold_objects TO recollect_service USING (((scope_id >= ( SELECT public.first_scope() AS first_scope)) AND (scope_id <= ( SELECT public.last_scope() AS last_scope)))) WITH CHECK (((scope_id >= ( SELECT public.first_scope() AS first_scope)) AND (scope_id <= ( SELECT public.last_scope() AS last_scope))));
+
 CREATE POLICY of_tenant ON public.context_vectors TO recollect_service USING (((scope_id >= ( SELECT public.first_scope() AS first_scope)) AND (scope_id <= ( SELECT public.last_scope() AS last_scope)))) WITH CHECK (((scope_id >= ( SELECT public.first_scope() AS first_scope)) AND (scope_id <= ( SELECT public.last_scope() AS last_scope))));
 
 CREATE POLICY of_tenant ON public.conversations TO recollect_service USING (((scope_id >= ( SELECT public.first_scope() AS first_scope)) AND (scope_id <= ( SELECT public.last_scope() AS last_scope)))) WITH CHECK (((scope_id >= ( SELECT public.first_scope() AS first_scope)) AND (scope_id <= ( SELECT public.last_scope() AS last_scope))));
@@ -4586,11 +4732,13 @@ CREATE POLICY of_tenant ON public.runs TO recollect_service USING (((scope_id >=
 
 CREATE POLICY of_tenant ON public.scope_counters USING ((tenant_id = ( SELECT public.current_tenant() AS current_tenant))) WITH CHECK ((tenant_id = ( SELECT public.current_tenant() AS current_tenant)));
 
-CREATE POLICY of_tenant ON public.scopes USING (((tenant_id = ( SELECT public.current_tenant() AS current_tenant)) AND (id >= ( SELECT public.first_scope() AS first_scope)) AND (id <= ( SELECT public.last_scope() AS last_scope)))) WITH CHECK ((tenant_id = ( SELECT public.current_tenant() AS current_tenant)));
+CREATE POLICY of_tenant ON public.scopes USING (((tenant_id = ( SELECT public.current_tenant() AS current_tenant)) AND (id >= ( SELECT public.first_scope() AS first_scope)) AND (id <= ( SELECT public.last_scope() AS last_scope)) AND ((tier = 'hot'::text) OR public.meet_cold(tenant_id, id)))) WITH CHECK ((tenant_id = ( SELECT public.current_tenant() AS current_tenant)));
 
 CREATE POLICY of_tenant ON public.segments TO recollect_service USING (((scope_id >= ( SELECT public.first_scope() AS first_scope)) AND (scope_id <= ( SELECT public.last_scope() AS last_scope)))) WITH CHECK (((scope_id >= ( SELECT public.first_scope() AS first_scope)) AND (scope_id <= ( SELECT public.last_scope() AS last_scope))));
 
 CREATE POLICY of_tenant ON public.shown_memories TO recollect_service USING (((scope_id >= ( SELECT public.first_scope() AS first_scope)) AND (scope_id <= ( SELECT public.last_scope() AS last_scope)))) WITH CHECK (((scope_id >= ( SELECT public.first_scope() AS first_scope)) AND (scope_id <= ( SELECT public.last_scope() AS last_scope))));
+
+CREATE POLICY of_tenant ON public.tenant_keys USING ((tenant_id = ( SELECT public.current_tenant() AS current_tenant))) WITH CHECK ((tenant_id = ( SELECT public.current_tenant() AS current_tenant)));
 
 CREATE POLICY of_tenant ON public.topic_links TO recollect_service USING (((scope_id >= ( SELECT public.first_scope() AS first_scope)) AND (scope_id <= ( SELECT public.last_scope() AS last_scope)))) WITH CHECK (((scope_id >= ( SELECT public.first_scope() AS first_scope)) AND (scope_id <= ( SELECT public.last_scope() AS last_scope))));
 
@@ -4604,6 +4752,8 @@ CREATE POLICY of_tenant ON public.withheld_vectors TO recollect_service USING ((
 
 CREATE POLICY of_upkeep ON public.access_log TO recollect_upkeep USING (true);
 
+CREATE POLICY of_upkeep ON public.accesses TO recollect_upkeep USING (true);
+
 CREATE POLICY of_upkeep ON public.agents TO recollect_upkeep USING (true);
 
 CREATE POLICY of_upkeep ON public.api_keys TO recollect_upkeep USING (true);
@@ -4615,6 +4765,8 @@ CREATE POLICY of_upkeep ON public.beliefs TO recollect_upkeep USING (true);
 CREATE POLICY of_upkeep ON public.change_readers TO recollect_upkeep USING (true);
 
 CREATE POLICY of_upkeep ON public.changes TO recollect_upkeep USING (true);
+
+CREATE POLICY of_upkeep ON public.cold_objects TO recollect_upkeep USING (true);
 
 CREATE POLICY of_upkeep ON public.conversations TO recollect_upkeep USING (true);
 
@@ -4664,6 +4816,8 @@ ALTER TABLE public.segments ENABLE ROW LEVEL SECURITY;
 
 ALTER TABLE public.shown_memories ENABLE ROW LEVEL SECURITY;
 
+ALTER TABLE public.tenant_keys ENABLE ROW LEVEL SECURITY;
+
 ALTER TABLE public.topic_links ENABLE ROW LEVEL SECURITY;
 
 ALTER TABLE public.topics ENABLE ROW LEVEL SECURITY;
@@ -4693,6 +4847,9 @@ GRANT ALL ON FUNCTION public.check_served(asked_tenant integer, asked_bucket int
 
 REVOKE ALL ON FUNCTION public.close_placement(asked_tenant integer, asked_bucket integer) FROM PUBLIC;
 
+REVOKE ALL ON FUNCTION public.cold_standing() FROM PUBLIC;
+GRANT ALL ON FUNCTION public.cold_standing() TO recollect_service;
+
 REVOKE ALL ON FUNCTION public.create_embedding_space(space integer, new_model text, new_dimensions integer, new_precision text) FROM PUBLIC;
 
 REVOKE ALL ON FUNCTION public.due_conversations(archive_days double precision, delete_days double precision, purge_days double precision, after_scope bigint, after_id text, most integer) FROM PUBLIC;
@@ -4700,6 +4857,9 @@ GRANT ALL ON FUNCTION public.due_conversations(archive_days double precision, de
 
 REVOKE ALL ON FUNCTION public.due_scopes(wanted text, usual double precision, after bigint, most integer) FROM PUBLIC;
 GRANT ALL ON FUNCTION public.due_scopes(wanted text, usual double precision, after bigint, most integer) TO recollect_service;
+
+REVOKE ALL ON FUNCTION public.due_to_move(wanted text, seconds double precision, archive_days double precision, delete_days double precision, purge_days double precision, recall_days double precision, after bigint, most integer) FROM PUBLIC;
+GRANT ALL ON FUNCTION public.due_to_move(wanted text, seconds double precision, archive_days double precision, delete_days double precision, purge_days double precision, recall_days double precision, after bigint, most integer) TO recollect_service;
 
 REVOKE ALL ON FUNCTION public.ended_facts(most integer) FROM PUBLIC;
 GRANT ALL ON FUNCTION public.ended_facts(most integer) TO recollect_service;
@@ -4724,8 +4884,14 @@ GRANT SELECT ON TABLE public.access_log TO recollect_compat;
 
 GRANT SELECT(scope_id) ON TABLE public.access_log TO recollect_upkeep;
 
+GRANT SELECT(accessed_at) ON TABLE public.access_log TO recollect_upkeep;
+
 GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE public.accesses TO recollect_service;
 GRANT SELECT ON TABLE public.accesses TO recollect_compat;
+
+GRANT SELECT(scope_id) ON TABLE public.accesses TO recollect_upkeep;
+
+GRANT SELECT(last_accessed_at) ON TABLE public.accesses TO recollect_upkeep;
 
 GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE public.memories TO recollect_service;
 GRANT SELECT ON TABLE public.memories TO recollect_compat;
@@ -4735,6 +4901,9 @@ GRANT SELECT(scope_id) ON TABLE public.memories TO recollect_upkeep;
 GRANT SELECT(withheld) ON TABLE public.memories TO recollect_upkeep;
 
 GRANT SELECT(expires_at) ON TABLE public.memories TO recollect_upkeep;
+
+REVOKE ALL ON FUNCTION public.mark_leaving(days double precision, most integer) FROM PUBLIC;
+GRANT ALL ON FUNCTION public.mark_leaving(days double precision, most integer) TO recollect_service;
 
 REVOKE ALL ON FUNCTION public.match_names(asked_scope bigint, asked_names text[], thresholds real[], most integer) FROM PUBLIC;
 GRANT ALL ON FUNCTION public.match_names(asked_scope bigint, asked_names text[], thresholds real[], most integer) TO recollect_service;
@@ -4752,6 +4921,9 @@ REVOKE ALL ON FUNCTION public.newest_changes(followed bigint[]) FROM PUBLIC;
 GRANT ALL ON FUNCTION public.newest_changes(followed bigint[]) TO recollect_service;
 
 REVOKE ALL ON FUNCTION public.next_tenant() FROM PUBLIC;
+
+REVOKE ALL ON FUNCTION public.objects_to_remove(seconds double precision, most integer) FROM PUBLIC;
+GRANT ALL ON FUNCTION public.objects_to_remove(seconds double precision, most integer) TO recollect_service;
 
 REVOKE ALL ON FUNCTION public.open_to_readers(opened regclass) FROM PUBLIC;
 
@@ -4832,6 +5004,26 @@ GRANT SELECT(scope_id) ON TABLE public.changes TO recollect_upkeep;
 GRANT SELECT(number) ON TABLE public.changes TO recollect_upkeep;
 
 GRANT SELECT(at) ON TABLE public.changes TO recollect_upkeep;
+
+GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE public.cold_objects TO recollect_service;
+
+GRANT SELECT(scope_id) ON TABLE public.cold_objects TO recollect_upkeep;
+
+GRANT SELECT(name) ON TABLE public.cold_objects TO recollect_upkeep;
+
+GRANT SELECT(state),UPDATE(state) ON TABLE public.cold_objects TO recollect_upkeep;
+
+GRANT SELECT(since),UPDATE(since) ON TABLE public.cold_objects TO recollect_upkeep;
+
+GRANT SELECT(bytes) ON TABLE public.cold_objects TO recollect_upkeep;
+
+GRANT SELECT(expires_at) ON TABLE public.cold_objects TO recollect_upkeep;
+
+GRANT SELECT(idle_since) ON TABLE public.cold_objects TO recollect_upkeep;
+
+GRANT SELECT(deleted_at) ON TABLE public.cold_objects TO recollect_upkeep;
+
+GRANT SELECT(recalled_at) ON TABLE public.cold_objects TO recollect_upkeep;
 
 GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE public.context_vectors TO recollect_service;
 
@@ -4941,6 +5133,7 @@ GRANT UPDATE(unreflected_importance) ON TABLE public.scopes TO recollect_service
 GRANT UPDATE(unreflected_memories) ON TABLE public.scopes TO recollect_service;
 
 GRANT UPDATE(last_written_at) ON TABLE public.scopes TO recollect_service;
+GRANT SELECT(last_written_at) ON TABLE public.scopes TO recollect_upkeep;
 
 GRANT UPDATE(has_keywords) ON TABLE public.scopes TO recollect_service;
 
@@ -4954,9 +5147,18 @@ GRANT UPDATE(change_number) ON TABLE public.scopes TO recollect_service;
 GRANT SELECT(change_number) ON TABLE public.scopes TO recollect_upkeep;
 
 GRANT UPDATE(followed_until) ON TABLE public.scopes TO recollect_service;
+GRANT SELECT(followed_until) ON TABLE public.scopes TO recollect_upkeep;
 
 GRANT UPDATE(text_version) ON TABLE public.scopes TO recollect_service;
 GRANT SELECT(text_version) ON TABLE public.scopes TO recollect_upkeep;
+
+GRANT SELECT(written_hour) ON TABLE public.scopes TO recollect_upkeep;
+
+GRANT UPDATE(tier) ON TABLE public.scopes TO recollect_service;
+GRANT SELECT(tier),UPDATE(tier) ON TABLE public.scopes TO recollect_upkeep;
+
+GRANT UPDATE(tier_since) ON TABLE public.scopes TO recollect_service;
+GRANT SELECT(tier_since),UPDATE(tier_since) ON TABLE public.scopes TO recollect_upkeep;
 
 GRANT SELECT ON TABLE public.kw_strength TO recollect_readers;
 
@@ -5036,6 +5238,12 @@ GRANT SELECT(conversation_id) ON TABLE public.shown_memories TO recollect_upkeep
 GRANT SELECT(memory_id) ON TABLE public.shown_memories TO recollect_upkeep;
 
 GRANT SELECT(computed_at) ON TABLE public.shown_memories TO recollect_upkeep;
+
+GRANT SELECT,INSERT ON TABLE public.tenant_keys TO recollect_service;
+
+GRANT UPDATE(wrapped) ON TABLE public.tenant_keys TO recollect_service;
+
+GRANT UPDATE(wrapped_by) ON TABLE public.tenant_keys TO recollect_service;
 
 GRANT SELECT(id) ON TABLE public.tenants TO recollect_service;
 

@@ -19,6 +19,7 @@ from recollect.errors import (
     RecollectError,
     SchemaError,
     UnavailableError,
+    WakingError,
 )
 from recollect.store.database.prepared import LOST, is_changed
 
@@ -31,6 +32,8 @@ UNAVAILABLE = (
 UNKNOWN = (errors.UndefinedTable, errors.UndefinedFunction, errors.UndefinedColumn, errors.UndefinedObject)
 OF_SPACE = re.compile(r"\b(vectors|rank_newest|rank_whole|rank_near)_\d+\b")
 """Names of a dropped embedding space, which a concurrent reader may still use between two round trips."""
+COLD = "RC003"
+"""What the database answers who meets a scope that is not hot; the detail is its number."""
 TAKEN = {
     "messages_by_external_id": "The conversation has a message with this external_id already.",
     "beliefs_said_once": "Another fact says the same for a common time: read the facts, then state or end that one.",
@@ -42,12 +45,26 @@ TAKEN = {
 def translated_errors() -> Iterator[None]:
     """Turn the driver's errors into ours, without their texts, which may quote content."""
     try:
-        yield
+        with MeetingCold():
+            yield
     except (psycopg.Error, PoolTimeout) as problem:
         ours = translate(problem)
         if ours is None:
             raise
         raise ours from None
+
+
+class MeetingCold:
+    """Turn the error of who meets a scope that is not hot into ours; it may come from a later one of the pipeline."""
+
+    def __enter__(self) -> None:
+        """Begin."""
+
+    def __exit__(self, _kind: object, problem: BaseException | None, _trace: object) -> None:
+        """Raise our error in its place."""
+        for each in (problem, problem.__context__) if problem else ():
+            if isinstance(each, psycopg.Error) and each.sqlstate == COLD:
+                raise WakingError(scope_id=int(each.diag.message_detail or 0)) from None
 
 
 def translate(problem: psycopg.Error | PoolTimeout) -> RecollectError | None:

@@ -12,7 +12,7 @@ from psycopg.types.json import Jsonb
 
 from recollect.core.imports.sections import ERASED_FIRST, SECTIONS
 from recollect.models.imports import UserErasure
-from recollect.store.database.pool import Connection, Database, load_queries
+from recollect.store.database.pool import Connection, Database, load_queries, show_cold
 from recollect.store.imports.exports import list_spaces
 from recollect.store.memories.embeddings import vectors_table
 
@@ -24,7 +24,7 @@ TABLES = (*ERASED_FIRST, *(section.table for section in reversed(SECTIONS)))
 
 async def list_scopes(database: Database, tenant_id: int, user: str) -> list[tuple[int, str]]:
     """List the scopes of a user over all agents, each with its agent."""
-    async with database.reading(tenant_id) as connection:
+    async with database.listing(tenant_id) as connection:
         found = await connection.execute(QUERIES["scopes"], {"user": user})
     return [(row["id"], row["agent"]) for row in await found.fetchall()]
 
@@ -33,14 +33,16 @@ async def foresee(database: Database, tenant_id: int, scopes: Sequence[int]) -> 
     """Count what an erasure of scopes would remove, by table, at one moment."""
     counted = Counter[str]()
     async with database.snapshot(tenant_id) as connection:
+        await show_cold(connection)
         for scope_id in scopes:
             counted += await count_rows(connection, scope_id)
     return dict(counted)
 
 
 async def count_rows(connection: Connection, scope_id: int) -> Counter[str]:
-    """Count the rows of a scope, by table; tables without any are absent."""
-    counted = Counter[str]()
+    """Count the rows of a scope, by table, wherever they are; tables without any are absent."""
+    row = await (await connection.execute(QUERIES["count_cold"], {"scope_id": scope_id})).fetchone()
+    counted = Counter[str](row["counts"] if row else {})
     for name, table in await list_tables(connection):
         query = SQL(QUERIES["count"]).format(table=table)
         row = await (await connection.execute(query, {"scope_id": scope_id})).fetchone()
@@ -59,14 +61,16 @@ async def begin(database: Database, tenant_id: int, user: str, asked_by: str, pa
 
 
 async def erase_scope(database: Database, tenant_id: int, scope_id: int, receipt: UUID) -> None:
-    """Erase all rows of a scope and note how many there were, in one transaction."""
+    """Erase all rows of a scope and note how many there were, in one transaction; an object of it is to be removed."""
     async with database.transaction(tenant_id, pipelined=False) as connection:
+        await show_cold(connection)
         parameters: dict[str, object] = {"scope_id": scope_id}
         await connection.execute(QUERIES["lock"], parameters)
         # Counted before: what is erased takes rows of other tables along.
         removed = await count_rows(connection, scope_id)
         for _, table in await list_tables(connection):
             await connection.execute(SQL(QUERIES["erase"]).format(table=table), parameters)
+        await connection.execute(QUERIES["release_objects"], parameters)
         await connection.execute(QUERIES["reset"], parameters)
         await connection.execute(QUERIES["cancel"], parameters)
         await connection.execute(QUERIES["await_mirrors"], parameters | {"id": receipt})

@@ -7,6 +7,15 @@ select id from scopes where id = %(scope_id)s for no key update
 -- name: count
 select count(*) as rows from {table} where scope_id = %(scope_id)s
 
+-- name: count_cold
+-- Receipts of what it held before are here, and counted here.
+select counts - 'purge_receipts' || '{"cold_objects": 1}' as counts
+from cold_objects where scope_id = %(scope_id)s and state = 'held'
+
+-- name: release_objects
+update cold_objects set state = 'unneeded', since = clock_timestamp()
+where scope_id = %(scope_id)s and state <> 'unneeded'
+
 -- name: erase
 delete from {table} where scope_id = %(scope_id)s
 
@@ -14,7 +23,8 @@ delete from {table} where scope_id = %(scope_id)s
 update scopes
 set memory_count = 0, event_count = 0, thought_count = 0, chat_count = 0, term_count = 0, unreflected_importance = 0,
     unreflected_memories = 0, has_keywords = false, has_names = false, has_topics = false,
-    has_evidence = false
+    has_evidence = false,
+    tier = 'hot', tier_since = case when tier = 'hot' then tier_since else clock_timestamp() end
 where id = %(scope_id)s
 
 -- name: cancel

@@ -4,13 +4,19 @@ select set_config('TimeZone', 'UTC', true), set_config('extra_float_digits', '1'
        set_config('bytea_output', 'hex', true)
 
 -- name: scopes
-select id, agent, "user" from scopes
+select id, agent, "user", memory_count, tier = 'cold' as cold from scopes
 where tenant_id = current_tenant() and (%(agent)s::text is null or agent = %(agent)s)
   and (%(user)s::text is null or "user" = %(user)s)
 order by agent collate "C", "user" collate "C"
 
+-- name: names
+select agent, "user", memory_count from scopes where id = %(scope_id)s
+
 -- name: spaces
 select id, model, dimensions, precision from embedding_spaces order by id
+
+-- name: active_space
+select id from embedding_spaces where state = 'active'
 
 -- name: rows
 select (to_jsonb(held) - 'scope_id' - %(omitted)s::text[])::text as line
@@ -49,8 +55,8 @@ where tenant_id = current_tenant() and agent = (select agent from scopes where i
 
 -- name: counters
 select (to_jsonb(scopes) - array[
-           'id', 'tenant_id', 'agent', 'user', 'approximate_space', 'folded_space', 'change_number',
-           'written_hour', 'size_step'])::text as line
+           'id', 'tenant_id', 'agent', 'user', 'approximate_space', 'folded_space', 'change_number', 'followed_until',
+           'written_hour', 'size_step', 'tier', 'tier_since'])::text as line
 from scopes where id = %(scope_id)s
 
 -- name: vectors
@@ -71,27 +77,18 @@ order by held.id
 -- name: is_filled
 select exists (select from {table} where scope_id = %(scope_id)s) as filled
 
--- name: stage
-create temporary table staged_lines (line jsonb not null) on commit drop
-
--- name: copy
-copy staged_lines from stdin
-
--- name: clear
-truncate staged_lines
-
 -- name: columns
 select attname as name from pg_attribute
 where attrelid = %(table)s::regclass and attnum > 0 and not attisdropped and attgenerated = ''
 order by attnum
 
 -- name: unknown_fields
-select field from staged_lines, jsonb_object_keys(line) as field where field <> all (%(known)s::text[]) limit 1
+select field from {given_lines}, jsonb_object_keys(line) as field where field <> all (%(known)s::text[]) limit 1
 
 -- name: store_rows
 insert into {table} ({columns})
 select {values}
-from staged_lines, jsonb_populate_record(
+from {given_lines}, jsonb_populate_record(
     null::{table}, line || jsonb_build_object('scope_id', %(scope_id)s::bigint)) as held
 
 -- name: own_terms
@@ -108,53 +105,56 @@ set memory_count = held.memory_count, event_count = held.event_count, thought_co
     -- An export from before it was noted says nothing of it; the rows themselves have been stored by now, or will be.
     has_evidence = scopes.has_evidence or coalesce(held.has_evidence, false),
     text_version = coalesce(held.text_version, scopes.text_version)
-from staged_lines, jsonb_populate_record(null::scopes, line) as held
+from {given_lines}, jsonb_populate_record(null::scopes, line) as held
 where scopes.id = %(scope_id)s
 returning scopes.text_version
 
--- name: read_staged
-select line from staged_lines
+-- name: read_given
+select line from {given_lines}
 
 -- name: store_profile
 -- An agent that has settings keeps them: they hold for its other users, too.
 insert into agents (tenant_id, agent, profile, metadata)
-select current_tenant(), %(agent)s, line -> 'profile', line -> 'metadata' from staged_lines
+select current_tenant(), %(agent)s, line -> 'profile', line -> 'metadata' from {given_lines}
 on conflict (tenant_id, agent) do update
 set profile = case when agents.profile = '{}' and agents.metadata = '{}' then excluded.profile else agents.profile end,
     metadata = case when agents.profile = '{}' and agents.metadata = '{}' then excluded.metadata else agents.metadata end
-returning profile = (select line -> 'profile' from staged_lines)
-      and metadata = (select line -> 'metadata' from staged_lines) as same
+returning profile = (select line -> 'profile' from {given_lines})
+      and metadata = (select line -> 'metadata' from {given_lines}) as same
 
 -- name: store_vectors
-insert into {vectors} (scope_id, id, kind, trust, idle, importance, embedding)
-select memories.scope_id, memories.id, memories.kind, memories.trust, memories.idle,
-       case when %(space_id)s = (select folded_space from scopes where id = %(scope_id)s) then memories.importance end,
-       (line ->> 'embedding')::{type}
-from staged_lines join memories on memories.scope_id = %(scope_id)s and memories.id = (line ->> 'id')::uuid
-where memories.withheld is null
-
--- name: store_withheld_vectors
-insert into withheld_vectors (scope_id, id, space_id, embedding)
-select memories.scope_id, memories.id, %(space_id)s, (line ->> 'embedding')::vector
-from staged_lines join memories on memories.scope_id = %(scope_id)s and memories.id = (line ->> 'id')::uuid
-where memories.withheld is not null
-
--- name: store_entity_vectors
-with stored as (
+-- Each where its memory or its entity stands.
+with given as materialized (
+    select (line ->> 'id')::uuid as id, line ->> 'embedding' as embedding,
+           (line ->> 'with_context')::boolean as with_context
+    from {given_lines}
+), shown as (
+    insert into {vectors} (scope_id, id, kind, trust, idle, importance, embedding)
+    select memories.scope_id, memories.id, memories.kind, memories.trust, memories.idle,
+           case when %(space_id)s = (select folded_space from scopes where id = %(scope_id)s)
+               then memories.importance end,
+           given.embedding::{type}
+    from given join memories on memories.scope_id = %(scope_id)s and memories.id = given.id
+    where memories.withheld is null
+), withheld as (
+    insert into withheld_vectors (scope_id, id, space_id, embedding)
+    select memories.scope_id, memories.id, %(space_id)s, given.embedding::vector
+    from given join memories on memories.scope_id = %(scope_id)s and memories.id = given.id
+    where memories.withheld is not null
+), contexts as (
+    insert into context_vectors (scope_id, id, space_id)
+    select memories.scope_id, memories.id, %(space_id)s
+    from given join memories on memories.scope_id = %(scope_id)s and memories.id = given.id
+    where given.with_context
+), named as (
     insert into entity_vectors (scope_id, space_id, id, embedding)
-    select entities.scope_id, %(space_id)s, entities.id, (line ->> 'embedding')::halfvec
-    from staged_lines join entities on entities.scope_id = %(scope_id)s and entities.id = (line ->> 'id')::uuid
+    select entities.scope_id, %(space_id)s, entities.id, given.embedding::halfvec
+    from given join entities on entities.scope_id = %(scope_id)s and entities.id = given.id
     returning scope_id, space_id, id
 )
-delete from pending_embeddings pending using stored
-where pending.scope_id = stored.scope_id and pending.id = stored.id
-  and stored.space_id = (select id from embedding_spaces where state = 'active')
-
--- name: store_context_vectors
-insert into context_vectors (scope_id, id, space_id)
-select memories.scope_id, memories.id, %(space_id)s
-from staged_lines join memories on memories.scope_id = %(scope_id)s and memories.id = (line ->> 'id')::uuid
-where (line ->> 'with_context')::boolean
+delete from pending_embeddings pending using named
+where pending.scope_id = named.scope_id and pending.id = named.id
+  and named.space_id = (select id from embedding_spaces where state = 'active')
 
 -- name: await_vectors
 with waiting as (

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
+from functools import partial
 from uuid import UUID
 
 from psycopg import sql
@@ -21,7 +22,7 @@ from recollect.store.database.pool import Connection, Database, load_queries
 from recollect.store.memories import embeddings
 from recollect.store.memories.memories import Source
 from recollect.store.service import jobs
-from recollect.store.service.scopes import BEGINNING, names
+from recollect.store.service.scopes import BEGINNING, keep_hot, names
 
 QUERIES = load_queries(__file__)
 FADED = "faded"
@@ -268,7 +269,8 @@ async def withhold_ended(database: Database) -> int:
         ended: dict[int, list[UUID]] = {}
         for row in await found.fetchall():
             ended.setdefault(row["scope_id"], []).append(row["id"])
-        taken = sum([await withhold_chunk(database, scope_id, ids) for scope_id, ids in ended.items()])
+        chunks = [partial(withhold_chunk, database, scope_id, ids) for scope_id, ids in ended.items()]
+        taken = sum([await keep_hot(database, chunk) for chunk in chunks])
         total += taken
     return total
 

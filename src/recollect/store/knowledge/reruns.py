@@ -54,7 +54,7 @@ class Replaced:
 
 async def list_scopes(database: Database, tenant_id: int, agent: str, user: str | None) -> list[NamedScope]:
     """List the scopes of a tenant, of one agent or with one user where these are named."""
-    async with database.reading(tenant_id) as connection:
+    async with database.listing(tenant_id) as connection:
         found = await connection.execute(QUERIES["scopes"], {"agent": agent, "user": user})
     return [NamedScope(**row) for row in await found.fetchall()]
 

@@ -14,7 +14,7 @@ from psycopg.rows import DictRow
 
 from recollect.core.mirrors.rows import LogRow, MirroredRow, MirroredTable, RowKey, Touched
 from recollect.models.service import EmbeddingSpace
-from recollect.store.database.pool import Connection, Database, load_queries
+from recollect.store.database.pool import Connection, Database, load_queries, show_cold
 from recollect.store.memories.embeddings import vectors_table
 from recollect.store.service.scopes import BEGINNING
 
@@ -125,6 +125,7 @@ async def reading_record(
 ) -> AsyncIterator[RecordReader]:
     """Read a tenant's record at one moment, as long as it takes, with the vectors of a space."""
     async with database.snapshot(tenant_id) as connection:
+        await show_cold(connection)
         yield RecordReader(connection, space)
 
 

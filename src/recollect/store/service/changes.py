@@ -19,7 +19,7 @@ from psycopg.sql import SQL, Identifier
 from recollect.core.service.numbers import tenant_of, write_cursor
 from recollect.errors import RecollectError, UnauthenticatedError, UnavailableError
 from recollect.models.service import Change, Scope
-from recollect.store.database.pool import Connection, Database, load_queries
+from recollect.store.database.pool import Connection, Database, load_queries, show_cold
 from recollect.store.database.refusals import connect
 from recollect.store.service.scopes import UNKNOWN_KEY
 from recollect.store.shards.servers import one_per_server
@@ -56,7 +56,7 @@ class LogPage:
 async def read_log(database: Database, scope: Scope, after: int | None, limit: int) -> LogPage:
     """Read a page of a scope's log after a number; None only tells the newest number."""
     asked = {"agent": scope.agent, "user": scope.user, "after": after, "limit": limit}
-    async with database.reading(scope.tenant_id) as connection:
+    async with database.listing(scope.tenant_id) as connection:
         found = await connection.execute(QUERIES["read_log"], asked)
     rows = await found.fetchall()
     if not rows:
@@ -244,6 +244,7 @@ class ChangeFeed:
         """Register scopes of a tenant; return those that were not locked, or not for longer than told."""
         query = QUERIES["register_busy" if milliseconds else "register"]
         async with self._database.transaction(tenant_id) as connection:
+            await show_cold(connection)
             if milliseconds:
                 await connection.execute(QUERIES["wait_for_lock"], {"milliseconds": milliseconds})
             found = await connection.execute(query, {"scopes": scopes, "seconds": TOLD_SECONDS})

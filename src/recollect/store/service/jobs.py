@@ -130,7 +130,7 @@ async def find_jobs(
     parameters: dict[str, object] = {"task": wanted.task, "cursor": before, "limit": limit}
     parameters |= {"status": STATUSES[wanted.state] if wanted.state else None, **wanted.of}
     parameters |= name_job(database, wanted.id)
-    async with database.reading(tenant_id) as connection:
+    async with database.listing(tenant_id) as connection:
         found = await connection.execute(QUERIES["find"], parameters)
     return [to_job(database, row) for row in await found.fetchall()]
 
@@ -181,7 +181,7 @@ async def nothing_ready(database: Database) -> bool:
 async def any_busy(database: Database, scopes: Sequence[Scope]) -> bool:
     """Tell whether a job of one of these scopes of one tenant runs, or could begin now."""
     named = {"agents": [scope.agent for scope in scopes], "users": [scope.user for scope in scopes]}
-    async with database.reading(scopes[0].tenant_id) as connection:
+    async with database.listing(scopes[0].tenant_id) as connection:
         row = await (await connection.execute(QUERIES["busy"], named)).fetchone()
     return bool(row and row["busy"])
 
@@ -193,6 +193,6 @@ async def defer_enrichment(connection: Connection, scope_id: int) -> None:
 
 async def count_by_task(database: Database, tenant_id: int, bounds: Bounds) -> list[TaskStatus]:
     """Count the unfinished jobs of a tenant by task, those within bounds."""
-    async with database.reading(tenant_id) as connection:
+    async with database.listing(tenant_id) as connection:
         found = await connection.execute(QUERIES["by_task"], JobQuery(bounds=bounds).of)
     return [TaskStatus(**row) for row in await found.fetchall()]

@@ -40,7 +40,7 @@ async def page(
     place = before or FIRST[wanted.order]
     named = {"agent": bounds.agent, "user": bounds.user, "search": wanted.search or None}
     query = compose(wanted.order, tuple(name for name, given in named.items() if given is not None))
-    async with database.reading(tenant_id) as connection:
+    async with database.listing(tenant_id) as connection:
         found = await connection.execute(query, named | {"before": place.value, "tie": place.tie, "limit": limit})
     return [to_listed(row, wanted.order) for row in await found.fetchall()]
 

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Awaitable, Callable
 from dataclasses import asdict, dataclass, replace
 from datetime import UTC, datetime
+from typing import TypeVar
 from uuid import UUID
 
 from psycopg import AsyncCursor
@@ -15,12 +17,14 @@ from recollect.core.service.numbers import bucket_of, tenant_of
 from recollect.core.service.rights import OUT_OF_BOUNDS
 from recollect.core.service.secrets import tenant_of_secret
 from recollect.core.text.variants import NEWEST, check_version, choose_version
-from recollect.errors import ForbiddenError, UnauthenticatedError
+from recollect.errors import ForbiddenError, UnauthenticatedError, WakingError
 from recollect.models.agents import Profile
+from recollect.models.cold import Tier
 from recollect.models.service import Bounds, Caller, EmbeddingSpace, Right, Scope
 from recollect.store.database.pool import Connection, Database, load_queries
 
 QUERIES = load_queries(__file__)
+Answer = TypeVar("Answer")
 BEGINNING = UUID(int=0)
 UNKNOWN_KEY = "This API key is unknown or revoked."
 
@@ -137,7 +141,7 @@ async def read_text_version(database: Database, scope_id: int) -> int:
 
 async def list_users(database: Database, scope: Scope, limit: int) -> list[str]:
     """List users of whom the scope's agent has memories; empty for memories without a user."""
-    async with database.reading(scope.tenant_id) as connection:
+    async with database.listing(scope.tenant_id) as connection:
         rows = await connection.execute(QUERIES["users"], {"agent": scope.agent, "limit": limit})
     return [row["user"] for row in await rows.fetchall()]
 
@@ -215,6 +219,24 @@ async def defer_reflection(
     moment = now.astimezone(UTC).isoformat() if now else None
     parameters = {"scope_id": scope_id, "lock": f"reflect:{scope_id}", "memories": memories, "now": moment}
     return await connection.execute(QUERIES["defer_reflection"], parameters)
+
+
+async def touch(database: Database, scope_id: int) -> Tier:
+    """Keep a scope from leaving for object storage; return where its rows are now."""
+    async with database.transaction(tenant_of(scope_id)) as connection:
+        await connection.execute(QUERIES["begin_moving"])
+        row = await (await connection.execute(QUERIES["touch"], {"scope_id": scope_id})).fetchone()
+    return Tier(row["tier"]) if row else Tier.HOT
+
+
+async def keep_hot(database: Database, call: Callable[[], Awaitable[Answer]]) -> Answer:
+    """Do something in scopes that are known by number; one that is about to leave for object storage stays."""
+    while True:
+        try:
+            return await call()
+        except WakingError as met:
+            if await touch(database, met.scope_id) is not Tier.HOT:
+                raise
 
 
 def names(scope: Scope) -> dict[str, str]:

@@ -75,3 +75,14 @@ with waiting as materialized (
     where id = %(scope_id)s and exists (select from deferred)
 )
 select id from waiting union all select id from deferred
+
+-- name: begin_moving
+select set_config('recollect.cold', 'moving', true)
+
+-- name: touch
+-- Whoever asks for a scope keeps it from leaving.
+with kept as (
+    update scopes set tier = 'hot', tier_since = clock_timestamp() where id = %(scope_id)s and tier = 'leaving'
+    returning id
+)
+select case when exists (select from kept) then 'hot' else tier end as tier from scopes where id = %(scope_id)s

@@ -6,6 +6,7 @@ import asyncio
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
+from functools import partial
 from itertools import chain
 from uuid import UUID
 
@@ -17,7 +18,7 @@ from recollect.models.service import Caller, Scope
 from recollect.verbs.imports.progress import Progress
 from recollect.verbs.imports.zipped import ExportReader
 from recollect.verbs.memories.load import load
-from recollect.verbs.parts import Parts
+from recollect.verbs.parts import Parts, awake
 
 MEMORIES, FEATURES, EVIDENCE = "memories/memories", "memories/memory_features", "memories/evidence"
 TOGETHER = 5_000
@@ -55,7 +56,8 @@ class Bringing:
     async def store(self) -> None:
         """Store what waits, in one transaction."""
         if self.waiting:
-            ids = await load(self.parts, replace(self.caller, trust=self.trust), self.scope, self.waiting)
+            caller = replace(self.caller, trust=self.trust)
+            ids = await awake(self.parts, partial(load, self.parts, caller, self.scope, self.waiting))
             self.renamed |= {old: ids[place] for old, place in self.places.items()}
             self.waiting, self.places = [], {}
 

@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Sequence
+from dataclasses import replace
 
 from recollect.core.text.checks import check_limit, check_scope
 from recollect.errors import InvalidInputError, NotFoundError
 from recollect.models.imports import UserErasure
 from recollect.models.service import Caller
+from recollect.store.cold import tiers
+from recollect.store.cold.storage import require_storage
 from recollect.store.imports import erasures
 from recollect.store.shards.servers import one_per_server
 from recollect.verbs.imports.progress import Progress
@@ -45,9 +49,18 @@ async def erase_user(
             await erasures.erase_scope(database, caller.tenant_id, scope_id, receipt)
             number += 1
             report(SCOPES, number, scopes)
+        await remove_objects(replace(parts, database=database), some)
     others = [each for each in one_per_server(servers) if not each.is_same(home)]
     parts_of_it = [await erasures.finish(each, caller.tenant_id, receipt) for each in others]
     return await erasures.finish(home, caller.tenant_id, receipt, parts_of_it)
+
+
+async def remove_objects(parts: Parts, scopes: Sequence[int]) -> None:
+    """Remove what scopes had in object storage; if that is not possible, the receipt stays unfinished."""
+    if parts.cold is not None:
+        await tiers.remove_unneeded(parts.database, parts.cold, scopes)
+    elif await tiers.list_unneeded(parts.database, scopes):
+        require_storage(None)
 
 
 async def list_erasures(parts: Parts, caller: Caller, user: str, limit: int) -> list[UserErasure]:

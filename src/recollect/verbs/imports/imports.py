@@ -12,7 +12,7 @@ from recollect.store.shards.tenants import Tenants
 from recollect.verbs.imports.dify import bring
 from recollect.verbs.imports.files import bring_file
 from recollect.verbs.imports.progress import Progress
-from recollect.verbs.parts import Parts
+from recollect.verbs.parts import Parts, waking_met
 
 FULL_TRUST = 100
 
@@ -26,14 +26,17 @@ class Imports:
 
     async def dify(self, wanted: DifyImport, tenant: str, report: Progress) -> ImportReport:
         """Import what is wanted of a Dify database."""
-        return await bring(self.parts, await self._act_for(tenant, dry_run=wanted.dry_run), wanted, report)
+        caller = await self._act_for(tenant, dry_run=wanted.dry_run)
+        async with waking_met(self.parts):
+            return await bring(self.parts, caller, wanted, report)
 
     async def file(
         self, wanted: FileImport, tenant: str, documents: Iterable[Document], report: Progress
     ) -> ImportReport:
         """Import what is new in a file, given as its documents one after the other."""
         caller = await self._act_for(tenant, dry_run=wanted.dry_run)
-        return await bring_file(self.parts, caller, wanted, documents, report)
+        async with waking_met(self.parts):
+            return await bring_file(self.parts, caller, wanted, documents, report)
 
     async def _act_for(self, tenant: str, *, dry_run: bool) -> Caller:
         check_line("tenant", tenant)

@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import IO, BinaryIO, cast
-from zipfile import ZIP_DEFLATED, BadZipFile, ZipFile, ZipInfo
+from zipfile import ZIP_DEFLATED, ZIP_STORED, BadZipFile, ZipFile, ZipInfo
 
 from recollect.core.imports.manifest import (
     DAMAGED,
@@ -41,10 +41,11 @@ class OnlyForward:
 
 
 class ExportWriter:
-    """Writes sections into a zip, one after the other."""
+    """Writes sections into a zip, one after the other; stored as they are where the whole is packed."""
 
-    def __init__(self, file: BinaryIO) -> None:
-        self._zip = ZipFile(cast("BinaryIO", OnlyForward(file)), "w", ZIP_DEFLATED, compresslevel=LEVEL)
+    def __init__(self, file: BinaryIO, *, stored: bool = False) -> None:
+        self._method = ZIP_STORED if stored else ZIP_DEFLATED
+        self._zip = ZipFile(cast("BinaryIO", OnlyForward(file)), "w", self._method, compresslevel=LEVEL)
         self._entry: IO[bytes] | None = None
         self._hash = hashlib.sha256()
         self._lines = self._bytes = 0
@@ -82,7 +83,7 @@ class ExportWriter:
 
     def _open(self, path: str) -> IO[bytes]:
         entry = ZipInfo(path, FIRST_MOMENT)
-        entry.compress_type, entry.create_system, entry.external_attr = ZIP_DEFLATED, 3, 0o600 << 16
+        entry.compress_type, entry.create_system, entry.external_attr = self._method, 3, 0o600 << 16
         return self._zip.open(entry, "w", force_zip64=True)
 
 

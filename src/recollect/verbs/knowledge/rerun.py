@@ -9,6 +9,7 @@ from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
+from functools import partial
 from typing import TypeAlias
 from uuid import UUID
 
@@ -27,7 +28,7 @@ from recollect.models.service import Scope
 from recollect.store.knowledge import reruns, segments
 from recollect.store.knowledge.reruns import Listed, Terms
 from recollect.store.knowledge.segments import Closed, Unsegmented
-from recollect.store.service.scopes import read_text_version
+from recollect.store.service.scopes import locate, read_text_version
 from recollect.store.shards.tenants import Tenants
 from recollect.verbs.knowledge.enrich import (
     MOST_ATTEMPTS,
@@ -45,7 +46,7 @@ from recollect.verbs.knowledge.steps.link import find_moment
 from recollect.verbs.knowledge.steps.staged import Staged
 from recollect.verbs.knowledge.switch import Built, Switched, switch
 from recollect.verbs.memories.rows import embed_missing, prepare
-from recollect.verbs.parts import Parts, require_chat_model
+from recollect.verbs.parts import Parts, awake, require_chat_model
 
 LOG = logging.getLogger("recollect.rerun")
 NO_TENANT = "There is no tenant of this name."
@@ -101,11 +102,14 @@ class Reruns:
         require_chat_model(parts)
         try:
             databases = await parts.servers.each(tenant_id)
-            yield [
+            found = [
                 Work(replace(parts, database=own), Scope(tenant_id, each.agent, each.user), each.id)
                 for own in databases
                 for each in await reruns.list_scopes(own, tenant_id, wanted.agent, wanted.user)
             ]
+            for work in found:
+                await awake(work.parts, partial(locate, work.parts.database, work.scope))
+            yield found
         finally:
             if other is not None:
                 await other.close()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 
 from recollect.core.service.numbers import tenant_of
 from recollect.core.text.keywords import normalise_keyword
@@ -18,7 +19,7 @@ from recollect.store.memories.rewriting import FoldedScope, NewTerms, StoredText
 from recollect.store.service import upkeep
 from recollect.store.service.scopes import BEGINNING
 from recollect.verbs.memories.rows import Prepared, prepare
-from recollect.verbs.parts import Parts, spare_loop
+from recollect.verbs.parts import Parts, awake, spare_loop
 
 PAGE = 500
 """How many memories are folded at a time."""
@@ -41,7 +42,7 @@ async def rewrite_terms(parts: Parts, owner: str, report: Callable[[int], None])
     count = 0
     async for scope_ids in upkeep.walk_due(parts.database, "rewrite", usual=NEWEST):
         for scope_id in scope_ids:
-            report(await rewrite_scope(parts, scope_id))
+            report(await awake(parts, partial(rewrite_scope, parts, scope_id)))
             count += 1
     return count
 

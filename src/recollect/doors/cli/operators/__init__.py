@@ -1,1 +1,1 @@
-"""Commands that look after servers and engines."""
+"""Commands for operators: servers, other engines, and object storage."""

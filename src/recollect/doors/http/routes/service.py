@@ -239,4 +239,5 @@ async def metrics(recollect: Running) -> Response:
     """Return the counters that Prometheus collects."""
     note_pool(recollect.pool_counters, at_once=True)
     mirrors = await recollect.operator.mirrors.status(probe=False)
-    return Response(write_metrics(await recollect.jobs.counts_by_server(), mirrors), media_type=CONTENT_TYPE_LATEST)
+    counts, cold = await recollect.jobs.counts_by_server(), await recollect.operator.cold.standing()
+    return Response(write_metrics(counts, mirrors, cold), media_type=CONTENT_TYPE_LATEST)

@@ -60,6 +60,10 @@ declare
     next_number bigint;
     told_until timestamptz;
 begin
+    -- A scope that goes to object storage or comes back is the same afterwards.
+    if current_setting('recollect.cold', true) = 'moving' then
+        return;
+    end if;
     update scopes set change_number = change_number + 1 where id = changed_scope
     returning change_number, followed_until into next_number, told_until;
     insert into changes (scope_id, number, key_id, operation, ids)

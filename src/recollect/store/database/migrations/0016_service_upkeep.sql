@@ -82,19 +82,19 @@ begin
         where expires_at <= now() and withheld is null and scope_id > after and is_served(scope_id)
         order by scope_id limit most;
     when 'fill' then return query
-        select id from scopes where id > after and memory_count > 0 and is_served(id) order by id limit most;
+        select id from scopes where id > after and memory_count > 0 and tier <> 'cold' and is_served(id) order by id limit most;
     when 'rewrite' then return query
         select id from scopes where id > after and text_version < usual and is_served(id) order by id limit most;
     when 'fade' then return query
         -- Either all scopes but those of the agents that say otherwise, or those of the agents that say so alone.
         select scopes.id from scopes
         left join agents on agents.tenant_id = scopes.tenant_id and agents.agent = scopes.agent
-        where usual > 0 and scopes.id > after and memory_count > 0 and is_served(scopes.id)
+        where usual > 0 and scopes.id > after and memory_count > 0 and tier = 'hot' and is_served(scopes.id)
           and coalesce((profile ->> 'fading_days')::float8, usual) > 0
         union all
         select scopes.id from agents
         join scopes on scopes.tenant_id = agents.tenant_id and scopes.agent = agents.agent
-        where usual <= 0 and scopes.id > after and memory_count > 0 and is_served(scopes.id)
+        where usual <= 0 and scopes.id > after and memory_count > 0 and tier = 'hot' and is_served(scopes.id)
           and profile ? 'fading_days' and (profile ->> 'fading_days')::float8 > 0
         order by 1 limit most;
     when 'enrich' then return query

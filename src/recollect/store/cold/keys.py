@@ -1,0 +1,73 @@
+"""Keep the key of each tenant that seals its objects, wrapped by the operator's master key."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+
+from psycopg.rows import DictRow
+
+from recollect.errors import ColdStorageError
+from recollect.store.cold.sealing import KEY_BYTES, MasterKeys, SealingKey, fingerprint
+from recollect.store.database.pool import Database, load_queries
+
+QUERIES = load_queries(__file__)
+NO_SUCH = "An object is sealed with a key that this database does not have; nothing was changed."
+
+
+async def find_newest(database: Database, tenant_id: int, masters: MasterKeys) -> SealingKey:
+    """Return the key that a tenant's objects are sealed with, making it if there is none; none without a master key."""
+    if not masters.current:
+        return SealingKey()
+    found = await read_keys(database, tenant_id, "newest")
+    if not found:
+        made = SealingKey(1, os.urandom(KEY_BYTES))
+        wrapped, wrapped_by = masters.wrap(tenant_id, made)
+        async with database.transaction(tenant_id) as connection:
+            parameters = {"version": made.version, "wrapped": wrapped, "wrapped_by": wrapped_by}
+            await connection.execute(QUERIES["add"], parameters)
+        # Whoever was first has made it.
+        found = await read_keys(database, tenant_id, "newest")
+    return unwrap(masters, tenant_id, found[0])
+
+
+async def list_keys(database: Database, tenant_id: int, masters: MasterKeys) -> dict[int, SealingKey]:
+    """Return all keys of a tenant by their versions, with the one that seals nothing."""
+    found = await read_keys(database, tenant_id, "all")
+    return {0: SealingKey(), **{row["version"]: unwrap(masters, tenant_id, row) for row in found}}
+
+
+def choose(keys: Mapping[int, SealingKey], version: int) -> SealingKey:
+    """Choose the key that an object names."""
+    if version not in keys:
+        raise ColdStorageError(NO_SUCH)
+    return keys[version]
+
+
+async def rewrap(database: Database, masters: MasterKeys) -> int:
+    """Wrap every tenant's keys by the current master key; return how many were wrapped by the one before."""
+    async with database.reading(None) as connection:
+        tenants = await connection.execute(QUERIES["tenants"])
+    count = 0
+    for tenant_id in [row["id"] for row in await tenants.fetchall()]:
+        for row in await read_keys(database, tenant_id, "all"):
+            if row["wrapped_by"] == fingerprint(masters.current):
+                continue
+            wrapped, wrapped_by = masters.wrap(tenant_id, unwrap(masters, tenant_id, row))
+            async with database.transaction(tenant_id) as connection:
+                parameters = {"version": row["version"], "before": row["wrapped_by"]}
+                await connection.execute(QUERIES["rewrap"], parameters | {"wrapped": wrapped, "wrapped_by": wrapped_by})
+            count += 1
+    return count
+
+
+async def read_keys(database: Database, tenant_id: int, query: str) -> list[DictRow]:
+    """Read wrapped keys of a tenant."""
+    async with database.reading(tenant_id) as connection:
+        found = await connection.execute(QUERIES[query])
+    return await found.fetchall()
+
+
+def unwrap(masters: MasterKeys, tenant_id: int, row: DictRow) -> SealingKey:
+    """Unwrap a key of a row."""
+    return masters.unwrap(tenant_id, row["version"], bytes(row["wrapped"]), row["wrapped_by"])

@@ -1,0 +1,217 @@
+"""Write objects: a header that says how to read them, then zstd; sealed in pieces by AES-256-GCM where there is a key.
+
+Every piece is bound to the header, to its place and to whether it is the last: none can be changed, moved or left out.
+"""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import hashlib
+import hmac
+import io
+import json
+import os
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import partial
+from typing import Any, BinaryIO
+
+from pydantic import SecretStr
+
+from recollect.errors import ColdStorageError, SetupError
+from recollect.loading import load
+
+MAGIC = b"recollect-cold\n"
+VERSION = 1
+LEVEL = 9
+"""How much zstd tries: from here on it takes far longer for little."""
+PIECE = 1 << 20
+KEY_BYTES, NONCE_BYTES, SALT_BYTES = 32, 12, 16
+DAMAGED = "An object of the object storage is not what was stored there ({}); nothing was changed."
+OTHER_MASTER = (
+    "The keys of cold scopes are wrapped by another master key: set RECOLLECT_COLD_KEY to it, or set it as "
+    "RECOLLECT_COLD_KEY_BEFORE and run `recollect cold rewrap`."
+)
+
+
+@dataclass(frozen=True, slots=True)
+class SealingKey:
+    """A tenant's key, and its version; version 0 seals nothing."""
+
+    version: int = 0
+    key: bytes = b""
+
+
+@dataclass(frozen=True, slots=True)
+class MasterKeys:
+    """The operator's key that wraps those of tenants, and the one before it."""
+
+    current: bytes = b""
+    before: bytes = b""
+
+    def wrap(self, tenant_id: int, key: SealingKey) -> tuple[bytes, str]:
+        """Wrap a tenant's key; say by which master key."""
+        nonce = os.urandom(NONCE_BYTES)
+        wrapped = cipher(self.current).encrypt(nonce, key.key, name_key(tenant_id, key.version))
+        return nonce + wrapped, fingerprint(self.current)
+
+    def unwrap(self, tenant_id: int, version: int, wrapped: bytes, wrapped_by: str) -> SealingKey:
+        """Unwrap a tenant's key by the master key that wrapped it."""
+        master = next((each for each in (self.current, self.before) if each and fingerprint(each) == wrapped_by), b"")
+        if not master:
+            raise ColdStorageError(OTHER_MASTER)
+        try:
+            opened = cipher(master).decrypt(wrapped[:NONCE_BYTES], wrapped[NONCE_BYTES:], name_key(tenant_id, version))
+        except refusals():
+            raise ColdStorageError(OTHER_MASTER) from None
+        return SealingKey(version, opened)
+
+
+def read_master(written: SecretStr) -> bytes:
+    """Read a master key: 32 bytes in base64, or nothing."""
+    text = written.get_secret_value()
+    try:
+        key = base64.b64decode(text, validate=True)
+    except (binascii.Error, ValueError):
+        key = b"not one"
+    if key and len(key) != KEY_BYTES:
+        raise SetupError("RECOLLECT_COLD_KEY must be 32 bytes in base64, as from `openssl rand -base64 32`.")
+    return key
+
+
+def fingerprint(key: bytes) -> str:
+    """Name a key without telling it."""
+    return hashlib.sha256(b"recollect-master" + key).hexdigest()[:16]
+
+
+def name_key(tenant_id: int, version: int) -> bytes:
+    """Write what a wrapped key is bound to."""
+    return f"recollect-tenant-key:{tenant_id}:{version}".encode()
+
+
+def cipher(key: bytes) -> Any:  # noqa: ANN401 - of an extra
+    """Make the cipher of a key."""
+    return load("cryptography.hazmat.primitives.ciphers.aead", "cold").AESGCM(key)
+
+
+def refusals() -> Any:  # noqa: ANN401 - of an extra
+    """Return what the cipher raises for what it has not sealed."""
+    return load("cryptography.exceptions", "cold").InvalidTag
+
+
+class SealedWriter:
+    """Writes an object from start to end, and hashes it."""
+
+    def __init__(self, file: BinaryIO, scope_id: int, key: SealingKey) -> None:
+        self._file, self._hash = file, hashlib.sha256()
+        self.bytes = self._number = 0
+        self._held = bytearray()
+        salt = os.urandom(SALT_BYTES) if key.version else b""
+        self._seal: Callable[[bytes, bytes, bytes], bytes] | None = None
+        if key.version:
+            self._seal = cipher(derive_key(key, salt)).encrypt
+        head = {"version": VERSION, "scope": scope_id, "key": key.version, "salt": salt.hex()}
+        self._head = MAGIC + json.dumps(head).encode() + b"\n"
+        self._put(self._head)
+        self._packing = load("zstandard", "cold").ZstdCompressor(level=LEVEL).compressobj()
+
+    def write(self, data: bytes) -> int:
+        """Add data."""
+        self._take(self._packing.compress(bytes(data)))
+        return len(data)
+
+    def flush(self) -> None:
+        """Do nothing: what is written is written at the end."""
+
+    def close(self) -> str:
+        """End the object, and return the hash of all of it."""
+        self._take(self._packing.flush())
+        self._end_piece(last=True)
+        return self._hash.hexdigest()
+
+    def _take(self, packed: bytes) -> None:
+        self._held += packed
+        while len(self._held) > PIECE:
+            self._end_piece(last=False)
+
+    def _end_piece(self, *, last: bool) -> None:
+        piece = bytes(self._held[:PIECE])
+        del self._held[:PIECE]
+        if self._seal is not None:
+            piece = self._seal(nonce(self._number, last=last), piece, self._head)
+            self._put(len(piece).to_bytes(4))
+        self._put(piece)
+        self._number += 1
+
+    def _put(self, data: bytes) -> None:
+        self._file.write(data)
+        self._hash.update(data)
+        self.bytes += len(data)
+
+
+def open_sealed(file: BinaryIO, scope_id: int, find_key: Callable[[int], SealingKey], unpacked: BinaryIO) -> None:
+    """Read an object of a scope into another file, or say that it is not what was stored."""
+    file.seek(0)
+    head = file.readline(len(MAGIC)) + file.readline(1000)
+    try:
+        said: Any = json.loads(head.removeprefix(MAGIC))
+        version, scope, salt = said["version"], said["scope"], bytes.fromhex(said["salt"])
+        key = find_key(said["key"])
+    except (ValueError, KeyError, TypeError):
+        raise ColdStorageError(DAMAGED.format("its header cannot be read")) from None
+    if version != VERSION or scope != scope_id:
+        raise ColdStorageError(DAMAGED.format(f"format {version}, scope {scope}"))
+    pieces = partial(read_sealed, file, head, salt, key) if key.version else partial(iter_plain, file)
+    try:
+        packed = io.BufferedReader(PieceReader(pieces()))
+        load("zstandard", "cold").ZstdDecompressor().copy_stream(packed, unpacked)
+    except (refusals(), EOFError, load("zstandard", "cold").ZstdError) as problem:
+        raise ColdStorageError(DAMAGED.format(type(problem).__name__)) from None
+    unpacked.seek(0)
+
+
+class PieceReader(io.RawIOBase):
+    """A file that is read from pieces."""
+
+    def __init__(self, pieces: Any) -> None:  # noqa: ANN401 - an iterator of bytes
+        self._pieces, self._held = pieces, b""
+
+    def readable(self) -> bool:
+        """Tell that it can be read."""
+        return True
+
+    def readinto(self, buffer: Any) -> int:  # noqa: ANN401 - any buffer
+        """Read what fits."""
+        if not self._held:
+            self._held = next(self._pieces, b"")
+        taken, self._held = self._held[: len(buffer)], self._held[len(buffer) :]
+        buffer[: len(taken)] = taken
+        return len(taken)
+
+
+def iter_plain(file: BinaryIO) -> Any:  # noqa: ANN401 - an iterator of bytes
+    """Read pieces that are not sealed."""
+    return iter(partial(file.read, PIECE), b"")
+
+
+def read_sealed(file: BinaryIO, head: bytes, salt: bytes, key: SealingKey) -> Any:  # noqa: ANN401 - an iterator
+    """Read pieces that are sealed, each bound to the header and to its place."""
+    opened, number, size = cipher(derive_key(key, salt)), 0, file.read(4)
+    while size:
+        piece = file.read(int.from_bytes(size))
+        size = file.read(4)
+        yield opened.decrypt(nonce(number, last=not size), piece, head)
+        number += 1
+    if not number:
+        raise EOFError
+
+
+def derive_key(key: SealingKey, salt: bytes) -> bytes:
+    """Derive the key of one object: no two objects have the same, so that a nonce is never used twice."""
+    return hmac.digest(key.key, b"recollect-object" + salt, "sha256")
+
+
+def nonce(number: int, *, last: bool) -> bytes:
+    """Make the nonce of a piece from its place."""
+    return number.to_bytes(NONCE_BYTES - 1) + bytes([last])

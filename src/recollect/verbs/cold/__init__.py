@@ -1,0 +1,1 @@
+"""Send scopes to object storage, and bring them back."""
