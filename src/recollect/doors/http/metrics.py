@@ -12,8 +12,7 @@ from prometheus_client.core import GaugeMetricFamily
 from prometheus_client.multiprocess import MultiProcessCollector
 from prometheus_client.registry import Collector
 
-from recollect.models.cold import ColdStanding
-from recollect.models.mirrors import MirrorStatus
+from recollect.models.outside import ColdStanding, MirrorStatus
 from recollect.models.recall import Status
 
 FOLDER_VARIABLE = "PROMETHEUS_MULTIPROC_DIR"

@@ -10,7 +10,7 @@ from typing import TypeVar
 from recollect.core.text.checks import check_line
 from recollect.errors import InvalidInputError, NotFoundError
 from recollect.jobs.cold import tidy
-from recollect.models.cold import ColdStanding, FoundScope, Moved, Tier
+from recollect.models.outside import ColdStanding, FoundScope, Moved, Tier
 from recollect.models.service import Caller
 from recollect.store.cold import keys, tiers
 from recollect.store.cold.storage import require_storage

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from recollect.core.mirrors.rows import Difference
 from recollect.errors import ConflictError, InvalidInputError, MirrorError, NotFoundError
 from recollect.jobs.mirror import Feed, build, drop
-from recollect.models.mirrors import MirrorComparison, MirrorStatus
+from recollect.models.outside import MirrorComparison, MirrorStatus
 from recollect.store.mirrors import generations, positions
 from recollect.store.mirrors.generations import Generation
 from recollect.store.mirrors.mirror import Mirror

@@ -14,7 +14,7 @@ from recollect.core.conversations.retention import RetentionRules
 from recollect.core.imports.sections import ERASED_FIRST, KEPT_HOT
 from recollect.core.service.numbers import tenant_of
 from recollect.errors import UnavailableError
-from recollect.models.cold import ColdStanding, FoundScope, Tier
+from recollect.models.outside import ColdStanding, FoundScope, Tier
 from recollect.store.cold.storage import ColdStorage
 from recollect.store.database.pool import Connection, Database, load_queries
 from recollect.store.imports.erasures import list_tables

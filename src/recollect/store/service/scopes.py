@@ -19,7 +19,7 @@ from recollect.core.service.secrets import tenant_of_secret
 from recollect.core.text.variants import NEWEST, check_version, choose_version
 from recollect.errors import ForbiddenError, UnauthenticatedError, WakingError
 from recollect.models.agents import Profile
-from recollect.models.cold import Tier
+from recollect.models.outside import Tier
 from recollect.models.service import Bounds, Caller, EmbeddingSpace, Right, Scope
 from recollect.store.database.pool import Connection, Database, load_queries
 

@@ -7,7 +7,7 @@ from contextlib import suppress
 from recollect.core.imports.sections import KEPT_HOT
 from recollect.core.service.numbers import tenant_of
 from recollect.errors import ColdStorageError
-from recollect.models.cold import Tier
+from recollect.models.outside import Tier
 from recollect.store.cold import tiers
 from recollect.store.cold.sealing import DAMAGED
 from recollect.store.cold.storage import ColdStorage, require_storage

@@ -11,7 +11,7 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 
 from recollect.errors import RecollectError, WakingError
-from recollect.models.cold import Tier
+from recollect.models.outside import Tier
 from recollect.store.cold import tiers
 from recollect.store.service import scopes
 from recollect.verbs.cold.moves import bring_back

@@ -11,7 +11,7 @@ from rich.table import Table
 
 from recollect.doors.cli.terminal import Tenant, err, out, run
 from recollect.mind.service import Recollect
-from recollect.models.cold import Moved
+from recollect.models.outside import Moved
 
 commands = typer.Typer()
 cold_app = typer.Typer(no_args_is_help=True, help="Look after scopes that lie in object storage.")

@@ -12,7 +12,7 @@ from rich.table import Table
 from recollect.doors.cli.terminal import Yes, err, out, run
 from recollect.doors.words import translate
 from recollect.mind.operators.mirrors import Mirrors
-from recollect.models.mirrors import MirrorStatus
+from recollect.models.outside import MirrorStatus
 
 commands = typer.Typer()
 mirror_app = typer.Typer(no_args_is_help=True, help="Look after mirrors of the record in OpenSearch and Neo4j.")
