@@ -94,9 +94,9 @@ async def look_after(database):
 async def test_the_number_of_statements_does_not_grow_with_the_tenants(recollect, owner, monkeypatch):
     statements, bind = [], Database._bind
 
-    async def counted(self, connection, tenant_id, *rest):
+    async def counted(self, connection, tenant_id, *rest, **more):
         statements.append(tenant_id)
-        await bind(self, connection, tenant_id, *rest)
+        await bind(self, connection, tenant_id, *rest, **more)
 
     monkeypatch.setattr(Database, "_bind", counted)
     fill(owner, 1, 3)
@@ -264,7 +264,8 @@ async def test_jobs_that_have_ended_are_not_read(recollect, owner):
         ),
         "find": (
             jobs.QUERIES["find"],
-            {"id": None, "status": None, "task": None, "agent": None, "user": None, "cursor": None, "limit": 50},
+            {"id": None, "shard": 0, "own": 0, "status": None, "task": None, "agent": None, "user": None}
+            | {"cursor": None, "limit": 50},
         ),
         "defer_due": (
             upkeep.QUERIES["defer_due"],

@@ -4732,7 +4732,7 @@ CREATE POLICY of_tenant ON public.runs TO recollect_service USING (((scope_id >=
 
 CREATE POLICY of_tenant ON public.scope_counters USING ((tenant_id = ( SELECT public.current_tenant() AS current_tenant))) WITH CHECK ((tenant_id = ( SELECT public.current_tenant() AS current_tenant)));
 
-CREATE POLICY of_tenant ON public.scopes USING (((tenant_id = ( SELECT public.current_tenant() AS current_tenant)) AND (id >= ( SELECT public.first_scope() AS first_scope)) AND (id <= ( SELECT public.last_scope() AS last_scope)) AND ((tier = 'hot'::text) OR public.meet_cold(tenant_id, id)))) WITH CHECK ((tenant_id = ( SELECT public.current_tenant() AS current_tenant)));
+CREATE POLICY of_tenant ON public.scopes USING (((tenant_id = ( SELECT public.current_tenant() AS current_tenant)) AND (((id >= ( SELECT public.first_scope() AS first_scope)) AND (id <= ( SELECT public.last_scope() AS last_scope))) IS TRUE) AND ((tier = 'hot'::text) OR public.meet_cold(tenant_id, id)))) WITH CHECK ((tenant_id = ( SELECT public.current_tenant() AS current_tenant)));
 
 CREATE POLICY of_tenant ON public.segments TO recollect_service USING (((scope_id >= ( SELECT public.first_scope() AS first_scope)) AND (scope_id <= ( SELECT public.last_scope() AS last_scope)))) WITH CHECK (((scope_id >= ( SELECT public.first_scope() AS first_scope)) AND (scope_id <= ( SELECT public.last_scope() AS last_scope))));
 

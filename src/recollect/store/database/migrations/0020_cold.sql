@@ -20,8 +20,8 @@ begin
     raise exception 'The scope is not hot.' using errcode = 'RC003', detail = met_scope::text;
 end $$;
 alter policy of_tenant on scopes
-    using (tenant_id = (select current_tenant()) and id >= (select first_scope()) and id <= (select last_scope())
-           and (tier = 'hot' or meet_cold(tenant_id, id)));
+    using (tenant_id = (select current_tenant())
+           and (id between (select first_scope()) and (select last_scope())) is true and (tier = 'hot' or meet_cold(tenant_id, id)));
 
 -- The objects of scopes. A row is there before its object is, and goes after it.
 create table cold_objects (
