@@ -64,6 +64,10 @@ class MovedError(UnavailableError):
     """A scope has gone to another server since it was looked for, or is going there; looked for again, it is found."""
 
 
+class BehindError(UnavailableError):
+    """A replica has not replayed what a caller has seen; the primary has it."""
+
+
 class LeaseLostError(RecollectError):
     """Another worker took over the job; this one must not write for it any more."""
 

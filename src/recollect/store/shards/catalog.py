@@ -25,6 +25,8 @@ class ShardAddresses:
     service: str
     owner: str
     direct: str = ""
+    replicas: tuple[str, ...] = ()
+    """Its replicas, by the service's role."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,7 +82,7 @@ def join_placements(rows: Iterable[Mapping[str, int]]) -> dict[int, PlacedTenant
 
 async def add_shard(owner: str, name: str, addresses: ShardAddresses) -> Shard:
     """Enter a server that has been migrated, or change its addresses."""
-    asked = {"name": name, **asdict(addresses)}
+    asked = {"name": name, **asdict(addresses), "replicas": list(addresses.replicas)}
     async with owning(owner) as connection:
         row = await (await connection.execute(QUERIES["add_shard"], asked)).fetchone()
     if row is None:
@@ -90,7 +92,8 @@ async def add_shard(owner: str, name: str, addresses: ShardAddresses) -> Shard:
 
 def to_shard(row: DictRow) -> Shard:
     """Turn a row into a shard, as the service's role knows it."""
-    return Shard(row["id"], row["name"], row["address"], row["direct_address"], ShardState(row["state"]))
+    addresses, state = (row["address"], row["direct_address"]), ShardState(row["state"])
+    return Shard(row["id"], row["name"], *addresses, state, tuple(row["replica_addresses"]))
 
 
 async def set_state(owner: str, name: str, state: ShardState) -> None:
