@@ -15,9 +15,9 @@ from recollect.core.text.variants import NEWEST, folding_by
 from recollect.errors import InvalidInputError, UnavailableError
 from recollect.models.recall import Cue
 from recollect.models.service import Caller, Right, Scope
-from recollect.store.database.calls import CallPositions, serving
+from recollect.store.database.calls import CallPositions, is_served, serving
 from recollect.store.database.pool import Database
-from recollect.store.database.replicas import primary_of
+from recollect.store.database.replicas import ReplicaDatabase, primary_of
 from recollect.store.service.scopes import Place, locate
 from recollect.store.shards.probe import AnyProbe
 from recollect.verbs.parts import Parts
@@ -48,6 +48,13 @@ class Access:
         self.require(right, all_users=all_users)
         async with within(self.deadline_seconds):
             yield self if right is Right.READ else self.at_primary()
+
+    def choose_replica(self) -> ReplicaDatabase | None:
+        """Choose a replica that has what the caller has seen; None if the primary is to be asked."""
+        if self.caller.key_id and not is_served():
+            # Somebody outside of this process, and nobody knows what it has seen.
+            return None
+        return self.parts.servers.choose_replica(self.parts.database, self.max_staleness)
 
     def at_primary(self) -> Self:
         """Return the access to the scope on the server that writes."""

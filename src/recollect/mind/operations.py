@@ -24,7 +24,7 @@ Method: TypeAlias = Callable[Concatenate[Any, Given], Coroutine[Any, Any, Answer
 StreamingMethod: TypeAlias = Callable[Concatenate[Any, Given], AsyncIterator[Answer]]
 PAUSES = (0.0, 0.02, 0.05, 0.1, 0.2, 0.4, 0.8)
 """How long to wait, each time, before a scope that is being moved is looked for again."""
-NEAR_SHARE = 0.5
+NEAR_SHARE = 0.25
 """The share of the deadline that a replica has to answer; then the primary is asked."""
 REPLICA, PRIMARY = "replica", "primary"
 DECLARED = "operation"
@@ -107,7 +107,7 @@ def operation(
 async def read_near(view: HasAccess, attempt: Callable[[HasAccess], Awaitable[Answer]]) -> Answer:
     """Make an attempt on a replica that has what the caller has seen; if there is none or it fails, on the primary."""
     access = view.access
-    near = access.parts.servers.choose_replica(access.parts.database, access.max_staleness)
+    near = access.choose_replica()
     if near is not None:
         try:
             async with asyncio.timeout(NEAR_SHARE * access.deadline_seconds):

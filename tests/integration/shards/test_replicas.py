@@ -1,6 +1,7 @@
 """Reads by replicas, with a real primary and a real standby: own writes are found, whatever the standby does."""
 
 import asyncio
+import time
 from contextlib import asynccontextmanager
 from uuid import uuid4
 
@@ -10,11 +11,12 @@ import pytest
 
 from conftest import PATIENT, QUICK, addresses_of, http_client, new_key
 from folders import find_memory, open_folder
+from proxy import Proxy
 from recollect.client import Client
 from recollect.client.transport import Transport
 from recollect.core.service.positions import read_positions
 from recollect.doors.http.app import create_app
-from recollect.errors import NotFoundError
+from recollect.errors import NotFoundError, UnavailableError
 from recollect.llm.fake import FakeEmbedder
 from recollect.models.conversations import NewMessage
 from recollect.models.knowledge import NewFact
@@ -275,6 +277,13 @@ async def test_a_call_that_has_seen_nothing_goes_to_the_primary_unless_it_allows
         assert ([each.content for each in stale.memories], call.served_by) == (["Before."], "replica")
 
 
+async def test_nobody_is_taken_for_this_process_who_comes_with_a_key(near):
+    _, secret = await new_key(near)
+    await (await near.mind("ada", "li")).remember("The process has seen this.")
+    assert (await near.mind("ada", "li")).access.choose_replica() is not None
+    assert (await near.authorize(secret, "http", "ada", "li")).access.choose_replica() is None
+
+
 def paused(pair):
     """Let the replica replay nothing."""
 
@@ -386,6 +395,52 @@ async def test_one_that_became_a_primary_is_none_any_more(pair, named):
             seen = {0: running.parts.database.log.newest}
             assert await asked(mind.get(stored.id), seen=seen) == "primary"
             assert await asked(mind.overview(), max_staleness=3600) == "primary"
+        await check_after_promotion(other, named, folder / "next")
+
+
+async def check_after_promotion(primary, named, folder):
+    """See that the new primary and a replica of it go on under another timeline."""
+    with replicated(primary, folder, QUICK) as standby:
+        async with opened((primary, standby), named) as running:
+            await reach(running)
+            mind = await running.mind("ada", "li")
+            [stored] = await mind.remember("Only the new primary has this.")
+            [position] = read_positions(stored.position).values()
+            assert position.timeline == 2
+            assert await asked(mind.get(stored.id), seen={0: position}) == "replica"
+            assert await asked(mind.get(stored.id), seen={0: Position(0, 1, 1)}) == "primary"
+
+
+async def test_a_replica_that_has_fallen_silent_is_given_up_once(pair, named):
+    async with Proxy(pair[1].dsn(named, SERVICE)) as proxy:
+        settings = Settings(embedder="fake", replica_urls=proxy.dsn, deadline_seconds=8)
+        async with connected(settings, addresses_of(pair[0], named), FakeEmbedder()) as running:
+            await reach(running)
+            mind = await running.mind("ada", "li")
+            [stored] = await mind.remember("Li is allergic to peanuts.")
+            seen = {0: running.parts.database.log.newest}
+            assert await asked(mind.get(stored.id), seen=seen) == "replica"
+            proxy.darken()
+            assert await asked(mind.get(stored.id), seen=seen) == "primary"
+            proxy.lighten()
+
+            async def read_there():
+                return await asked(mind.get(stored.id), seen=seen) == "replica"
+
+            await until(read_there)
+
+
+def test_after_a_failure_one_call_tries_and_the_others_wait_to_hear():
+    replica = replicas.Replica(NOBODY)
+    replica.begin(now := time.monotonic())
+    assert replica.rests_until <= now
+    replica.note(UnavailableError("gone"))
+    assert replica.rests_until > now
+    replica.begin(later := replica.rests_until)
+    assert replica.rests_until > later
+    replica.note(None)
+    replica.begin(later)
+    assert replica.rests_until <= later
 
 
 async def test_shards_have_replicas_of_their_own(cluster, clones, pair, named, tmp_path):

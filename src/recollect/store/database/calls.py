@@ -59,6 +59,11 @@ def serving(call: CallPositions) -> Iterator[None]:
         CALL.reset(before)
 
 
+def is_served() -> bool:
+    """Tell whether a call of somebody outside of this process is served, which says what that has seen."""
+    return CALL.get() is not None
+
+
 def note_written(position: Position | None) -> None:
     """Tell the call, if there is one, how far a server's log came by its write."""
     call = CALL.get()

@@ -53,10 +53,16 @@ class Replica:
         self.rests_until = time.monotonic() + seconds
         LOG.warning(json.dumps({"event": "replica_left_alone", "seconds": seconds, "problem": type(problem).__name__}))
 
+    def begin(self, now: float) -> None:
+        """Read; after a failure one call tries it, and the others wait to hear how it went."""
+        if self._failures:
+            self.rests_until = now + LONGEST_REST_SECONDS
+
     def note(self, problem: Exception | None) -> None:
         """Learn how a read went; one that finds it behind tells little, many in a row tell that all would."""
         self._behind = self._behind + 1 if isinstance(problem, BehindError) else 0
         if problem is None or isinstance(problem, HARMLESS):
+            self.rests_until = 0.0 if self._failures else self.rests_until
             self._failures = 0
         else:
             self.rest(min(LONGEST_REST_SECONDS, FIRST_REST_SECONDS * 2**self._failures), problem)
@@ -137,6 +143,7 @@ class Replicas:
         if not ready:
             return None
         chosen, own = random.choice(ready)  # noqa: S311 - any of them will do
+        chosen.begin(now)
         return ReplicaDatabase(own.as_replica(primary, wanted), primary, chosen, self)
 
     def later(self, write: Coroutine[Any, Any, None]) -> None:
