@@ -12,6 +12,7 @@ import pytest
 from conftest import PATIENT, QUICK, addresses_of, http_client, new_key
 from folders import find_memory, open_folder
 from proxy import Proxy
+from recollect import sync
 from recollect.client import Client
 from recollect.client.transport import Transport
 from recollect.core.service.positions import read_positions
@@ -142,6 +143,29 @@ async def test_the_sdk_finds_what_it_wrote_through_another_process(pair, named, 
     figure(f"{found} found, {served['replica']} by the replica")
     assert found == PAIRS.now
     assert served == {"replica": PAIRS.now, "primary": 0}
+
+
+async def test_the_blocking_client_keeps_positions_hands_them_on_and_allows_staleness(near):
+    _, secret = await new_key(near)
+
+    def work(url):
+        with sync.connect(url, secret, timeout_seconds=60) as one, sync.connect(url, secret) as other:
+            [receipt] = one.mind("ada").remember("Li is allergic to peanuts.")
+            assert one.position == receipt.position
+            assert other.position == ""
+            other.see(one.position)
+            found = [each.mind("ada").recall("peanuts").hits[0].memory.id for each in (one, other)]
+        with sync.connect(url, secret, timeout_seconds=60) as new:
+            stale = new.mind("ada", max_staleness=3600).recall("peanuts")
+            fresh = new.mind("ada").recall("peanuts")
+        return receipt.id, [*found, stale.hits[0].memory.id, fresh.hits[0].memory.id]
+
+    async with serving_app(create_app(recollect=near)) as url:
+        before = await count_reads(url)
+        stored, found = await asyncio.to_thread(work, url)
+        after = await count_reads(url)
+    assert found == [stored] * 4
+    assert {name: after[name] - before.get(name, 0) for name in after} == {"replica": 3, "primary": 1}
 
 
 async def write_and_recall(client):
