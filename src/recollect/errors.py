@@ -84,6 +84,10 @@ class ColdStorageError(RecollectError):
     unavailable = True
 
 
+class BehindError(UnavailableError):
+    """A replica has not replayed what a caller has seen; the primary has it."""
+
+
 class LeaseLostError(RecollectError):
     """Another worker took over the job; this one must not write for it any more."""
 

@@ -39,6 +39,11 @@ class Settings(BaseSettings):
         description="DSN of the service's role past a pooler such as PgBouncer, for what listens and for the worker; "
         "without one, changes are looked for once a second.",
     )
+    replica_urls: str = Field(
+        default="",
+        description="DSNs of the service's role on replicas of the database, which read for who has seen no more than "
+        "they have; several with semicolons.",
+    )
     catalog_url: str = Field(
         default="",
         description="DSN of the service's role on the catalog, where several servers share the tenants; `database_url` "

@@ -34,8 +34,9 @@ from recollect.settings import Settings, read_settings
 from recollect.store.cold.storage import build_storage
 from recollect.store.database import ownership
 from recollect.store.database.migrate import migrate
-from recollect.store.database.pool import Database
+from recollect.store.database.pool import Database, FollowedLog
 from recollect.store.database.probe import Probe, find_active_space
+from recollect.store.database.replicas import REACH_SECONDS, Replicas
 from recollect.store.memories import spaces
 from recollect.store.mirrors.build import build_mirrors
 from recollect.store.service.changes import ChangeFeeds
@@ -103,8 +104,8 @@ async def connected(
             servers, probe = await join_shards(settings, addresses.catalog, stack)
             database: Database = NoServer()
         else:
-            database, probe = await join_server(settings, addresses.service, stack, wait_seconds)
-            servers = OneServer(database)
+            one, probe = await join_server(settings, addresses.service, stack, wait_seconds)
+            database, servers = one.database, one
         for mirror in mirrors.values():
             stack.push_async_callback(mirror.close)
         mirrored = (MirrorChannel(mirror, settings.mirror_lag_seconds) for mirror in mirrors.values())
@@ -137,13 +138,18 @@ async def connected(
 
 async def join_server(
     settings: Settings, address: str, stack: AsyncExitStack, wait_seconds: float
-) -> tuple[Database, AnyProbe]:
-    """Open the connections to the one server."""
+) -> tuple[OneServer, AnyProbe]:
+    """Open the connections to the one server; those to a replica are opened when it is first needed."""
     probe = await Probe.open(address, wait_seconds)
     stack.push_async_callback(probe.close)
     database = await open_pool(settings, address, settings.direct_url)
     stack.push_async_callback(database.close)
-    return database, probe
+    found = [each.strip() for each in settings.replica_urls.split(";") if each.strip()]
+    if not found:
+        return OneServer(database), probe
+    replicas = Replicas(found, partial(open_replica, settings))
+    stack.push_async_callback(replicas.close)
+    return OneServer(database.used(log=FollowedLog()), replicas), probe
 
 
 async def join_shards(settings: Settings, catalog: str, stack: AsyncExitStack) -> tuple[Servers, AnyProbe]:
@@ -154,7 +160,8 @@ async def join_shards(settings: Settings, catalog: str, stack: AsyncExitStack) -
     probe = ShardProbe(lambda: shard_map.shards)
     stack.push_async_callback(probe.close)
     await probe.check()
-    servers = ManyServers(shard_map, lambda shard: open_pool(settings, shard.address, shard.direct))
+    open_shard = lambda shard: open_pool(settings, shard.address, shard.direct)  # noqa: E731 - of this place alone
+    servers = ManyServers(shard_map, open_shard, partial(open_replica, settings))
     stack.push_async_callback(servers.close)
     return servers, probe
 
@@ -163,6 +170,12 @@ async def open_pool(settings: Settings, address: str, direct: str) -> Database:
     """Open connections to a server, as many as the settings say."""
     size, seconds = settings.pool_size, settings.deadline_seconds
     return await Database.open(address, size, seconds, prepared=settings.prepare_statements, direct=direct)
+
+
+async def open_replica(settings: Settings, address: str) -> Database:
+    """Open connections to a replica; one that does not answer soon is not waited for."""
+    size, prepared = settings.pool_size, settings.prepare_statements
+    return await Database.open(address, size, REACH_SECONDS, prepared=prepared)
 
 
 async def prepare(

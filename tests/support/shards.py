@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
+from functools import partial
 from uuid import uuid4
 
 import psycopg
@@ -41,7 +42,8 @@ class Layout:
         """Open the servers as a process of its own would."""
         shard_map = ShardMap(self.service, file)
         await shard_map.open()
-        servers = ManyServers(shard_map, lambda shard: Database.open(shard.address, 4, 60))
+        connect = partial(Database.open, pool_size=4, deadline_seconds=60)
+        servers = ManyServers(shard_map, lambda shard: connect(shard.address), connect)
         try:
             yield servers
         finally:

@@ -1938,6 +1938,11 @@ export interface components {
             number: number;
             /** Parent */
             parent: string | null;
+            /**
+             * Position
+             * @default
+             */
+            position: string;
             /** Tokens */
             tokens: number;
         };
@@ -6831,6 +6836,11 @@ export interface components {
              * @default false
              */
             known: boolean;
+            /**
+             * Position
+             * @default
+             */
+            position: string;
             progress: components["schemas"]["MemoryProgress"];
         };
         /**

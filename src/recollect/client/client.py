@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Mapping, Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, BinaryIO
 
 from recollect import models
 from recollect.client.calls import RemoteTenant, Sender, name_scopes, reader
 from recollect.client.mind import RemoteMind
-from recollect.client.transport import Parameters, Transport
+from recollect.client.transport import MAX_STALENESS, Parameters, Transport
 
 if TYPE_CHECKING:
     from datetime import datetime
@@ -73,6 +74,34 @@ class RemoteKeyVerbs(Sender):
         return revoked
 
 
+@dataclass(frozen=True, slots=True)
+class StaleSender(Sender):
+    """A client whose answers may be some seconds behind, as far as it has not written anything itself."""
+
+    client: Sender
+    max_staleness: float
+
+    def allow(self, content: dict[str, Any]) -> dict[str, Any]:
+        """Say in a request how far behind its answer may be."""
+        return content | {"headers": {**content.get("headers", {}), MAX_STALENESS: f"{self.max_staleness:.3f}"}}
+
+    async def send(self, method: str, path: str, **content: Any) -> bytes:  # noqa: ANN401 - httpx's own arguments
+        """Send a request, and retry where the server is unavailable; return the body."""
+        return await self.client.send(method, path, **self.allow(content))
+
+    async def send_once(self, method: str, path: str, seconds: float, **content: Any) -> bytes:  # noqa: ANN401
+        """Send a request that must not be repeated, and wait so long for its answer; return the body."""
+        return await self.client.send_once(method, path, seconds, **self.allow(content))
+
+    def stream(self, path: str, parameters: Mapping[str, str]) -> AsyncIterator[bytes]:
+        """Read a long answer piece by piece."""
+        return self.client.stream(path, parameters)
+
+    async def pause(self, seconds: float) -> None:
+        """Wait before the next request."""
+        await self.client.pause(seconds)
+
+
 class Client(RemoteKeyVerbs, RemoteTenant):
     """A connection to a Recollect server, as the holder of one API key."""
 
@@ -81,9 +110,22 @@ class Client(RemoteKeyVerbs, RemoteTenant):
     ) -> None:
         self._transport = transport(url, key, timeout_seconds)
 
-    async def mind(self, agent: str, user: str = "") -> RemoteMind:
-        """Choose a scope; nothing is sent."""
-        return RemoteMind(self, agent, user)
+    async def mind(self, agent: str, user: str = "", *, max_staleness: float | None = None) -> RemoteMind:
+        """Choose a scope; nothing is sent.
+
+        What is written through this client is always found. Before that, a replica may answer if it is at most so
+        many seconds behind; else the primary does.
+        """
+        return RemoteMind(self if max_staleness is None else StaleSender(self, max_staleness), agent, user)
+
+    @property
+    def position(self) -> str:
+        """Return the newest position that this client has seen of each server; empty where there are no replicas."""
+        return self._transport.position
+
+    def see(self, position: str) -> None:
+        """Take into account what another program wrote, by the position that it was answered: reads will find it."""
+        self._transport.see(position)
 
     async def export_scopes(
         self, file: BinaryIO, agent: str | None = None, user: str | None = None, *, vectors: Sequence[str] = ()

@@ -6,13 +6,16 @@ import json
 import random
 import time
 from collections.abc import AsyncIterator, Mapping, Sequence
+from contextlib import suppress
 from functools import partial
 from typing import Any, BinaryIO, TypeAlias
 
 import httpx
 
 from recollect import errors
+from recollect.core.service.positions import join_positions, read_positions, write_positions
 from recollect.loading import load
+from recollect.models.shards import Position
 
 LONGEST_WAIT_SECONDS = 8.0
 UNAVAILABLE = frozenset({429, 502, 503, 504})
@@ -36,15 +39,26 @@ ATTEMPTS = 4
 PIECE_BYTES = 256 * 1024
 PIECE_SECONDS = 15.0
 """How long to wait at least for the next piece of a long answer; a server that has none sends signs of life."""
+POSITION, MAX_STALENESS = "Recollect-Position", "Recollect-Max-Staleness"
 Parameters: TypeAlias = Mapping[str, str | Sequence[str]]
 
 
 class Transport:
-    """A transport that waits on the event loop."""
+    """A transport that waits on the event loop; it remembers the newest positions of what was written through it."""
 
     def __init__(self, url: str, key: str, timeout_seconds: float) -> None:
         self._timeout_seconds = timeout_seconds
+        self._seen: Mapping[int, Position] = {}
         self._http = httpx.AsyncClient(**options(url, key, timeout_seconds))
+
+    @property
+    def position(self) -> str:
+        """Return the newest positions that were seen; a replica answers if it has come so far."""
+        return write_positions(self._seen)
+
+    def see(self, position: str) -> None:
+        """Take into account a position that an answer had, or another client."""
+        self._seen = join_positions(self._seen, read_positions(position).values())
 
     async def send(self, method: str, path: str, **content: Any) -> bytes:  # noqa: ANN401 - httpx's own arguments
         """Send a request, and retry where the server or the network is unavailable; return the body."""
@@ -96,7 +110,20 @@ class Transport:
         await self._http.aclose()
 
     async def _request(self, method: str, path: str, **content: Any) -> httpx.Response:  # noqa: ANN401
-        return await self._http.request(method, path, **content)
+        return self._note(await self._http.request(method, path, **self._tell(content)))
+
+    def _tell(self, content: dict[str, Any]) -> dict[str, Any]:
+        """Tell the server what was seen."""
+        if not self._seen:
+            return content
+        return content | {"headers": {**content.get("headers", {}), POSITION: self.position}}
+
+    def _note(self, answer: httpx.Response) -> httpx.Response:
+        """Remember how far the server's log has come by a write."""
+        if position := answer.headers.get(POSITION, ""):
+            with suppress(errors.InvalidInputError):
+                self.see(position)
+        return answer
 
     async def pause(self, seconds: float) -> None:
         """Wait before the next request."""
@@ -108,6 +135,7 @@ class BlockingTransport(Transport):
 
     def __init__(self, url: str, key: str, timeout_seconds: float) -> None:
         self._timeout_seconds = timeout_seconds
+        self._seen = {}
         self._blocking = httpx.Client(**options(url, key, timeout_seconds))
 
     async def upload(self, path: str, parameters: Parameters, file: BinaryIO, seconds: float) -> bytes:
@@ -132,7 +160,7 @@ class BlockingTransport(Transport):
         self._blocking.close()
 
     async def _request(self, method: str, path: str, **content: Any) -> httpx.Response:  # noqa: ANN401
-        return self._blocking.request(method, path, **content)
+        return self._note(self._blocking.request(method, path, **self._tell(content)))
 
     async def pause(self, seconds: float) -> None:
         """Wait before the next request."""

@@ -42,7 +42,9 @@ class RecallVerbs:
     async def recall_each(self, cues: Sequence[str | Cue], *, isolated: bool = False) -> list[Recollection]:
         """Recall by several cues in turn, each seeing the accesses before it; or all of them isolated."""
         asked = [Cue(cue) if isinstance(cue, str) else cue for cue in cues]
-        async with self.access.asking(right_for(asked)) as access:
+        async with self.access.asking(right_for(asked)) as near:
+            # A replica does not see the accesses of the cues before.
+            access = near if isolated or len(asked) == 1 else near.at_primary()
             place = await access.locate()
             return await recall_for(access.parts, access.caller, access.scope, asked, place, isolated=isolated)
 

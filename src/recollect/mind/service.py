@@ -130,13 +130,19 @@ class Recollect(KeyVerbs):
 
         return await repeat(ask, lambda: servers.read_anew(tenant_id))
 
-    async def mind(self, agent: str, user: str = "", *, tenant: str = "default") -> Mind:
-        """Open a scope in this process, with full trust; tenants are made when first named."""
+    async def mind(
+        self, agent: str, user: str = "", *, tenant: str = "default", max_staleness: float | None = None
+    ) -> Mind:
+        """Open a scope in this process, with full trust; tenants are made when first named.
+
+        Replicas read for it what this process wrote; where it wrote nothing, if they are no staler than allowed.
+        """
         check_scope(agent, user)
         caller = await self.operator.act_for(tenant)
         scope = Scope(caller.tenant_id, agent, user)
         self.opened.add(scope)
-        return bind(self, replace(caller, origin="library"), scope, await self.parts.servers.of_scope(scope))
+        mind = bind(self, replace(caller, origin="library"), scope, await self.parts.servers.of_scope(scope))
+        return mind if max_staleness is None else Mind(replace(mind.access, max_staleness=max_staleness))
 
     async def authenticate(self, secret: str, door: str, right: Right | None = None, *, bound: bool = False) -> Caller:
         """Turn an API key into a caller, who has this right if one is named; refuse a bound key unless allowed."""

@@ -144,6 +144,8 @@ class Appended:
     number: int
     parent: UUID | None
     tokens: int
+    position: str = ""
+    """How far the server's log came by the append, where the server has replicas: one that has come so far has it."""
 
 
 @dataclass(frozen=True, slots=True)

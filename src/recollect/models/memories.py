@@ -169,6 +169,8 @@ class Receipt:
     progress: MemoryProgress
     known: bool = False
     """Whether it was known already: nothing was stored, and the id is that of the memory that says the same."""
+    position: str = ""
+    """How far the server's log came by the write, where the server has replicas: one that has come so far has it."""
 
 
 @dataclass(frozen=True, slots=True)

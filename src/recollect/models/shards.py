@@ -25,6 +25,8 @@ class ServerAddresses:
     service: str = field(repr=False)
     owner: str = field(repr=False)
     direct: str = field(default="", repr=False)
+    replicas: tuple[str, ...] = field(default=(), repr=False)
+    """Its replicas, by the service's role."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,10 +40,31 @@ class Shard:
     direct: str = field(default="", repr=False)
     """The same past a pooler, for whoever listens or works; empty where there is no pooler."""
     state: ShardState = ShardState.OPEN
+    replicas: tuple[str, ...] = field(default=(), repr=False)
+    """The DSNs of its replicas, for reads."""
 
     def is_reached_like(self, other: Shard) -> bool:
         """Tell whether another entry names the same addresses."""
-        return (self.address, self.direct) == (other.address, other.direct)
+        return (self.address, self.direct, self.replicas) == (other.address, other.direct, other.replicas)
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class Position:
+    """How far the log of a server had come when a write was durable: a replica that has replayed it has the write."""
+
+    shard: int
+    """The number of the server; 0 where it is the only one."""
+    timeline: int
+    """Counted up when a replica becomes the primary: logs of two timelines cannot be compared."""
+    lsn: int
+
+    def __str__(self) -> str:
+        return f"{self.shard}.{self.timeline}.{self.written_lsn}"
+
+    @property
+    def written_lsn(self) -> str:
+        """Write the place in the log as PostgreSQL does."""
+        return f"{self.lsn >> 32:X}/{self.lsn & 0xFFFFFFFF:X}"
 
 
 @dataclass(frozen=True, slots=True)

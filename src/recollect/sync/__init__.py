@@ -36,7 +36,7 @@ class GivesMinds(Protocol):
     """Anything that gives minds."""
 
     @property
-    def mind(self) -> Callable[[str, str], Awaitable[Any]]:
+    def mind(self) -> Callable[..., Awaitable[Any]]:
         """Open a scope."""
         ...
 
@@ -53,9 +53,10 @@ class BlockingMinds:
     inner: GivesMinds
     portal: Portal
 
-    def mind(self, agent: str, user: str = "") -> BlockingMind:
-        """Open a scope."""
-        return BlockingMind(self.portal.call(self.inner.mind, agent, user), self.portal)
+    def mind(self, agent: str, user: str = "", *, max_staleness: float | None = None) -> BlockingMind:
+        """Open a scope; where nothing was written, replicas may answer that are at most so many seconds behind."""
+        opening = partial(self.inner.mind, agent, user, max_staleness=max_staleness)
+        return BlockingMind(self.portal.call(opening), self.portal)
 
     def ledger(self, agent: str = "", user: str = "", *, days: int = 30) -> Ledger:
         """Sum up what models cost by day, step and model: in one scope, or in all if no agent is named."""
@@ -95,6 +96,15 @@ class BlockingClient(BlockingMinds):
     import_scopes = blocking(Client.import_scopes)
     forget_user = blocking(Client.forget_user)
     erasures = blocking(Client.erasures)
+
+    @property
+    def position(self) -> str:
+        """Return the newest position that this client has seen of each server; empty where there are no replicas."""
+        return self.inner.position
+
+    def see(self, position: str) -> None:
+        """Take into account what another program wrote, by the position that it was answered: reads will find it."""
+        self.inner.see(position)
 
     def close(self) -> None:
         """Close the connection."""

@@ -27,6 +27,9 @@ SECONDS = Histogram(
     buckets=(0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1, 2, 5, 10),
 )
 RECALLS = Counter("recollect_recalls_total", "Recalls, contexts and blocks answered, by status.", ["status"])
+READS = Counter(
+    "recollect_reads_total", "Reads where there are replicas, by route and by who has read.", ["route", "server"]
+)
 LATE = Counter("recollect_channels_late_total", "Channels that did not answer in time, by channel.", ["channel"])
 WAKING = Histogram(
     "recollect_cold_waking_seconds",

@@ -14,9 +14,11 @@ from uuid import uuid4
 from starlette.exceptions import HTTPException
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from recollect.doors.http.metrics import REQUESTS, SECONDS, note_pool
+from recollect.doors.http.metrics import READS, REQUESTS, SECONDS, note_pool
 from recollect.doors.http.problems import respond
 from recollect.doors.logs import report
+from recollect.errors import InvalidInputError
+from recollect.mind.access import OutsideCall
 from recollect.mind.service import Recollect
 
 LARGEST_BODY = 3 * 1024 * 1024
@@ -30,6 +32,8 @@ DRAIN_SECONDS = 1.0
 """How long to read on of a file that was refused."""
 UPLOADS = ("/v1/import",)
 """Paths whose body is a file: it may be larger, and its route writes it to a disk as it comes."""
+POSITION, MAX_STALENESS = b"recollect-position", b"recollect-max-staleness"
+"""What a caller has seen, or what a write has come to; and by how many seconds an answer may be behind."""
 METHODS = frozenset({"GET", "POST", "PUT", "PATCH", "DELETE", "HEAD", "OPTIONS"})
 
 
@@ -56,7 +60,10 @@ class Observed:
             call.check_size(call.announced_size())
             async with call.timer:
                 call.extend()
-                await self._app(scope, call.receive, call.send)
+                with call.read_positions().serving():
+                    await self._app(scope, call.receive, call.send)
+        except InvalidInputError as problem:
+            await call.fail(422, problem.code, str(problem))
         except TooLargeError:
             await call.fail(413, "too_large", f"A request may have at most {call.largest} bytes.")
         except TimeoutError:
@@ -90,7 +97,14 @@ class Call:
         self.largest = self._recollect.settings.import_bytes if scope["path"] in UPLOADS else LARGEST_BODY
         self._upload_seconds = UPLOAD_SECONDS * max(1.0, self.largest / LARGEST_BODY)
         self._upload_ends = asyncio.get_running_loop().time() + self._upload_seconds
+        self._positions = OutsideCall()
         scope["allow_seconds"] = self.allow
+
+    def read_positions(self) -> OutsideCall:
+        """Read what the caller has seen of other answers, and how far behind this one may be."""
+        given = (self._headers.get(name, b"").decode("latin-1") for name in (POSITION, MAX_STALENESS))
+        self._positions = OutsideCall(*given)
+        return self._positions
 
     def extend(self) -> None:
         """Restart the deadline: it counts from the last part of the body, which must end at some time."""
@@ -138,6 +152,8 @@ class Call:
             # A client that is answered before its body has come must stop sending it.
             closing = [(b"connection", b"close")] if self._uploading else []
             message["headers"] = [*message.get("headers", []), (b"x-request-id", self.id), *closing]
+            if position := self._positions.position:
+                message["headers"].append((POSITION, position.encode()))
         elif message.get("more_body"):
             # An answer in pieces may take as long as each piece comes in time.
             self.extend()
@@ -166,6 +182,8 @@ class Call:
         method = self._scope["method"] if self._scope["method"] in METHODS else "OTHER"
         REQUESTS.labels(method, route, str(self._status)).inc()
         SECONDS.labels(method, route).observe(seconds)
+        if self._positions.served_by:
+            READS.labels(route, self._positions.served_by).inc()
         line = {
             "event": "request",
             "request_id": self.id.decode(),

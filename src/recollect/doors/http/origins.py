@@ -10,9 +10,12 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from recollect.doors.http.middleware import METHODS
 
 OPEN_TO_ORIGINS = "/v1/"
-ALLOWED_HEADERS = "Authorization, Content-Type, Idempotency-Key, Last-Event-ID, X-Request-Id"
+ALLOWED_HEADERS = (
+    "Authorization, Content-Type, Idempotency-Key, Last-Event-ID, Recollect-Max-Staleness, Recollect-Position, "
+    "X-Request-Id"
+)
 """What a page may send beyond what every page may; the header of our own console is not among it."""
-SHOWN_HEADERS = "Retry-After, X-Request-Id"
+SHOWN_HEADERS = "Recollect-Position, Retry-After, X-Request-Id"
 PREFLIGHT_SECONDS = "600"
 
 

@@ -8,7 +8,7 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, LiteralString, Self, TypeAlias, TypeVar, cast
+from typing import Any, LiteralString, TypeAlias, TypeVar, cast
 
 import psycopg
 from pgvector.psycopg.halfvec import register_halfvec_info
@@ -21,8 +21,10 @@ from psycopg.sql import SQL, Composable
 from psycopg.types import TypeInfo
 from psycopg_pool import AsyncConnectionPool
 
+from recollect.core.service.positions import read_lsn
 from recollect.errors import SetupError, UnavailableError
-from recollect.store.database.calls import BUCKET, COMMITS
+from recollect.models.shards import Position
+from recollect.store.database.calls import BUCKET, COMMITS, note_written
 from recollect.store.database.pipeline import HeldPipeline
 from recollect.store.database.prepared import LOST, NamedStatements, Preparing, is_changed
 from recollect.store.database.translation import describe, translated_errors
@@ -101,6 +103,28 @@ class GivenUpConnection(AsyncConnection[DictRow]):
             raise
 
 
+@dataclass(slots=True)
+class FollowedLog:
+    """How far the log of a server that has replicas is known to have come by writes of this process."""
+
+    newest: Position | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Wanted:
+    """What a read needs of a replica: to have replayed a position, or not to be further behind than this."""
+
+    position: Position | None
+    max_staleness: float | None
+    wait_seconds: float
+
+    def bind(self) -> dict[str, object]:
+        """Return the parameters of the check."""
+        lsn = self.position.written_lsn if self.position else None
+        timeline = self.position.timeline if self.position else None
+        return {"timeline": timeline, "lsn": lsn, "wait": self.wait_seconds, "staleness": self.max_staleness}
+
+
 @dataclass(frozen=True, slots=True)
 class Known:
     """What is known of whoever uses the connections: the key, and the bucket where there are several servers."""
@@ -110,6 +134,42 @@ class Known:
     """The bucket, and by which generation of it the server was chosen; None if it was not chosen by a map."""
     shard: int = 0
     """The number of the server, where it is one of several, which may have some of a tenant's buckets."""
+    log: FollowedLog | None = None
+    """Set where the server has replicas: then every write asks how far the log has come."""
+    wanted: Wanted | None = None
+    """Set where the server is a replica: what a read needs of it."""
+
+    async def bind(
+        self, connection: Connection, tenant_id: int | None, milliseconds: str, *, writing: bool = False
+    ) -> None:
+        """Bind a transaction to a tenant, as far as its server serves it."""
+        tenant = "" if tenant_id is None else str(tenant_id)
+        bound = {"tenant": tenant, "key_id": self.key_id, "milliseconds": milliseconds}
+        await connection.execute(QUERIES["bind"], bound)
+        if tenant_id is not None:
+            await self.check_server(connection, tenant_id, writing=writing)
+
+    async def check_server(self, connection: Connection, tenant_id: int, *, writing: bool = False) -> None:
+        """Where there are several servers, end the pipeline with MovedError if this one does not serve the bucket.
+
+        A replica that is behind ends it with BehindError.
+        """
+        if self.wanted:
+            await connection.execute(QUERIES["check_replayed"], self.wanted.bind())
+        known = {"tenant": tenant_id, "writing": writing}
+        if self.placed:
+            bucket, generation = self.placed
+            await connection.execute(QUERIES["check_placement"], known | {"bucket": bucket, "generation": generation})
+        elif self.shard:
+            await connection.execute(QUERIES["check_served"], known | {"bucket": BUCKET.get()})
+
+    async def note_position(self, reached: Cursor) -> None:
+        """Note how far the log has come by a write."""
+        row = await reached.fetchone()
+        if row is not None and self.log is not None:
+            position = Position(self.shard, int(row["timeline"], 16), read_lsn(row["lsn"]))
+            self.log.newest = max(position, self.log.newest or position)
+            note_written(position)
 
 
 class Database:
@@ -128,6 +188,10 @@ class Database:
         """The address past a pooler, for whoever listens or works."""
         self._preparing = preparing
         self._known = known or Known()
+        self.shard = self._known.shard
+        """The number of the server, where it is one of several; 0 where it is the only one."""
+        self.log = self._known.log
+        """How far it has come, where the server has replicas."""
         self.deadline_seconds = deadline_seconds
         self.milliseconds = str(int(deadline_seconds * 1000))
 
@@ -159,16 +223,14 @@ class Database:
         await pool.open(wait=True, timeout=deadline_seconds)
         return cls(pool, deadline_seconds, preparing, direct=direct or dsn)
 
-    def used(self, **known: Any) -> Self:  # noqa: ANN401 - fields of `Known`
+    def used(self, by: Known | None = None, /, **known: Any) -> Database:  # noqa: ANN401 - fields of `Known`
         """Return the same connections for whom something else is known: a key, a bucket, a server of several."""
-        return type(self)(
-            self._pool, self.deadline_seconds, self._preparing, replace(self._known, **known), self.direct
-        )
+        changed = replace(by or self._known, **known)
+        return type(self)(self._pool, self.deadline_seconds, self._preparing, changed, self.direct)
 
-    @property
-    def shard(self) -> int:
-        """Return the number of the server, where it is one of several; 0 where it is the only one."""
-        return self._known.shard
+    def as_replica(self, primary: Database, wanted: Wanted) -> Database:
+        """Return the same connections for who uses the primary's, as far as the replica has replayed enough."""
+        return self.used(primary._known, wanted=wanted)
 
     def is_same(self, other: Database) -> bool:
         """Tell whether another one has the same connections, for whomever."""
@@ -206,7 +268,7 @@ class Database:
                 yield connection
             return
         async with self.statement() as connection, connection.pipeline():
-            await self.check_placement(connection, tenant_id)
+            await self._known.check_server(connection, tenant_id)
             yield connection
 
     @asynccontextmanager
@@ -219,11 +281,11 @@ class Database:
         the block: to read one inside it would be a round trip of its own. A statement that takes more than the
         seconds, or than the deadline, ends it with OverdueError: those after it are not answered.
         """
-        milliseconds = None if seconds is None else str(max(1, int(seconds * 1000)))
+        milliseconds = self.milliseconds if seconds is None else str(max(1, int(seconds * 1000)))
         async with self.statement() as connection, connection.pipeline():
             if one_snapshot:
                 await connection.execute(QUERIES["hold_snapshot"])
-            await self._bind(connection, tenant_id, milliseconds)
+            await self._known.bind(connection, tenant_id, milliseconds)
             yield connection
 
     @asynccontextmanager
@@ -242,44 +304,28 @@ class Database:
             try:
                 async with connection.pipeline() if pipelined else unpipelined():
                     await connection.execute(QUERIES["begin"])
-                    milliseconds = None if pipelined else LOAD_MILLISECONDS
-                    await self._bind(connection, tenant_id, milliseconds, writing=True)
+                    milliseconds = self.milliseconds if pipelined else LOAD_MILLISECONDS
+                    await self._known.bind(connection, tenant_id, milliseconds, writing=True)
                     yield connection
                     ending = await connection.execute(QUERIES["commit"])
+                    reached = await connection.execute(QUERIES["position"]) if self._known.log else None
             finally:
                 connection.remove_notice_handler(watch.notice)
             if (commits := COMMITS.get()) is not None:
                 commits.any = True
             if watch.doubtful or ending.statusmessage != "COMMIT":
                 raise UnavailableError("The write was not confirmed by every standby; try again.")
+            if reached is not None:
+                await self._known.note_position(reached)
 
     @asynccontextmanager
     async def snapshot(self, tenant_id: int) -> AsyncIterator[Connection]:
         """Read as a tenant, as long as it takes: all that is read is of one moment."""
         async with self.statement() as connection:
             await connection.execute(QUERIES["begin_snapshot"])
-            await self._bind(connection, tenant_id, LOAD_MILLISECONDS)
+            await self._known.bind(connection, tenant_id, LOAD_MILLISECONDS)
             yield connection
             await connection.execute(QUERIES["commit"])
-
-    async def _bind(
-        self, connection: Connection, tenant_id: int | None, milliseconds: str | None = None, *, writing: bool = False
-    ) -> None:
-        tenant = "" if tenant_id is None else str(tenant_id)
-        limit = milliseconds or self.milliseconds
-        bound = {"tenant": tenant, "key_id": self._known.key_id, "milliseconds": limit}
-        await connection.execute(QUERIES["bind"], bound)
-        if tenant_id is not None:
-            await self.check_placement(connection, tenant_id, writing=writing)
-
-    async def check_placement(self, connection: Connection, tenant_id: int, *, writing: bool = False) -> None:
-        """Where there are several servers, end the pipeline with MovedError if this one does not serve the bucket."""
-        known = {"tenant": tenant_id, "writing": writing}
-        if self._known.placed:
-            bucket, generation = self._known.placed
-            await connection.execute(QUERIES["check_placement"], known | {"bucket": bucket, "generation": generation})
-        elif self._known.shard:
-            await connection.execute(QUERIES["check_served"], known | {"bucket": BUCKET.get()})
 
 
 async def show_cold(connection: Connection) -> None:

@@ -27,6 +27,16 @@ select set_config('recollect.cold', 'shown', true)
 -- name: commit
 commit
 
+-- name: position
+-- After a commit: whoever has replayed so much has it. What is flushed is sent at once, what is only written is not; so
+-- the end of what is written is taken only where a commit does not wait for the flush.
+select reached.lsn::text as lsn, left(pg_walfile_name(reached.lsn), 8) as timeline
+from (select case when current_setting('synchronous_commit') = 'off' then pg_current_wal_insert_lsn()
+                  else pg_current_wal_flush_lsn() end as lsn) reached
+
+-- name: check_replayed
+select check_replayed(%(timeline)s::bigint, %(lsn)s::pg_lsn, %(wait)s, %(staleness)s::double precision)
+
 -- name: look_behind
 -- Behind a pooler the process is not the one that the connection was told of. One that prepares in our place gives
 -- every statement, this one too, a name of its own.

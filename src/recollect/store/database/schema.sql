@@ -223,6 +223,29 @@ begin
             set_config('recollect.last_bucket', served.last_bucket::text, true);
 end $$;
 
+CREATE FUNCTION public.check_replayed(asked_timeline bigint, asked_lsn pg_lsn, seconds double precision, max_staleness double precision) RETURNS void
+    LANGUAGE plpgsql SECURITY DEFINER
+    SET search_path TO 'pg_catalog', 'public', 'pg_temp'
+    AS $$
+declare
+    until timestamptz := clock_timestamp() + seconds * interval '1 second';
+begin
+    if not pg_is_in_recovery() then
+        raise exception 'This is no replica.' using errcode = 'RC004';
+    elsif asked_timeline = (select timeline_id from pg_control_checkpoint()) then
+        loop
+            if pg_last_wal_replay_lsn() >= asked_lsn then
+                return;
+            end if;
+            exit when clock_timestamp() >= until;
+            perform pg_sleep(0.001);
+        end loop;
+    elsif staleness() <= max_staleness then
+        return;
+    end if;
+    raise exception 'The replica is behind.' using errcode = 'RC004';
+end $$;
+
 CREATE FUNCTION public.check_served(asked_tenant integer, asked_bucket integer, writing boolean) RETURNS void
     LANGUAGE plpgsql SECURITY DEFINER
     SET search_path TO 'pg_catalog', 'public', 'pg_temp'
@@ -2830,6 +2853,15 @@ begin
     group by nearest.id;
 end $$;
 
+CREATE FUNCTION public.staleness() RETURNS double precision
+    LANGUAGE sql STABLE SECURITY DEFINER
+    SET search_path TO 'pg_catalog', 'public', 'pg_temp'
+    BEGIN ATOMIC
+ SELECT EXTRACT(epoch FROM (clock_timestamp() - GREATEST(pg_last_xact_replay_timestamp(), ( SELECT pg_stat_wal_receiver.last_msg_send_time
+            FROM pg_stat_wal_receiver
+           WHERE (pg_stat_wal_receiver.latest_end_lsn <= pg_last_wal_replay_lsn()))))) AS "extract";
+END;
+
 CREATE FUNCTION public.standing_keys(tenants integer[], shown uuid[]) RETURNS SETOF uuid
     LANGUAGE sql STABLE SECURITY DEFINER
     SET search_path TO 'pg_catalog', 'public', 'pg_temp'
@@ -4842,6 +4874,9 @@ GRANT SELECT ON TABLE public.incarnations TO recollect_service;
 REVOKE ALL ON FUNCTION public.check_placement(asked_tenant integer, asked_bucket integer, known_generation integer, writing boolean) FROM PUBLIC;
 GRANT ALL ON FUNCTION public.check_placement(asked_tenant integer, asked_bucket integer, known_generation integer, writing boolean) TO recollect_service;
 
+REVOKE ALL ON FUNCTION public.check_replayed(asked_timeline bigint, asked_lsn pg_lsn, seconds double precision, max_staleness double precision) FROM PUBLIC;
+GRANT ALL ON FUNCTION public.check_replayed(asked_timeline bigint, asked_lsn pg_lsn, seconds double precision, max_staleness double precision) TO recollect_service;
+
 REVOKE ALL ON FUNCTION public.check_served(asked_tenant integer, asked_bucket integer, writing boolean) FROM PUBLIC;
 GRANT ALL ON FUNCTION public.check_served(asked_tenant integer, asked_bucket integer, writing boolean) TO recollect_service;
 
@@ -4935,6 +4970,8 @@ GRANT ALL ON FUNCTION public.prune_kept(kept text, before timestamp with time zo
 GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE public.purge_receipts TO recollect_service;
 
 REVOKE ALL ON FUNCTION public.renew_incarnation() FROM PUBLIC;
+
+REVOKE ALL ON FUNCTION public.staleness() FROM PUBLIC;
 
 REVOKE ALL ON FUNCTION public.standing_keys(tenants integer[], shown uuid[]) FROM PUBLIC;
 GRANT ALL ON FUNCTION public.standing_keys(tenants integer[], shown uuid[]) TO recollect_service;

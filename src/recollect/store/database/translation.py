@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any
 
@@ -12,6 +12,7 @@ from psycopg import errors
 from psycopg_pool import PoolTimeout
 
 from recollect.errors import (
+    BehindError,
     ConflictError,
     InvalidInputError,
     MovedError,
@@ -34,6 +35,12 @@ OF_SPACE = re.compile(r"\b(vectors|rank_newest|rank_whole|rank_near)_\d+\b")
 """Names of a dropped embedding space, which a concurrent reader may still use between two round trips."""
 COLD = "RC003"
 """What the database answers who meets a scope that is not hot; the detail is its number."""
+REFUSED: Mapping[str, Callable[[], RecollectError]] = {
+    "RC001": lambda: MovedError("The scope is served by another server now; try again."),
+    "RC002": lambda: MovedError("The scope is being moved to another server; try again."),
+    "RC004": lambda: BehindError("The replica has not come so far."),
+}
+"""What our own functions refuse."""
 TAKEN = {
     "messages_by_external_id": "The conversation has a message with this external_id already.",
     "beliefs_said_once": "Another fact says the same for a common time: read the facts, then state or end that one.",
@@ -71,10 +78,8 @@ def translate(problem: psycopg.Error | PoolTimeout) -> RecollectError | None:
     """Say in our words what the driver reports; None if only a mistake of ours can have caused it."""
     ours: RecollectError | None = None
     match problem:
-        case psycopg.DatabaseError(sqlstate="RC001"):
-            ours = MovedError("The scope is served by another server now; try again.")
-        case psycopg.DatabaseError(sqlstate="RC002"):
-            ours = MovedError("The scope is being moved to another server; try again.")
+        case psycopg.DatabaseError(sqlstate="RC001" | "RC002" | "RC004" as code):
+            ours = REFUSED[code]()
         case errors.UniqueViolation() | errors.ExclusionViolation():
             ours = ConflictError(TAKEN.get(problem.diag.constraint_name or "", "This is stored already."))
         case psycopg.DataError():

@@ -71,7 +71,7 @@ def join_placements(rows: Iterable[Mapping[str, int]]) -> dict[int, PlacedTenant
 
 async def add_shard(owner: str, name: str, addresses: ServerAddresses) -> Shard:
     """Enter a server that has been migrated, or change its addresses."""
-    asked = {"name": name, **asdict(addresses)}
+    asked = {"name": name, **asdict(addresses), "replicas": list(addresses.replicas)}
     async with owning(owner) as connection:
         row = await (await connection.execute(QUERIES["add_shard"], asked)).fetchone()
     if row is None:
@@ -81,7 +81,8 @@ async def add_shard(owner: str, name: str, addresses: ServerAddresses) -> Shard:
 
 def to_shard(row: DictRow) -> Shard:
     """Turn a row into a shard, as the service's role knows it."""
-    return Shard(row["id"], row["name"], row["address"], row["direct_address"], ShardState(row["state"]))
+    addresses, state = (row["address"], row["direct_address"]), ShardState(row["state"])
+    return Shard(row["id"], row["name"], *addresses, state, tuple(row["replica_addresses"]))
 
 
 async def set_state(owner: str, name: str, state: ShardState) -> None:
@@ -117,7 +118,7 @@ async def list_addresses(owner: str) -> list[ServerAddresses]:
     """List where every shard is reached."""
     async with owning(owner) as connection:
         rows = await (await connection.execute(QUERIES["addresses"])).fetchall()
-    return [ServerAddresses(**row) for row in rows]
+    return [ServerAddresses(row["service"], row["owner"], row["direct"], tuple(row["replicas"])) for row in rows]
 
 
 async def ensure_tenant(owner: str, name: str) -> int:

@@ -1,5 +1,5 @@
 -- name: shards
-select id, name, service_address as address, direct_address, state from shards order by id
+select id, name, service_address as address, direct_address, replica_addresses, state from shards order by id
 
 -- name: placements
 -- Of one tenant, or of all of them.
@@ -8,12 +8,12 @@ where tenant_id = %(tenant_id)s or %(tenant_id)s::integer is null
 order by tenant_id, first_bucket
 
 -- name: add_shard
-insert into shards (name, service_address, owner_address, direct_address)
-values (%(name)s, %(service)s, %(owner)s, %(direct)s)
+insert into shards (name, service_address, owner_address, direct_address, replica_addresses)
+values (%(name)s, %(service)s, %(owner)s, %(direct)s, %(replicas)s::text[])
 on conflict (name) do update
 set service_address = excluded.service_address, owner_address = excluded.owner_address,
-    direct_address = excluded.direct_address
-returning id, name, service_address as address, direct_address, state
+    direct_address = excluded.direct_address, replica_addresses = excluded.replica_addresses
+returning id, name, service_address as address, direct_address, replica_addresses, state
 
 -- name: set_state
 update shards set state = %(state)s where name = %(name)s returning id
@@ -22,7 +22,8 @@ update shards set state = %(state)s where name = %(name)s returning id
 select id, name, owner_address from shards order by id
 
 -- name: addresses
-select service_address as service, owner_address as owner, direct_address as direct from shards order by id
+select service_address as service, owner_address as owner, direct_address as direct, replica_addresses as replicas
+from shards order by id
 
 -- name: load
 -- What each shard holds, by tenants and by buckets.

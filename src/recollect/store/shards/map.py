@@ -127,7 +127,7 @@ class ShardMap:
 
     def _save(self, file: Path) -> None:
         told = {
-            "shards": [[each.id, each.name, each.address, each.direct, each.state] for each in self.shards.values()],
+            "shards": [astuple(each) for each in self.shards.values()],
             "tenants": [[each.tenant_id, *map(astuple, each.placements)] for each in self.tenants.values()],
         }
         file.parent.mkdir(parents=True, exist_ok=True)
@@ -144,7 +144,8 @@ class ShardMap:
             return False
         if not told:
             return False
-        self.shards = {row[0]: Shard(row[0], row[1], row[2], row[3], ShardState(row[4])) for row in told["shards"]}
+        read = (Shard(*row[:4], *[ShardState(row[4]), tuple(row[5])]) for row in told["shards"])
+        self.shards = {each.id: each for each in read}
         placed = (PlacedTenant(row[0], tuple(PlacedBuckets(*each) for each in row[1:])) for row in told["tenants"])
         self.tenants = {each.tenant_id: each for each in placed}
         return True

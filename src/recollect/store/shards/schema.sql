@@ -18,10 +18,12 @@ create table if not exists shards (
     owner_address text not null,
     -- Past a pooler, for whoever listens or works.
     direct_address text not null default '',
+    -- Of the service's role, for reads.
+    replica_addresses text[] not null default '{}',
     state text not null default 'open' check (state in ('open', 'draining'))
 );
 -- The owner's addresses are for operators alone.
-grant select (id, name, service_address, direct_address, state) on shards to recollect_service;
+grant select (id, name, service_address, direct_address, replica_addresses, state) on shards to recollect_service;
 
 -- Tenants are numbered here, not by their servers.
 create table if not exists tenants (

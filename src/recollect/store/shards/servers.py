@@ -12,7 +12,8 @@ from recollect.core.service.numbers import bucket_of
 from recollect.errors import SetupError, UnavailableError
 from recollect.models.service import Scope
 from recollect.models.shards import OWN_BUCKET, Shard
-from recollect.store.database.pool import Connection, Database
+from recollect.store.database.pool import Connection, Database, FollowedLog
+from recollect.store.database.replicas import ReplicaDatabase, Replicas
 from recollect.store.shards.map import ShardMap
 
 
@@ -51,12 +52,17 @@ class Servers(Protocol):
         """Return the counters of the connections that are open, by server."""
         ...
 
+    def choose_replica(self, database: Database, max_staleness: float | None) -> ReplicaDatabase | None:
+        """Choose a replica for a call that reads in a database; None if that itself is to be asked."""
+        ...
+
 
 @dataclass(frozen=True, slots=True)
 class OneServer:
     """The usual case: everything is in one database."""
 
     database: Database
+    replicas: Replicas | None = None
 
     async def of_scope(self, scope: Scope) -> Database:  # noqa: ARG002 - the protocol's
         """Lend the database."""
@@ -81,11 +87,16 @@ class OneServer:
         """Return the counters of the connections."""
         return {"": self.database.statistics()}
 
+    def choose_replica(self, database: Database, max_staleness: float | None) -> ReplicaDatabase | None:
+        """Choose one of the server's replicas, if it has any."""
+        return self.replicas.choose(database, max_staleness) if self.replicas else None
+
 
 class NoServer(Database):
     """Stands where no scope is chosen yet among several servers: it has no connections to lend."""
 
     def __init__(self) -> None:
+        self.shard, self.log = 0, None
         self.deadline_seconds = 0.0
         self.milliseconds = "0"
         self.direct = ""
@@ -104,9 +115,16 @@ class NoServer(Database):
 class ManyServers:
     """Shards, each with connections of its own, which are made when the shard is first needed."""
 
-    def __init__(self, shard_map: ShardMap, connect: Callable[[Shard], Awaitable[Database]]) -> None:
+    def __init__(
+        self,
+        shard_map: ShardMap,
+        connect: Callable[[Shard], Awaitable[Database]],
+        connect_replica: Callable[[str], Awaitable[Database]],
+    ) -> None:
         self._map = shard_map
         self._connect = connect
+        self._connect_replica = connect_replica
+        self._replicas: dict[int, Replicas] = {}
         self._open: dict[int, tuple[Shard, Database]] = {}
         self._turns: dict[int, asyncio.Lock] = {}
 
@@ -139,8 +157,15 @@ class ManyServers:
         """Return the counters of the connections that are open, by shard."""
         return {shard.name: database.statistics() for shard, database in self._open.values()}
 
+    def choose_replica(self, database: Database, max_staleness: float | None) -> ReplicaDatabase | None:
+        """Choose one of a shard's replicas, if it has any."""
+        replicas = self._replicas.get(database.shard)
+        return replicas.choose(database, max_staleness) if replicas else None
+
     async def close(self) -> None:
         """Close all connections."""
+        for replicas in self._replicas.values():
+            await replicas.close()
         for _, database in self._open.values():
             await database.close()
 
@@ -158,13 +183,19 @@ class ManyServers:
             known = self._open.get(shard_id)
             if known is None or not known[0].is_reached_like(shard):
                 self._open[shard_id] = (shard, await self._reach(shard))
+                before = self._replicas.pop(shard_id, None)
+                if shard.replicas:
+                    self._replicas[shard_id] = Replicas(shard.replicas, self._connect_replica)
+                if before is not None:
+                    await before.close()
                 if known is not None:
                     await known[1].close()
         return self._open[shard_id][1]
 
     async def _reach(self, shard: Shard) -> Database:
         try:
-            return (await self._connect(shard)).used(shard=shard.id)
+            log = FollowedLog() if shard.replicas else None
+            return (await self._connect(shard)).used(shard=shard.id, log=log)
         except SetupError as problem:
             raise UnavailableError(f"The shard {shard.name} does not answer; try again.") from problem
 

@@ -69,13 +69,15 @@ async def append(
         fingerprint_messages(conversation, new) if key else b"",
         also_store(scope, conversation, new, counted, linked, enriching="segment" in parts.steps),
     )
-    ids = [receipt.id for receipt in await share(parts, write)]
+    receipts = await share(parts, write)
+    ids, position = [receipt.id for receipt in receipts], next((each.position for each in receipts), "")
     name = parts.tokenizers[0].name if parts.tokenizers else ""
     if not linked:
         # Only a repeated key links nothing.
-        return replay(await conversations.fetch_appended(parts.database, scope, ids), ids, name)
+        again = replay(await conversations.fetch_appended(parts.database, scope, ids), ids, name)
+        return [replace(each, position=position) for each in again]
     return [
-        Appended(each.id, each.number, each.parent, tokens.get(name, 0))
+        Appended(each.id, each.number, each.parent, tokens.get(name, 0), position)
         for each, tokens in zip(linked, counted, strict=True)
     ]
 

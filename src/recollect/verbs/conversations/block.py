@@ -26,7 +26,6 @@ from recollect.core.conversations.block import (
 from recollect.core.conversations.shown import ShownMemory, compute_present, level_of, register
 from recollect.core.conversations.wording import ENGLISH, Wording, choose_wording
 from recollect.core.dates.periods import find_zone
-from recollect.core.service.numbers import tenant_of
 from recollect.core.text.checks import MOST_HITS
 from recollect.core.text.similar import SourceText
 from recollect.errors import InvalidInputError, NotFoundError
@@ -37,14 +36,17 @@ from recollect.models.recall import Cue, Hit, Recollection
 from recollect.models.service import Scope
 from recollect.store.conversations import shown as shown_store
 from recollect.store.conversations.shown import Shown
+from recollect.store.database.pool import Connection
+from recollect.store.database.replicas import primary_of
 from recollect.store.memories import accesses, memories
 from recollect.store.memories.memories import RowQuery
 from recollect.store.service.scopes import Place, locate
 from recollect.verbs.conversations.history import MOST_TOKENS, choose_tokenizer
 from recollect.verbs.memories.read import get
 from recollect.verbs.parts import Parts
+from recollect.verbs.recall import access as recall_access
 from recollect.verbs.recall.judge import read_source_texts
-from recollect.verbs.recall.recall import attempt_note, recall_relevant
+from recollect.verbs.recall.recall import recall_relevant
 
 MOST_PINNED = 200
 """So many of the newest pinned memories are read: more than a tenth of most budgets holds."""
@@ -243,14 +245,21 @@ async def note(parts: Parts, place: Place, asked: BlockRequest, material: BlockM
     ids = [line.memory_id for line in made.lines if not line.pinned]
     if not asked.cue.touch or place.scope_id is None or not (made.lines or material.present):
         return
-    async with attempt_note(parts), parts.database.transaction(tenant_of(place.scope_id)) as connection:
+    scope_id = place.scope_id
+
+    async def write(connection: Connection) -> None:
         if ids:
-            await accesses.record(connection, place.scope_id, ids, asked.cue.now)
+            await accesses.record(connection, scope_id, ids, asked.cue.now)
         if asked.conversation:
             new = [(line.memory_id, line.short_id) for line in made.lines]
             await shown_store.save(
-                connection, place.scope_id, asked.conversation, register(material.present, new, material.now)
+                connection, scope_id, asked.conversation, register(material.present, new, material.now)
             )
+
+    if asked.conversation:
+        # The next block leaves out what this one has shown: its caller is told how far the log came by that.
+        parts = replace(parts, database=primary_of(parts.database))
+    await recall_access.note(parts, scope_id, write)
 
 
 async def resolve(parts: Parts, scope: Scope, short_id: str, conversation: str) -> Resolved:

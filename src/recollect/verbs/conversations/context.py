@@ -13,7 +13,6 @@ from recollect.core.conversations.budget import check_shares, fit
 from recollect.core.conversations.messages import count_tokens, said
 from recollect.core.conversations.wording import choose_wording
 from recollect.core.recall.checks import check_cue
-from recollect.core.service.numbers import tenant_of
 from recollect.core.text.checks import LONGEST_CUE, MOST_HITS, check_text
 from recollect.core.text.similar import SourceText
 from recollect.errors import InvalidInputError
@@ -25,16 +24,17 @@ from recollect.models.recall import Cue, Filter, Hit, Recollection
 from recollect.models.service import Caller, Scope
 from recollect.store.conversations import conversations
 from recollect.store.conversations.conversations import Read
-from recollect.store.memories import accesses, memories
+from recollect.store.memories import memories
 from recollect.store.service.scopes import Place, locate
 from recollect.verbs.conversations.block import query_pinned
 from recollect.verbs.conversations.history import MOST_TOKENS, check_window, choose_tokenizer, find_silent, read_path
 from recollect.verbs.conversations.left_out import list_left_out
 from recollect.verbs.conversations.prompt import NOTHING_RECALLED, PromptMaterial, PromptRequest, assemble, leave_out
 from recollect.verbs.parts import Parts
+from recollect.verbs.recall import access as recall_access
 from recollect.verbs.recall.beside import Asker, find_others, recall_others
 from recollect.verbs.recall.judge import read_source_texts
-from recollect.verbs.recall.recall import attempt_note, leave_relevant, recall, recall_relevant
+from recollect.verbs.recall.recall import leave_relevant, recall, recall_relevant
 
 TOKENS_PER_HIT = 60
 """The budget divided by this is how many memories are recalled: most cost less, some are in the history."""
@@ -257,5 +257,4 @@ async def note_access(parts: Parts, reminded: Reminded, cue: Cue, hits: Sequence
     """Note the access of the memories in the prompt; a failure to note does not fail the prompt."""
     for place, shown in reminded.group(hits) if cue.touch else ():
         if place.scope_id is not None:
-            async with attempt_note(parts), parts.database.transaction(tenant_of(place.scope_id)) as connection:
-                await accesses.record(connection, place.scope_id, [memory.id for memory in shown], cue.now)
+            await recall_access.note_access(parts, place.scope_id, {cue.now: [memory.id for memory in shown]})

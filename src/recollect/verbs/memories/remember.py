@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 from recollect.core.memories.ids import fingerprint
 from recollect.core.memories.known import check_if_new
@@ -11,6 +12,7 @@ from recollect.core.text.variants import text_version
 from recollect.errors import RecollectError
 from recollect.models.memories import IfNew, NewMemory, Receipt
 from recollect.models.service import Caller, Scope
+from recollect.store.database.calls import note_written
 from recollect.verbs.memories.perform import Outcome, perform, perform_each
 from recollect.verbs.memories.rows import Write, check_and_prepare, embed_missing, is_heavy
 from recollect.verbs.parts import Parts, fit_version, spare_loop
@@ -61,7 +63,13 @@ async def share(parts: Parts, write: Write) -> list[Receipt]:
         return [await attempt(parts, each) for each in writes]
 
     alike = (write.scope, write.caller.origin, write.caller.key_id, text_version())
-    return await parts.writes.run(alike, write, write_together)
+    receipts = await parts.writes.run(alike, write, write_together)
+    position = parts.database.log.newest if parts.database.log else None
+    if position is None:
+        return receipts
+    # Another caller's task may have written it: this call is told, too.
+    note_written(position)
+    return [replace(receipt, position=str(position)) for receipt in receipts]
 
 
 async def write_in_bulk(parts: Parts, writes: Sequence[Write]) -> list[list[Receipt]]:

@@ -2,12 +2,8 @@
 
 from __future__ import annotations
 
-import asyncio
-import json
-import logging
 import time
-from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
-from contextlib import asynccontextmanager
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
 from typing import TypeAlias
@@ -32,10 +28,9 @@ from recollect.llm.embedder import explain_unserved, serves
 from recollect.models.memories import Embedding, Memory
 from recollect.models.recall import Asks, Cue, Filter, Hit, Ranked, Recollection, Status
 from recollect.models.service import Scope
-from recollect.store.memories import accesses, memories
-from recollect.store.memories.accesses import Recorded
 from recollect.store.service.scopes import Place
 from recollect.verbs.parts import Parts, spare_loop
+from recollect.verbs.recall.access import correct_access, fetch_and_note, note_judged
 from recollect.verbs.recall.channels import AskedCue, ask_channels
 from recollect.verbs.recall.judge import look_over
 from recollect.verbs.recall.keep import explain_now, keep
@@ -47,8 +42,6 @@ MOST_CHARACTERS = 32_000
 """The longest that all cues together may be: each of them is a recall of its own."""
 HEAVY_CHARACTERS = 1_000
 """Longer cues are read in a thread, so that the event loop stays free."""
-RECORDING_SHARE = 0.25
-"""The share of the deadline for noting accesses; an answer without them is better than none."""
 LENT = frozenset({"text", "vector"})
 """If a cue names a time or a state, the channel `past` is asked beside these two: they know only the present."""
 TOPIC = "topic"
@@ -59,7 +52,6 @@ JUDGE, READ, RELEVANCE = "judge", "read", "relevance"
 UNTAUGHT = "by words alone: what a vector of {} says of relevance was never learned"
 TEXT, STREAM_ALONE = "text", ("stream",)
 UNREAD = "the embedder does not read this script"
-LOG = logging.getLogger("recollect.recall")
 Winner: TypeAlias = tuple[Ranked, tuple[UUID, ...]]
 """A hit, and the memories that it stands for."""
 
@@ -206,7 +198,7 @@ async def answer(parts: Parts, scope: Scope, place: Place, step: Sequence[AskedC
     rankings = [await rank(parts, place, asked, proposed) for asked, proposed in zip(step, proposals, strict=True)]
     # Which of the best begin nearly the same is not known before they are read. Few do, and the note is corrected then.
     expected = list_touched(step, [[(each, ()) for each in ranking.best[: ranking.limit]] for ranking in rankings])
-    found, noted = await note_access(parts, scope, place, list_best(step, rankings), expected)
+    found, noted = await fetch_and_note(parts, scope, place, list_best(step, rankings), expected)
     chosen = [
         choose_winners(ranking, found.get(asked.cue.filter, {})) for asked, ranking in zip(step, rankings, strict=True)
     ]
@@ -242,8 +234,7 @@ async def let_judge(parts: Parts, scope: Scope, place: Place, cue: Cue, made: Re
     accessed: frozenset[UUID] = frozenset()
     ids = [hit.memory.id for hit in judged.hits]
     if cue.touch and ids:
-        _, noted = await note_access(parts, scope, place, {cue.filter: ids}, {cue.now: ids})
-        accessed = join_recorded(noted.values())
+        accessed = await note_judged(parts, scope, place, cue, ids)
     methods = {**made.methods, JUDGE: judged.method}
     kept = tuple(memory_id for memory_id in ids if memory_id in accessed)
     return replace(made, hits=judged.hits, methods=methods, accessed=kept)
@@ -265,55 +256,6 @@ def list_touched(step: Sequence[AskedCue], chosen: Sequence[Sequence[Winner]]) -
         if asked.cue.touch and not asked.cue.judge and winners:
             touched.setdefault(asked.cue.now, []).extend(hit.id for hit, _ in winners)
     return touched
-
-
-@asynccontextmanager
-async def attempt_note(parts: Parts) -> AsyncIterator[None]:
-    """Give the note of an access its share of the deadline, and log a failure: no answer fails by it."""
-    try:
-        async with asyncio.timeout(RECORDING_SHARE * parts.database.deadline_seconds):
-            yield
-    except Exception as problem:
-        LOG.warning(json.dumps({"event": "access_not_noted", "error": type(problem).__name__}))
-
-
-async def note_access(
-    parts: Parts,
-    scope: Scope,
-    place: Place,
-    ids: Mapping[Filter, Sequence[UUID]],
-    touched: Mapping[datetime | None, Sequence[UUID]],
-) -> tuple[dict[Filter, dict[UUID, Memory]], dict[datetime | None, Recorded]]:
-    """Fetch memories and note the access of some; where it cannot be written, an answer is still an answer."""
-    if touched:
-        async with attempt_note(parts):
-            return await memories.fetch_accessed(parts.database, scope, place.scope_id or 0, ids, touched)
-    return await memories.fetch_each(parts.database, scope, ids) if ids else {}, {}
-
-
-async def correct_access(
-    parts: Parts,
-    place: Place,
-    noted: Mapping[datetime | None, Recorded],
-    expected: Mapping[datetime | None, Sequence[UUID]],
-    touched: Mapping[datetime | None, Sequence[UUID]],
-) -> frozenset[UUID]:
-    """Note the access of the hits where others were expected to be; tell which memories are on record."""
-    wrong = {
-        recorded: touched.get(moment, ())
-        for moment, recorded in noted.items()
-        if recorded.id is not None and {*expected[moment]} != {*touched.get(moment, ())}
-    }
-    right = [recorded for recorded in noted.values() if recorded not in wrong]
-    if wrong:
-        async with attempt_note(parts):
-            right += await accesses.correct(parts.database, place.scope_id or 0, wrong)
-    return join_recorded(right)
-
-
-def join_recorded(recorded: Iterable[Recorded]) -> frozenset[UUID]:
-    """Join what several recalls on the log count as accessed."""
-    return frozenset(memory_id for each in recorded for memory_id in each.ids)
 
 
 def conclude(

@@ -35,9 +35,10 @@ def add(
     service: Annotated[str, typer.Option(help="DSN of the service's role; of a pooler, if there is one.")],
     owner: Annotated[str, typer.Option(help="DSN of the owner of its tables.")],
     direct: Annotated[str, typer.Option(help="DSN of the service's role past the pooler.")] = "",
+    replica: Annotated[list[str] | None, typer.Option(help="DSN of a replica that may read; repeat for more.")] = None,
 ) -> None:
     """Bring a server to the newest schema and enter it in the catalog, or change its addresses there."""
-    addresses = ServerAddresses(service, owner, direct)
+    addresses = ServerAddresses(service, owner, direct, tuple(replica or ()))
     tell: Callable[[str], None] = lambda step: out.print(f"applied {step}", highlight=False)  # noqa: E731
     asyncio.run(enter_shard(Settings(), name, addresses, tell))
     out.print(f"{name} is in the catalog, and open for tenants.")

@@ -81,6 +81,47 @@ end $$;
 revoke execute on function check_served(integer, integer, boolean) from public;
 grant execute on function check_served(integer, integer, boolean) to recollect_service;
 
+-- By how many seconds a replica may be behind. It has all that was committed before the last commit that it replayed, and,
+-- if it has replayed all that it heard of, before the primary's last word. Only some owners may see when that was.
+create function staleness() returns double precision
+    language sql stable security definer
+    set search_path = pg_catalog, public, pg_temp
+    begin atomic
+        select extract(epoch from clock_timestamp() - greatest(
+            pg_last_xact_replay_timestamp(),
+            (select last_msg_send_time from pg_stat_wal_receiver where latest_end_lsn <= pg_last_wal_replay_lsn())));
+    end;
+revoke execute on function staleness() from public;
+
+-- End a read on a replica that has not replayed what the caller has seen, after waiting for it so many seconds; where the
+-- caller has seen nothing of this timeline, on one that is too far behind. The timeline is that of the last checkpoint: for a
+-- while after a change it is too low, and then the primary reads.
+create function check_replayed(asked_timeline bigint, asked_lsn pg_lsn, seconds double precision, max_staleness double precision)
+    returns void
+    language plpgsql security definer
+    set search_path = pg_catalog, public, pg_temp
+as $$
+declare
+    until timestamptz := clock_timestamp() + seconds * interval '1 second';
+begin
+    if not pg_is_in_recovery() then
+        raise exception 'This is no replica.' using errcode = 'RC004';
+    elsif asked_timeline = (select timeline_id from pg_control_checkpoint()) then
+        loop
+            if pg_last_wal_replay_lsn() >= asked_lsn then
+                return;
+            end if;
+            exit when clock_timestamp() >= until;
+            perform pg_sleep(0.001);
+        end loop;
+    elsif staleness() <= max_staleness then
+        return;
+    end if;
+    raise exception 'The replica is behind.' using errcode = 'RC004';
+end $$;
+revoke execute on function check_replayed(bigint, pg_lsn, double precision, double precision) from public;
+grant execute on function check_replayed(bigint, pg_lsn, double precision, double precision) to recollect_service;
+
 -- Let nobody write to some buckets of a tenant for so long: wait for the writes under way, and refuse those that come.
 create function fence_placement(asked_tenant integer, asked_bucket integer, seconds double precision) returns void
     language plpgsql as $$
