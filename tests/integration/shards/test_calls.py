@@ -156,3 +156,18 @@ async def test_conversations_and_profiles_work_over_shards(many, layout):
         made = await mind.conversation("c").context(Cue("cook"), 500)
         assert "Shall we cook?" in str(made)
         assert (await mind.profile()).names == ("Ada",)
+
+
+async def test_a_prompt_reads_and_notes_scopes_beside_the_own_one_where_they_lie(many, layout):
+    caller = await many.operator.act_for("one")
+    layout.split(caller.tenant_id, "north", "south", 2048)
+    await many.parts.servers.read_anew(caller.tenant_id)
+    users = [f"user-{number}" for number in range(8)]
+    low, high = (next(user for user in users if (bucket_of("ada", user) >= 2048) is above) for above in (False, True))
+    own, other = [await many.mind("ada", user, tenant="one") for user in (low, high)]
+    await own.remember("I cook on Mondays.")
+    [told] = await other.remember("We cook noodles.")
+    made = await own.conversation("c").context(Cue("cook", also=(f"ada/{high}",)), 500)
+    assert "noodles" in str(made)
+    assert count(layout, "access_log") == {("north", caller.tenant_id): 1, ("south", caller.tenant_id): 1}
+    assert (await other.get(told.id)).last_accessed_at is not None

@@ -8,7 +8,7 @@ from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass
 from typing import Protocol
 
-from recollect.core.service.numbers import bucket_of
+from recollect.core.service.numbers import bucket_of, bucket_of_number, tenant_of
 from recollect.errors import SetupError, UnavailableError
 from recollect.models.service import Scope
 from recollect.models.shards import OWN_BUCKET, Shard
@@ -30,6 +30,10 @@ class Servers(Protocol):
 
     async def of_scope(self, scope: Scope) -> Database:
         """Lend the database of a scope."""
+        ...
+
+    async def of_number(self, scope_id: int) -> Database:
+        """Lend the database of a scope by its number."""
         ...
 
     async def home(self, tenant_id: int) -> Database:
@@ -65,6 +69,10 @@ class OneServer:
     replicas: Replicas | None = None
 
     async def of_scope(self, scope: Scope) -> Database:  # noqa: ARG002 - the protocol's
+        """Lend the database."""
+        return self.database
+
+    async def of_number(self, scope_id: int) -> Database:  # noqa: ARG002 - the protocol's
         """Lend the database."""
         return self.database
 
@@ -131,6 +139,10 @@ class ManyServers:
     async def of_scope(self, scope: Scope) -> Database:
         """Lend the database of the shard that serves a scope's bucket, by the generation that is known of it."""
         return await self._placed(scope.tenant_id, bucket_of(scope.agent, scope.user))
+
+    async def of_number(self, scope_id: int) -> Database:
+        """Lend the database of the shard that serves the bucket of a scope's number."""
+        return await self._placed(tenant_of(scope_id), bucket_of_number(scope_id))
 
     async def home(self, tenant_id: int) -> Database:
         """Lend the database of a tenant's home shard."""

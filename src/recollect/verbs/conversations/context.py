@@ -249,7 +249,7 @@ async def remind(
     reminded = Reminded(place, recollection, most, cut_off, {}, places, irrelevant)
     texts: dict[UUID, SourceText] = {}
     for read, found in reminded.group(recollection.hits):
-        texts |= await read_source_texts(parts, read.scope_id or 0, found)
+        texts |= await read_source_texts(await parts_of(parts, place, read), read.scope_id or 0, found)
     return replace(reminded, source_texts=texts)
 
 
@@ -257,4 +257,13 @@ async def note_access(parts: Parts, reminded: Reminded, cue: Cue, hits: Sequence
     """Note the access of the memories in the prompt; a failure to note does not fail the prompt."""
     for place, shown in reminded.group(hits) if cue.touch else ():
         if place.scope_id is not None:
-            await recall_access.note_access(parts, place.scope_id, {cue.now: [memory.id for memory in shown]})
+            touched = {cue.now: [memory.id for memory in shown]}
+            own = await parts_of(parts, reminded.place, place)
+            await recall_access.note_access(own, place.scope_id, touched)
+
+
+async def parts_of(parts: Parts, own: Place, read: Place) -> Parts:
+    """Return the parts for a scope that was read beside the own one: it may lie on another server."""
+    if read.scope_id is None or read.scope_id == own.scope_id:
+        return parts
+    return replace(parts, database=await parts.servers.of_number(read.scope_id))
