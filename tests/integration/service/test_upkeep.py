@@ -19,7 +19,7 @@ from recollect.models.memories import Kind, NewMemory, Role
 from recollect.models.recall import Cue
 from recollect.models.service import JobState
 from recollect.settings import Settings
-from recollect.store.database.pool import Database
+from recollect.store.database.pool import Known
 from recollect.store.memories import accesses
 from recollect.store.service import jobs, upkeep
 from recollect.wiring import connected
@@ -92,13 +92,13 @@ async def look_after(database):
 
 @pytest.mark.promise("What runs by the clock asks as much of the database for many tenants as for few")
 async def test_the_number_of_statements_does_not_grow_with_the_tenants(recollect, owner, monkeypatch):
-    statements, bind = [], Database._bind
+    statements, bind = [], Known.bind
 
     async def counted(self, connection, tenant_id, *rest, **more):
         statements.append(tenant_id)
         await bind(self, connection, tenant_id, *rest, **more)
 
-    monkeypatch.setattr(Database, "_bind", counted)
+    monkeypatch.setattr(Known, "bind", counted)
     fill(owner, 1, 3)
     await look_after(recollect.parts.database)
     few = len(statements)
