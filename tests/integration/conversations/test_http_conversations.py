@@ -48,7 +48,7 @@ async def contents(http, **fields):
 
 async def test_a_turn_is_appended_and_read_back(http):
     question, answer = await append(http, *turn("Where does Li live?", "In Hangzhou."))
-    assert set(question) == {"id", "number", "parent", "tokens"}
+    assert set(question) == {"id", "number", "parent", "tokens", "position"}
     assert (question["number"], question["parent"]) == (1, None)
     assert (answer["number"], answer["parent"]) == (2, question["id"])
     history = (

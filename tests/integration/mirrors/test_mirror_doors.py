@@ -25,7 +25,7 @@ class Absent:
         if name.split('.')[0] in ('opensearchpy', 'neo4j', 'aiohttp'):
             raise ModuleNotFoundError(f'No module named {name!r}', name=name.split('.')[0])
 sys.meta_path.insert(0, Absent())
-import recollect.wiring, recollect.doors.cli.mirrors
+import recollect.wiring, recollect.doors.cli.operators.mirrors
 from recollect.settings import Settings
 from recollect.store.mirrors.build import build_mirrors
 assert build_mirrors(Settings()) == {}
