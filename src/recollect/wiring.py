@@ -250,20 +250,20 @@ async def list_servers(settings: Settings) -> list[Settings]:
     """List the settings for each server alone: what the owner of the tables does is done there, one after the other."""
     if not settings.catalog_url:
         return [settings]
-    found = await catalog.list_addresses(require_catalog(settings))
-    alone = {"catalog_url": "", "owner_catalog_url": ""}
-    return [
-        settings.model_copy(update=alone | {"database_url": each.service, "owner_database_url": each.owner})
-        for each in found
-    ]
+    return [choose_server(settings, each) for each in await catalog.list_addresses(require_catalog(settings))]
+
+
+def choose_server(settings: Settings, addresses: ServerAddresses) -> Settings:
+    """Return the settings for one server alone."""
+    alone = {"database_url": addresses.service, "owner_database_url": addresses.owner}
+    return settings.model_copy(update=alone | {"catalog_url": "", "owner_catalog_url": ""})
 
 
 async def enter_shard(settings: Settings, name: str, addresses: ServerAddresses, report: Callable[[str], None]) -> None:
     """Bring a server to the newest schema, and enter it in the catalog, which is made if it is not there."""
     owner = require_catalog(settings)
     await catalog.create_catalog(owner)
-    alone = {"catalog_url": "", "database_url": addresses.service, "owner_database_url": addresses.owner}
-    await set_up(settings.model_copy(update=alone), report)
+    await set_up(choose_server(settings, addresses), report)
     await catalog.add_shard(owner, name, addresses)
 
 

@@ -13,16 +13,14 @@ import psycopg
 import pytest
 
 from conftest import http_client, new_key
-from folders import find_memory, open_folder
 from pooler import pooled
 from recollect.llm.fake import FakeEmbedder
 from recollect.models.shards import ServerAddresses
 from recollect.settings import Settings
-from recollect.store.embedded.cluster import Cluster
 from recollect.store.shards import catalog
 from recollect.verbs.service.moves import Moves
 from recollect.wiring import connected
-from shards import LOGICAL, NAMES, lay_out_servers
+from shards import NAMES, lay_out_servers, started
 from sizes import Sizes
 
 TENANTS = Sizes("tenants", ci=9, long=60)
@@ -67,10 +65,9 @@ class Stage:
 
 
 @asynccontextmanager
-async def set_up():
+async def set_up(folder):
     async with AsyncExitStack() as stack:
-        folder = stack.enter_context(open_folder("shards", find_memory()))
-        clusters = [stack.enter_context(Cluster(folder / name, settings=LOGICAL)) for name in ("catalog", *NAMES)]
+        clusters = stack.enter_context(started("catalog", *NAMES))
         layout = await lay_out_servers(clusters[1:], clusters[0])
         for name, (service, owner) in layout.shards.items():
             address = await stack.enter_async_context(pooled(service, 6))
@@ -184,7 +181,7 @@ async def tell_erased(stage):
 async def erase(stage):
     """Erase a user of the divided tenant over all its shards; repeated until it is finished."""
     async with http_client(stage.services[1], stage.keys[LARGE]) as client:
-        for _ in range(50):
+        for _ in range(300):
             answer = await client.post("/v1/erasures", json={"user": ERASED})
             if answer.status_code in {200, 404}:
                 return answer.json()
@@ -213,8 +210,8 @@ def count_rows(layout):
     WRITERS,
     SECONDS,
 )
-async def test_tenants_move_and_servers_die_and_nothing_is_lost(figure):
-    async with set_up() as stage:
+async def test_tenants_move_and_servers_die_and_nothing_is_lost(figure, tmp_path):
+    async with set_up(tmp_path) as stage:
         oracle = stage.oracle
         await tell_erased(stage)
         callers = [asyncio.create_task(write(stage, place)) for place in range(WRITERS.now)]

@@ -30,6 +30,7 @@ unix_socket_dir =
 auth_type = any
 pool_mode = transaction
 default_pool_size = {servers}
+server_login_retry = 1
 """
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from contextlib import ExitStack, asynccontextmanager, contextmanager
 from dataclasses import dataclass, field
 from functools import partial
 from uuid import uuid4
@@ -11,11 +11,13 @@ from uuid import uuid4
 import psycopg
 
 from conftest import QUICK
+from folders import find_memory, open_folder
 from recollect.llm.fake import FakeEmbedder
 from recollect.mind.service import Addresses
 from recollect.models.shards import ServerAddresses
 from recollect.store.database.ownership import ensure_database
 from recollect.store.database.pool import Database
+from recollect.store.embedded.cluster import Cluster
 from recollect.store.shards import catalog
 from recollect.store.shards.map import ShardMap
 from recollect.store.shards.servers import ManyServers
@@ -24,6 +26,14 @@ from recollect.wiring import prepare
 NAMES = ("north", "south", "west")
 LOGICAL = {**QUICK, "wal_level": "logical", "max_wal_senders": "10", "max_replication_slots": "10"}
 """A server whose log can be followed."""
+
+
+@contextmanager
+def started(*names):
+    """Run servers of their own, each with a log that can be followed."""
+    with ExitStack() as stack:
+        folder = stack.enter_context(open_folder("shards", find_memory()))
+        yield [stack.enter_context(Cluster(folder / name, settings=LOGICAL)) for name in names]
 
 
 @dataclass(frozen=True, slots=True)

@@ -76,8 +76,7 @@ class Access:
         """Return the access to the scope where it lies now, after it has been moved."""
         await self.parts.servers.read_anew(self.scope.tenant_id)
         database = await self.parts.servers.of_scope(self.scope)
-        used = database.used(key_id=str(self.caller.key_id)) if self.caller.key_id else database
-        return replace(self, parts=replace(self.parts, database=used), place=None)
+        return replace(self.asking_of(lend_to(self.caller, database)), place=None)
 
     def folding(self) -> AbstractContextManager[None]:
         """Fold texts as the scope stores them; where its place is not known, as the database is known to."""
@@ -89,6 +88,11 @@ class Access:
         if self.place is not None:
             return self.place
         return await awake(self.parts, partial(locate, self.parts.database, self.scope))
+
+
+def lend_to(caller: Caller, database: Database) -> Database:
+    """Return the connections for a caller: the change log names its key."""
+    return database.used(key_id=str(caller.key_id)) if caller.key_id else database
 
 
 @asynccontextmanager

@@ -24,7 +24,7 @@ from recollect.jobs.worker import STOP_SECONDS, Duties, build_app, run_worker
 from recollect.llm.build import build_chat_model
 from recollect.llm.chat import ChatModel
 from recollect.llm.embedder import explain_unserved
-from recollect.mind.access import Access, within
+from recollect.mind.access import Access, lend_to, within
 from recollect.mind.imports import Erasures, Exports
 from recollect.mind.keys import KeyVerbs
 from recollect.mind.mind import Mind
@@ -222,7 +222,7 @@ def bind(
 ) -> Mind:
     """Return the mind of one scope, which lies in a database; a known place saves a lookup."""
     known, seconds = place if place and place.scope_id else None, recollect.settings.deadline_seconds
-    parts = replace(recollect.parts, database=database.used(key_id=str(caller.key_id)) if caller.key_id else database)
+    parts = replace(recollect.parts, database=lend_to(caller, database))
     return Mind(Access(parts, caller, scope, seconds, known, recollect.probe))
 
 

@@ -1,24 +1,20 @@
 """The commands for several servers, from an empty catalog to a shard that is taken out of use."""
 
-from contextlib import ExitStack
 from uuid import uuid4
 
 import psycopg
 import pytest
 
 from command_line import run
-from folders import find_memory, open_folder
 from recollect.store.database.ownership import ensure_database
-from recollect.store.embedded.cluster import Cluster
-from shards import LOGICAL, NAMES
+from shards import NAMES, started
 
 
 @pytest.fixture(scope="module")
 def servers():
     """Two servers with a log that can be followed."""
-    with ExitStack() as stack:
-        folder = stack.enter_context(open_folder("shards", find_memory()))
-        yield [stack.enter_context(Cluster(folder / name, settings=LOGICAL)) for name in NAMES[:2]]
+    with started(*NAMES[:2]) as running:
+        yield running
 
 
 @pytest.fixture

@@ -1,13 +1,11 @@
 """Moves between real servers while tenants are used: nothing is lost, and the source is in charge until the switch."""
 
 import asyncio
-from contextlib import ExitStack
 
 import psycopg
 import pytest
 
 from conftest import PATIENT
-from folders import find_memory, open_folder
 from recollect.core.service.numbers import bucket_of
 from recollect.errors import ConflictError, NotFoundError, UnavailableError
 from recollect.llm.fake import FakeEmbedder
@@ -15,18 +13,16 @@ from recollect.models.agents import Profile
 from recollect.models.memories import NewMemory
 from recollect.models.recall import Cue
 from recollect.settings import Settings
-from recollect.store.embedded.cluster import Cluster
 from recollect.verbs.service.moves import Moves
 from recollect.wiring import connected
-from shards import LOGICAL, NAMES, lay_out_servers
+from shards import NAMES, lay_out_servers, started
 
 
 @pytest.fixture(scope="module")
 def servers():
     """Two servers of their own, each with a log that can be followed."""
-    with ExitStack() as stack:
-        folder = stack.enter_context(open_folder("shards", find_memory()))
-        yield [stack.enter_context(Cluster(folder / name, settings=LOGICAL)) for name in NAMES[:2]]
+    with started(*NAMES[:2]) as running:
+        yield running
 
 
 @pytest.fixture

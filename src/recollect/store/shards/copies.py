@@ -1,4 +1,4 @@
-"""What a move does on its two shards: copy and follow by logical replication, compare, fence, close and open."""
+"""What a move does on its two shards to copy: logical replication of the rows of some buckets, and their removal."""
 
 from __future__ import annotations
 

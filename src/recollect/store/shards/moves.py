@@ -8,8 +8,7 @@ from enum import StrEnum
 from psycopg import errors
 from psycopg.rows import DictRow
 
-from recollect.errors import ConflictError, NotFoundError
-from recollect.models.shards import PlacedTenant
+from recollect.errors import ConflictError
 from recollect.store.database.ownership import owning
 from recollect.store.database.pool import load_queries
 from recollect.store.shards import catalog
@@ -43,21 +42,6 @@ class Move:
     def name(self) -> str:
         """Return what its publication, its subscription and its slot are called."""
         return f"recollect_move_{self.id}"
-
-    @property
-    def is_home(self) -> bool:
-        """Tell whether what belongs to no scope goes, too."""
-        return self.first_bucket < 0
-
-
-async def find_tenant(owner: str, name: str) -> tuple[int, PlacedTenant]:
-    """Find a tenant by its name, and where it lies."""
-    async with owning(owner) as connection:
-        row = await (await connection.execute(QUERIES["tenant"], {"name": name})).fetchone()
-        placed = (await catalog.read_tenants(connection, row["id"])).get(row["id"]) if row else None
-    if row is None or placed is None:
-        raise NotFoundError("There is no tenant of this name.")
-    return row["id"], placed
 
 
 async def list_under_way(owner: str, tenant_id: int | None = None) -> list[Move]:
@@ -109,7 +93,7 @@ async def switch(owner: str, move: Move) -> None:
 async def list_parts(owner: str, shard: str) -> list[tuple[str, tuple[int, int]]]:
     """List what a shard serves: tenants' names, and their buckets."""
     async with owning(owner) as connection:
-        rows = await (await connection.execute(QUERIES["busiest"], {"name": shard})).fetchall()
+        rows = await (await connection.execute(QUERIES["parts"], {"name": shard})).fetchall()
     return [(row["name"], (row["first_bucket"], row["last_bucket"])) for row in rows]
 
 

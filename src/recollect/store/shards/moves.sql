@@ -31,11 +31,8 @@ where part.first_bucket <= part.last_bucket
 update placements set shard_id = %(target)s, generation = generation + 1
 where tenant_id = %(tenant_id)s and first_bucket = %(first_bucket)s and shard_id = %(source)s
 
--- name: tenant
-select id, name from tenants where name = %(name)s
-
--- name: busiest
--- The tenants of a shard, the smallest part first.
+-- name: parts
+-- What a shard serves, tenant by tenant.
 select tenants.name, placements.first_bucket, placements.last_bucket
 from placements join tenants on tenants.id = placements.tenant_id join shards on shards.id = placements.shard_id
 where shards.name = %(name)s

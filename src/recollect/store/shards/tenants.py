@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 
 from recollect.errors import NotFoundError, SetupError
 from recollect.store.database import ownership
-from recollect.store.shards import catalog, moves
+from recollect.store.shards import catalog
 
 NO_TENANT = "There is no tenant of this name."
 
@@ -44,7 +44,7 @@ class Tenants:
         """List the owners of the tables that have something of a tenant, its home first."""
         if not self.several:
             return [self._owner()]
-        _, placed = await moves.find_tenant(catalog.require_owner(self.catalog), name)
+        placed = await catalog.find_placed(self.catalog, await self.find(name))
         known = await catalog.list_owners(self.catalog)
         return [known[shard_id][1] for shard_id in placed.shards]
 

@@ -49,7 +49,6 @@ from recollect.verbs.memories.rows import embed_missing, prepare
 from recollect.verbs.parts import Parts, awake, require_chat_model
 
 LOG = logging.getLogger("recollect.rerun")
-NO_TENANT = "There is no tenant of this name."
 GO_ON = "Give the same command again then: what was answered is kept and not asked again, and nothing else has changed."
 Progress: TypeAlias = Callable[[str, int, int], None]
 """Called with the scope, how many segments are done, and of how many."""

@@ -32,7 +32,6 @@ LAST_WORDS_SECONDS = 5.0
 """How long it may take to record a call that failed or was cancelled: its error matters more."""
 MOST_DAYS = 366
 MOST_TOKENS = 1_000_000_000_000
-NO_TENANT = "There is no tenant of this name."
 
 
 def metered(

@@ -13,6 +13,7 @@ from recollect.store.shards import catalog, moves
 from recollect.store.shards.copies import Copies, list_closed
 from recollect.store.shards.handover import Handover
 from recollect.store.shards.moves import Move, MoveState
+from recollect.store.shards.tenants import Tenants
 
 Report: TypeAlias = Callable[[str, int, int], None]
 """Told of a step how much of it is done, and of how much."""
@@ -36,7 +37,8 @@ class Moves:
         self, tenant: str, target: str, report: Report, buckets: tuple[int, int] | None = None
     ) -> list[tuple[int, int]]:
         """Move a tenant, or some of its buckets, or go on with that; return what was moved."""
-        tenant_id, placed = await moves.find_tenant(self.owner, tenant)
+        tenant_id = await self._find_tenant(tenant)
+        placed = await catalog.find_placed(self.owner, tenant_id)
         shard_id = await self._find_shard(target)
         moved = [await self._go_on(each, shard_id, report) for each in await self._under_way(tenant_id)]
         first, last = buckets or WHOLE
@@ -48,8 +50,7 @@ class Moves:
 
     async def stop(self, tenant: str) -> None:
         """Give up the move of a tenant that is under way, unless the target is in charge already."""
-        tenant_id, _ = await moves.find_tenant(self.owner, tenant)
-        for move in await self._under_way(tenant_id):
+        for move in await self._under_way(await self._find_tenant(tenant)):
             if move.state is MoveState.SWITCHED:
                 raise ConflictError("The target is in charge already: let the move end.")
             await self._give_up(move, await self._reach(move), "stopped")
@@ -67,15 +68,18 @@ class Moves:
     async def _under_way(self, tenant_id: int) -> list[Move]:
         return await moves.list_under_way(self.owner, tenant_id)
 
+    async def _find_tenant(self, name: str) -> int:
+        return await Tenants(catalog=self.owner, several=True).find(name)
+
     async def _find_shard(self, name: str) -> int:
         for shard_id, (known, _) in (await catalog.list_owners(self.owner)).items():
             if known == name:
                 return shard_id
         raise NotFoundError(f"There is no shard {name}.")
 
-    async def _reach(self, move: Move) -> Copies:
+    async def _reach(self, move: Move) -> Handover:
         owners = await catalog.list_owners(self.owner)
-        return Copies(move, owners[move.source][1], owners[move.target][1])
+        return Handover(Copies(move, owners[move.source][1], owners[move.target][1]))
 
     async def _go_on(self, move: Move, target: int, report: Report) -> tuple[int, int]:
         if move.target != target:
@@ -84,35 +88,36 @@ class Moves:
 
     async def _run(self, move: Move, report: Report) -> tuple[int, int]:
         """Go through the steps that are left; a problem before the switch leaves the source in charge."""
-        copies = await self._reach(move)
+        shards = await self._reach(move)
         if move.state is not MoveState.SWITCHED:
             try:
-                await self._bring(move, copies, report)
+                await self._bring(move, shards, report)
             except ConflictError as problem:
-                await self._give_up(move, copies, str(problem))
+                await self._give_up(move, shards, str(problem))
                 raise
-        await self._finish(move, copies, report)
+        await self._finish(move, shards, report)
         return move.first_bucket, move.last_bucket
 
-    async def _bring(self, move: Move, copies: Copies, report: Report) -> None:
+    async def _bring(self, move: Move, shards: Handover, report: Report) -> None:
         """Copy, catch up, compare, fence, and switch."""
+        copies = shards.copies
         await copies.check()
         placed = await catalog.find_placed(self.owner, move.tenant_id)
         await copies.align([each for each in placed.placements if each.shard_id == move.source])
         await copies.begin(placed.find(move.first_bucket).generation + 1)
         await copies.follow_copy(lambda done, total: report("tables copied", done, total))
         await copies.catch_up(NEAR_BYTES, lambda behind: report("bytes behind", behind, behind))
-        await self._compare(copies, report)
+        await self._compare(shards, report)
         await self._index(copies)
+        await moves.set_state(self.owner, move, MoveState.FENCED)
         for _ in range(FENCES):
-            await moves.set_state(self.owner, move, MoveState.FENCED)
             try:
-                await Handover(copies).fence(FENCE_SECONDS)
-                if not await Handover(copies).compare_numbers():
+                await shards.fence(FENCE_SECONDS)
+                if not await shards.compare_numbers():
                     raise ConflictError("The scopes differ in their numbers of changes: nothing was switched.")
-                closed = await Handover(copies).close()
+                closed = await shards.close()
             except RecollectError:
-                await Handover(copies).reopen()
+                await shards.reopen()
                 raise
             if closed:
                 break
@@ -121,11 +126,11 @@ class Moves:
         await moves.switch(self.owner, move)
         report("switched", 1, 1)
 
-    async def _compare(self, copies: Copies, report: Report) -> None:
+    async def _compare(self, shards: Handover, report: Report) -> None:
         """Compare both shards by checksums, and raise what differs each time."""
         differing: list[str] = []
         for _ in range(COMPARISONS):
-            differing = await Handover(copies).compare(lambda done, total: report("tables compared", done, total))
+            differing = await shards.compare(lambda done, total: report("tables compared", done, total))
             if not differing:
                 return
         raise ConflictError(f"The shards differ in {', '.join(differing)}: nothing was switched.")
@@ -134,16 +139,16 @@ class Moves:
         """Give the large scopes on the target the approximate indexes that they have on the source."""
         await spaces.index_again(copies.target, int(copies.named["first"]), int(copies.named["last"]))
 
-    async def _finish(self, move: Move, copies: Copies, report: Report) -> None:
+    async def _finish(self, move: Move, shards: Handover, report: Report) -> None:
         """Let the target serve, and remove what was only needed to copy."""
         placed = await catalog.find_placed(self.owner, move.tenant_id)
-        await Handover(copies).open(placed.find(move.first_bucket).generation)
-        report("jobs moved", await Handover(copies).move_jobs(), 0)
-        await copies.end_copying()
+        await shards.open(placed.find(move.first_bucket).generation)
+        report("jobs moved", await shards.move_jobs(), 0)
+        await shards.copies.end_copying()
         await moves.set_state(self.owner, move, MoveState.DONE)
 
-    async def _give_up(self, move: Move, copies: Copies, reason: str) -> None:
-        await Handover(copies).reopen()
-        await copies.end_copying()
-        await copies.give_up()
+    async def _give_up(self, move: Move, shards: Handover, reason: str) -> None:
+        await shards.reopen()
+        await shards.copies.end_copying()
+        await shards.copies.give_up()
         await moves.set_state(self.owner, move, MoveState.ENDED, reason)
