@@ -8,6 +8,7 @@ SHELL := bash
 RUN := uv run --no-sync
 CODE := src tests tools bench integrations examples
 ARGS ?=
+MINUTES ?= 60
 # Files go to the workers whole, the longest first. Three keep two cores busy, because servers make tests wait.
 WORKERS ?= 3
 SPREAD := -n $(WORKERS) --dist loadfile --no-loadscope-reorder
@@ -105,8 +106,10 @@ console-e2e: ## walk through the console with Chromium (tools/chromium.sh instal
 release: ## build wheel and sdist; fails where the console cannot be built
 	CONSOLE_REQUIRED=1 uv build
 
-campaign: ## the tests of all promises at full size, in hours; prints one table (ARGS="tests/faults -k kill" for some)
-	RECOLLECT_TESTS=long $(RUN) pytest -m promise $(ARGS)
+campaign: ## the promises of one part at full size, and their record (PART=kills MINUTES=30; at most 60 minutes)
+	RECOLLECT_TESTS=long timeout --signal=INT --kill-after=60 $$(( ($(MINUTES) + 5) * 60 )) \
+	    $(RUN) pytest -m promise --minutes $(MINUTES) $(if $(PART),--part $(PART)) $(ARGS)
+	$(RUN) python tests/support/promises.py
 
 clean: ## remove what tools left behind, never data
 	rm -rf .mypy_cache .pytest_cache .ruff_cache .import_linter_cache .hypothesis .schemathesis dist

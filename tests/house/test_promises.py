@@ -13,7 +13,7 @@ PLANTED = """
 KILLS = Sizes("kills", ci=5, long=1_000)
 raise SystemExit
 
-@pytest.mark.promise("Nothing is " "lost", KILLS)
+@pytest.mark.promise("Nothing is " "lost", KILLS, part="kills")
 async def test_losses(): ...
 
 @pytest.mark.promise("Nothing is doubled")
@@ -27,7 +27,7 @@ def test_the_page_is_what_the_marks_say():
 
 
 def test_every_promise_is_one_sentence_and_said_once():
-    said = [sentence for path in promises.TESTS.rglob("test_*.py") for _, sentence, _ in promises.read_promises(path)]
+    said = [each.sentence for path in promises.TESTS.rglob("test_*.py") for each in promises.read_promises(path)]
     assert len(said) > 20
     assert len(said) == len({*said})
     assert [sentence for sentence in said if sentence.endswith(".") or "|" in sentence] == []
@@ -37,8 +37,10 @@ def test_a_mark_is_read_without_running_anything(tmp_path):
     (tmp_path / "test_planted.py").write_text(PLANTED)
     found = [line.split(" | ") for line in promises.write_page(tmp_path).splitlines()[-2:]]
     assert [cells[0] for cells in found] == ["| Nothing is lost", "| Nothing is doubled"]
-    assert [cells[2] for cells in found] == ["5 kills", promises.UNCHANGED]
-    assert [cells[3] for cells in found] == ["1,000 kills |", f"{promises.UNCHANGED} |"]
+    assert [cells[2] for cells in found] == ["kills", "other"]
+    assert [cells[3] for cells in found] == ["5 kills", promises.UNCHANGED]
+    assert [cells[4] for cells in found] == ["1,000 kills", promises.UNCHANGED]
+    assert [cells[5] for cells in found] == ["not run yet |"] * 2
 
 
 def test_a_mark_that_names_no_size_is_refused(tmp_path):

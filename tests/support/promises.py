@@ -4,16 +4,18 @@ A test that guards a promise says so, with the sizes that change from CI to a ca
 
     KILLS = Sizes("kills", ci=5, long=100)
 
-    @pytest.mark.promise("What was acknowledged survives the death of the server", KILLS)
-    async def test_nothing_acknowledged_is_lost(figure): ...
+    @pytest.mark.promise("What was acknowledged survives the death of the server", KILLS, part="kills")
+    async def test_nothing_acknowledged_is_lost(rounds, figure): ...
 
-`make campaign` runs them all at full size and prints one table, `pytest --promises` does so for any run. What a test
-found out it tells with the fixture `figure`. `python tests/support/promises.py` rewrites docs/reference/promises.md.
+`make campaign` runs them at full size and prints one table, `pytest --promises` does so for any run. What a test found
+out it tells with the fixture `figure`. `python tests/support/promises.py` rewrites docs/reference/promises.md from the
+marks and from the record of the campaigns (`campaigns.py`).
 """
 
 from __future__ import annotations
 
 import ast
+import json
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from itertools import chain
@@ -22,24 +24,27 @@ from typing import Any
 
 import pytest
 
+import campaigns
 import sizes
 from sizes import Sizes
 
 TESTS = Path(__file__).parents[1]
 PAGE = TESTS.parent / "docs" / "reference" / "promises.md"
 UNCHANGED = "in full"
-PROMISE, SIZE, FIGURE = "promise", "size", "figure"
+PROMISE, SIZE, PART, FIGURE = "promise", "size", "part", "figure"
 WORST_FIRST = ("failed", "skipped", "passed")
 INTRODUCTION = """# Promises and their tests
 
-Every promise below is guarded by a test. CI runs it on each change in a short form; `make campaign` runs the same
-tests in a long form, and prints one table of what each of them did and found. A size says how much one run tries: it is
-no result. What has no size is tried in full by both, and a control that takes too long for CI is not run there.
+Every promise below is guarded by a test. CI runs it on each change in a short form. `make campaign PART=kills
+MINUTES=30` runs the promises of one part in a long form, and appends what it did to `tests/campaigns.jsonl`: commit,
+seed, size, result. Sizes add up over runs of the same sources (the engine's folders and the test's own file). The last
+column is what the last campaigns did and found. What has no size is tried in full by both, and a control that takes too
+long for CI is not run there.
 
-Written by `python tests/support/promises.py` from the marks of the tests; `tests/house/test_promises.py` compares.
+Written by `python tests/support/promises.py`; `tests/house/test_promises.py` compares.
 
-| promise | test | size in CI | size in a campaign |
-|---|---|---|---|
+| promise | test | part | size in CI | size in a campaign | last campaigns |
+|---|---|---|---|---|---|
 """
 
 
@@ -101,7 +106,10 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     for item in items:
         if mark := item.get_closest_marker(PROMISE):
             sentence, *given = mark.args
-            item.user_properties += [(PROMISE, sentence), (SIZE, show([(each.now, each.unit) for each in given]))]
+            size = show([(each.now, each.unit) for each in given])
+            planned = json.dumps({each.unit: each.now for each in given})
+            item.user_properties += [(PROMISE, sentence), (SIZE, size), (campaigns.PLANNED, planned)]
+            item.user_properties += [(PART, mark.kwargs.get(PART, campaigns.OTHER))]
 
 
 @pytest.fixture
@@ -118,20 +126,31 @@ def show(amounts: list[tuple[int, str]]) -> str:
     return ", ".join(f"{number:,} {unit}" if number else "not run" for number, unit in amounts) or UNCHANGED
 
 
+@dataclass(frozen=True, slots=True)
+class Guard:
+    """A test that guards a promise, as its mark says."""
+
+    test: str
+    sentence: str
+    part: str
+    given: list[Sizes]
+
+
 def write_page(folder: Path = TESTS) -> str:
-    """Write the page from the marks alone: nothing is imported or run."""
-    lines = []
+    """Write the page from the marks and the record of the campaigns: nothing is imported or run."""
+    runs, lines = campaigns.read_record(), []
     for path in sorted(folder.rglob("test_*.py")):
-        for test, sentence, given in read_promises(path):
-            name = path.relative_to(folder.parent).as_posix()
-            link = f"[`{name}::{test}`](../../{name})"
-            short, long = (show([(getattr(each, size), each.unit) for each in given]) for size in ("ci", "long"))
-            lines.append(f"| {sentence} | {link} | {short} | {long} |\n")
+        name = path.relative_to(folder.parent).as_posix()
+        for guard in read_promises(path):
+            link = f"[`{name}::{guard.test}`](../../{name})"
+            short, long = (show([(getattr(each, size), each.unit) for each in guard.given]) for size in ("ci", "long"))
+            last = campaigns.show_runs(campaigns.last_runs(runs, f"{name}::{guard.test}"))
+            lines.append(f"| {guard.sentence} | {link} | {guard.part} | {short} | {long} | {last} |\n")
     return INTRODUCTION + "".join(lines)
 
 
-def read_promises(path: Path) -> Iterator[tuple[str, str, list[Sizes]]]:
-    """Give each test of a file that guards a promise, with the promise and its sizes."""
+def read_promises(path: Path) -> Iterator[Guard]:
+    """Give each test of a file that guards a promise."""
     text = path.read_text(encoding="utf-8")
     if "mark.promise(" not in text:
         return
@@ -144,9 +163,11 @@ def read_promises(path: Path) -> Iterator[tuple[str, str, list[Sizes]]]:
             continue
         for mark in filter(is_promise, node.decorator_list):
             sentence, *names = mark.args  # type: ignore[attr-defined]
+            named = {each.arg: ast.literal_eval(each.value) for each in mark.keywords}  # type: ignore[attr-defined]
             unknown = [ast.unparse(name) for name in names if ast.unparse(name) not in known]
             assert not unknown, f"{path}: {node.name}: no `{unknown[0]} = Sizes(...)` in the module"
-            yield node.name, ast.literal_eval(sentence), [known[ast.unparse(name)] for name in names]
+            given = [known[ast.unparse(name)] for name in names]
+            yield Guard(node.name, ast.literal_eval(sentence), named.get(PART, campaigns.OTHER), given)
 
 
 def is_promise(decorator: ast.expr) -> bool:
