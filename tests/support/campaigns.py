@@ -113,7 +113,7 @@ def name_sources(test: str) -> str:
 def changed_files() -> list[str]:
     """List what differs from the commit, but for what a campaign itself writes."""
     own = {path.relative_to(ROOT).as_posix() for path in (RECORD, PAGE)}
-    return [line[3:] for line in git("status", "--porcelain", "-uno").splitlines() if line[3:].strip() not in own]
+    return [name for name in git("diff", "--name-only", "HEAD").splitlines() if name not in own]
 
 
 def describe_machine() -> str:
