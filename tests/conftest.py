@@ -31,7 +31,7 @@ from scripted_extractions import Script
 from served import serving
 from sizes import load_profile
 
-pytest_plugins = ["campaigns", "engines.fixtures", "promises", "timings"]
+pytest_plugins = ["campaigns", "engines.fixtures", "promises", "reader_roles", "timings"]
 load_profile()
 # A console keeps the width that it was made with; the workers of pytest-xdist name one, and so may a terminal.
 terminal.out._width = terminal.err._width = None

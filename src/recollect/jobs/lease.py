@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from datetime import UTC, datetime
 
 from procrastinate import JobContext
-from procrastinate.jobs import Job, Status
-from procrastinate.manager import JobManager
+from procrastinate.jobs import Job, JobInserted, Status
+from procrastinate.manager import JobManager, NotificationCallback, get_channel_for_queues
 
 from recollect.store.service.jobs import QUERIES, Lease
+
+HINT: JobInserted = {"type": "job_inserted", "job_id": 0}
 
 
 def lease_of(context: JobContext) -> Lease:
@@ -38,3 +41,16 @@ class GuardedJobManager(JobManager):
         await self.connector.execute_query_async(
             QUERIES["retry_held"], job_id=job.id, attempt=job.attempts, retry_at=retry_at or datetime.now(UTC), **moved
         )
+
+    async def listen_for_jobs(
+        self, *, on_notification: NotificationCallback, queues: Iterable[str] | None = None
+    ) -> None:
+        """Take every notification for a hint that there are jobs, and for nothing else.
+
+        Whoever may log in to the database can notify, with any text. The engine would end jobs by it.
+        """
+
+        async def look(*, channel: str, payload: str) -> None:  # noqa: ARG001 - the driver's call
+            await on_notification(channel=channel, notification=HINT)
+
+        await self.connector.listen_notify(on_notification=look, channels=get_channel_for_queues(queues=queues))

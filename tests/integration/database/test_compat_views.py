@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
 import json
 import re
 from datetime import UTC, datetime, timedelta
@@ -11,11 +10,11 @@ import psycopg
 import pytest
 from psycopg import errors
 from psycopg.conninfo import conninfo_to_dict
-from psycopg.rows import dict_row
 
 from conftest import QUICK, SHARED, execute
 from folders import open_folder
 from known_numbers import SPACE, VECTORS
+from reader_roles import connect
 from recollect.errors import ConflictError, InvalidInputError, NotFoundError, SetupError
 from recollect.llm.fake import FakeEmbedder
 from recollect.mind.service import Addresses
@@ -30,7 +29,6 @@ from recollect.store.shards.tenants import Tenants
 from recollect.verbs.service.readers import Readers
 from recollect.wiring import connected, prepare
 
-NUMBERS = itertools.count(1)
 COLUMNS = [
     *("id", "persona_name", "type", "created_at", "last_accessed", "description", "poignancy", "embedding"),
     *("subject", "predicate", "object", "keywords", "filling", "node_count", "type_count", "depth", "is_idle"),
@@ -38,26 +36,6 @@ COLUMNS = [
 ]
 VIEWS = {"memory_nodes", "kw_strength"}
 PARAMETER = re.compile(r"(?<!:):([a-z_]+)")
-
-
-@pytest.fixture
-async def readers(recollect):
-    """Make readers that go when the test is over: roles belong to the whole server."""
-    made = []
-
-    async def make(tenant="default"):
-        new = await recollect.operator.readers.create(f"reader_{next(NUMBERS)}", tenant)
-        made.append(new.reader.name)
-        return new
-
-    yield make
-    for reader in await recollect.operator.readers.list():
-        if reader.name in made:
-            await recollect.operator.readers.drop(reader.name)
-
-
-def connect(new, **options):
-    return psycopg.connect(new.dsn, autocommit=True, row_factory=dict_row, **options)
 
 
 def descriptions(connection, where="true"):
@@ -260,7 +238,9 @@ async def test_a_function_of_the_reader_is_not_shown_what_the_view_hides(two, re
     [hidden] = await mind.remember("hidden from all")
     owner.execute("update memories set expires_at = now() - interval '1 second' where id = %s", [hidden.id])
     heard = []
-    with connect(await readers("mine")) as connection:
+    new = await readers("mine")
+    owner.execute(f"grant temporary on database {owner.info.dbname} to {new.reader.name}")
+    with connect(new) as connection:
         connection.add_notice_handler(lambda notice: heard.append(notice.message_primary))
         connection.execute("set default_transaction_read_only = off")
         connection.execute(
@@ -446,6 +426,7 @@ def walk(plan):
 async def test_a_dropped_reader_reads_no_more_whatever_it_has_made(recollect, readers, mind, owner):
     await mind.remember("Li drinks tea")
     new = await readers()
+    owner.execute(f"grant execute on function lo_from_bytea(oid, bytea) to {new.reader.name}")
     with connect(new) as connection:
         connection.execute("set default_transaction_read_only = off")
         connection.execute("select lo_from_bytea(0, 'x')")

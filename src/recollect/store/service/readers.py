@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from psycopg import errors, sql
+from psycopg import AsyncConnection, errors, sql
 from psycopg.conninfo import conninfo_to_dict, make_conninfo
 from psycopg.rows import DictRow
 
@@ -14,6 +14,7 @@ from recollect.store.database.pool import load_queries
 QUERIES = load_queries(__file__)
 METHOD = b"scram-sha-256"
 STEPS = ("bound_statements", "bound_transactions", "read_only")
+CLOSING_STEPS = ("grant_temporary", "revoke_temporary")
 LAST_STEPS = ("become_member", "drop_owned", "drop_role")
 MAY_NOT_MAKE = (
     "The owner of the tables may not make roles: give it CREATEROLE, and as a superuser run "
@@ -36,13 +37,23 @@ async def create_reader(dsn: str, name: str, tenant_id: int, password: str) -> R
         create = sql.SQL(QUERIES["create_role"]).format(role=role, password=sql.Literal(scrambled))
         try:
             await connection.execute(create)
-            for step in STEPS:
-                await connection.execute(sql.SQL(QUERIES[step]).format(role=role))
+            await bound(connection, role)
         except errors.InsufficientPrivilege:
             raise SetupError(MAY_NOT_MAKE) from None
         await connection.execute(QUERIES["add_reader"], {"name": name, "tenant_id": tenant_id})
         found = await connection.execute(QUERIES["list_readers"], {"name": name})
         return to_reader(await found.fetchall())
+
+
+async def bound(connection: AsyncConnection[DictRow], role: sql.Identifier) -> None:
+    """Bound what a reader may use, as far as PostgreSQL can: the rest is for sessions that keep to it."""
+    for step in STEPS:
+        await connection.execute(sql.SQL(QUERIES[step]).format(role=role))
+    if await (await connection.execute(QUERIES["may_bound_files"])).fetchone() is not None:
+        await connection.execute(sql.SQL(QUERIES["bound_files"]).format(role=role))
+    opened = await (await connection.execute(QUERIES["find_open_database"])).fetchone()
+    for step in CLOSING_STEPS if opened else ():
+        await connection.execute(sql.SQL(QUERIES[step]).format(database=sql.Identifier(opened["name"])))
 
 
 async def list_readers(dsn: str) -> list[Reader]:

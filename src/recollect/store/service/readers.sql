@@ -28,6 +28,24 @@ alter role {role} set idle_in_transaction_session_timeout = '60s'
 -- name: read_only
 alter role {role} set default_transaction_read_only = on
 
+-- name: may_bound_files
+-- A superuser may, and whom one has granted it, as deploy/roles.sql does.
+select from pg_roles where rolname = current_user and has_parameter_privilege('temp_file_limit', 'set')
+
+-- name: bound_files
+alter role {role} set temp_file_limit = '1GB'
+
+-- name: find_open_database
+-- Everybody may make temporary tables in a database, until its owner says otherwise.
+select datname as name from pg_database
+where datname = current_database() and pg_has_role(datdba, 'usage') and has_database_privilege('public', oid, 'temporary')
+
+-- name: grant_temporary
+grant temporary on database {database} to recollect_service
+
+-- name: revoke_temporary
+revoke temporary on database {database} from public
+
 -- name: become_member
 -- What a role owns is dropped by its members, and an owner who is no superuser is not one yet.
 grant {role} to current_user

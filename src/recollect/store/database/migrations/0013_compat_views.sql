@@ -30,6 +30,24 @@ end $$;
 
 grant usage on schema public to recollect_compat, recollect_readers;
 
+-- What PostgreSQL lets everybody do, and a reader could harm others by: hold an advisory lock that they wait for, and fill
+-- the disk with large objects and messages in the log. Only a superuser can take it from everybody; for an owner who is
+-- none, deploy/roles.sql does the same.
+do $$
+declare
+    taken regprocedure;
+begin
+    if (select rolsuper from pg_roles where rolname = current_user) then
+        for taken in
+            select oid from pg_proc where pronamespace = 'pg_catalog'::regnamespace
+            and proname ~ '^(pg_(try_)?advisory_|pg_logical_emit_message$|lo_(creat|create|from_bytea)$)'
+        loop
+            execute format('revoke execute on function %s from public', taken);
+            execute format('grant execute on function %s to recollect_service', taken);
+        end loop;
+    end if;
+end $$;
+
 -- Which tenant a role may read. Roles belong to the whole server, what they may read to one database.
 create table readers (
     name text primary key,
