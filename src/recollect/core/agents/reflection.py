@@ -13,6 +13,7 @@ from recollect.core.text.answers import AnswerSchema, counted, tidy
 from recollect.core.text.checks import LONGEST_NAME
 from recollect.core.text.keywords import file_under
 from recollect.core.text.similar import fold_text, fold_width, is_same
+from recollect.core.text.tags import defuse_signs
 from recollect.core.text.terms import analyse
 from recollect.models.memories import ImportanceFrom, Kind, Memory, NewMemory, Triple
 
@@ -20,8 +21,6 @@ DEFAULT_THRESHOLD = 150.0
 MOST_QUESTIONS, MOST_INSIGHTS, MOST_SOURCES = 3, 5, 10
 FEWEST_NOTES, MOST_NOTES = 1, 100
 LONGEST_NOTE, LONGEST_QUESTION = 600, 500
-BRACKETS = str.maketrans({"<": "‹", ">": "›"})
-"""Notes lie between tags: no note may end them."""
 
 
 def read_triple(triple: Triple) -> tuple[str, ...]:
@@ -115,7 +114,7 @@ def number_notes(memories: Sequence[Memory]) -> str:
 def write_note(number: int, memory: Memory) -> str:
     """Write one memory as one line that cannot be read as two, nor as the end of the notes."""
     said = f"{memory.speaker}: {memory.content}" if memory.speaker else memory.content
-    return f"{number}. {tidy(said, LONGEST_NOTE).translate(BRACKETS)}"
+    return f"{number}. {defuse_signs(tidy(said, LONGEST_NOTE))}"
 
 
 def choose_questions(answer: Questions) -> list[str]:

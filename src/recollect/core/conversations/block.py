@@ -12,6 +12,7 @@ from uuid import UUID
 from recollect.core.conversations.budget import ELLIPSIS
 from recollect.core.conversations.wording import ENGLISH, Wording
 from recollect.core.text.similar import SourceText, excerpt
+from recollect.core.text.tags import CONTROLS, defuse_tags
 from recollect.models.blocks import Level, Line
 from recollect.models.memories import Memory
 
@@ -24,9 +25,6 @@ WIDTHS = {Level.COMPACT: 240, Level.ABSTRACT: 100}
 """The widest a text can be; a Chinese character is as wide as two letters, and says as much."""
 LONGEST_SOURCE = 160
 FEWEST_CHARACTERS = 4
-CONTROLS = re.compile(r"[\x00-\x1f\x7f-\x9f]+")
-TAG = re.compile(r"[<＜﹤](?=[^\w<＜﹤>]*/|[^\w<＜﹤]*memories)", re.IGNORECASE)
-"""What could be read as one of the tags around the block; the search stops at the next bracket."""
 MOST_CHARACTERS_PER_TOKEN = 16
 """No tokenizer packs running text as densely, so a longer line need not be counted."""
 MOST_MISSES = 8
@@ -75,7 +73,7 @@ def fold(text: str) -> str:
     line = " ".join(text.split())
     if not line.isprintable():
         line = " ".join(CONTROLS.sub(" ", line).split())
-    return TAG.sub("‹", line)
+    return defuse_tags(line)
 
 
 def shorten_ids(ids: Iterable[UUID], known: Mapping[UUID, str] | None = None) -> dict[UUID, str]:

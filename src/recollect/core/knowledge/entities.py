@@ -9,9 +9,9 @@ from typing import Any
 
 from pydantic import Field, RootModel
 
-from recollect.core.agents.reflection import BRACKETS
 from recollect.core.text.answers import AnswerParser, AnswerSchema, counted
 from recollect.core.text.broken_json import read_fragments
+from recollect.core.text.tags import defuse_signs
 from recollect.core.text.terms import script_of
 from recollect.errors import InvalidInputError
 from recollect.models.knowledge import Entity, EntityType, Mention
@@ -170,4 +170,4 @@ def _describe(number: int, named: Mention | Entity) -> str:
     also = f"; also called {', '.join(named.aliases)}" if named.aliases else ""
     description = f": {named.description}" if named.description else ""
     line = f"{named.name} ({named.type}{also}){description}"
-    return f"{number}. " + " ".join(line.translate(BRACKETS).split())[:LONGEST_SHOWN]
+    return f"{number}. " + " ".join(defuse_signs(line).split())[:LONGEST_SHOWN]

@@ -6,10 +6,10 @@ import re
 from collections.abc import Iterable, Sequence
 from itertools import chain
 
-from recollect.core.agents.reflection import BRACKETS
 from recollect.core.conversations.messages import said
 from recollect.core.text.answers import tidy
 from recollect.core.text.names import normalise_name
+from recollect.core.text.tags import defuse_signs
 from recollect.models.conversations import Message, MessageStatus
 from recollect.models.knowledge import Fact, Span
 from recollect.models.memories import Role
@@ -98,7 +98,7 @@ def _write_line(message: Message, names: tuple[str, str], longest: int) -> str:
     usual = {Role.USER: names[0], Role.ASSISTANT: names[1]}
     speaker = tidy(message.name or usual.get(message.role, message.role.value), SHORTEST_LINE)
     when = message.occurred_at.strftime("%Y-%m-%d %H:%M %a")
-    return f"[{when}] {speaker} ({message.role.value}): {tidy(said(message), longest)}".translate(BRACKETS)
+    return defuse_signs(f"[{when}] {speaker} ({message.role.value}): {tidy(said(message), longest)}")
 
 
 def _leave_out(lines: list[str], characters: int) -> list[str]:
@@ -121,7 +121,7 @@ def _leave_out(lines: list[str], characters: int) -> list[str]:
 
 
 def _write_fact(fact: Fact) -> str:
-    return f"{tidy(fact.text, LONGEST_FACT)}{_write_span(fact.span)}".translate(BRACKETS)
+    return defuse_signs(f"{tidy(fact.text, LONGEST_FACT)}{_write_span(fact.span)}")
 
 
 def _write_span(span: Span) -> str:

@@ -7,6 +7,7 @@ from uuid import UUID
 
 from pydantic import BaseModel, Field
 
+from recollect.mind.prompts import show_history, show_memories
 from recollect.models.agents import Association
 from recollect.models.blocks import Block
 from recollect.models.conversations import Context, History
@@ -148,7 +149,7 @@ def tell_recollection(found: Recollection) -> tuple[Recollected, str]:
     why = found.message.partition(OTHERS)[0]
     answer = Recollected(hits=hits, status=found.status, message=why)
     nothing = f"{NOTHING.rstrip('.')}: {why}." if why else NOTHING
-    return answer, "\n".join(map(tell_line, hits)) or nothing
+    return answer, show_memories(map(tell_line, hits)) or nothing
 
 
 def tell_hit(hit: Hit) -> Recalled:
@@ -159,14 +160,14 @@ def tell_hit(hit: Hit) -> Recalled:
 def tell_line(memory: Recalled) -> str:
     """Say what a memory is in a line, with the id that it can be forgotten by."""
     said = f"{memory.speaker}: " if memory.speaker else ""
-    return f"- {said}{memory.content} ({memory.kind}, {memory.occurred_at:%F}, id {memory.id})"
+    return f"{said}{memory.content} ({memory.kind}, {memory.occurred_at:%F}, id {memory.id})"
 
 
 def tell_association(found: Association) -> tuple[Associated, str]:
     """Say what something perceived reminds of."""
     events = [tell_memory(memory) for memory in found.events]
     thoughts = [tell_memory(memory) for memory in found.thoughts]
-    lines = "\n".join(map(tell_line, [*events, *thoughts]))
+    lines = show_memories(map(tell_line, [*events, *thoughts]))
     return Associated(events=events, thoughts=thoughts), lines or NOTHING
 
 
@@ -177,7 +178,7 @@ def tell_history(found: History) -> tuple[HistoryAnswer, str]:
         for each in found.messages
     ]
     conversation = HistoryAnswer(messages=said, text=found.text, tokens=found.tokens, complete=found.complete)
-    return conversation, found.text or "Nothing has been said in this conversation."
+    return conversation, show_history(found) or "Nothing has been said in this conversation."
 
 
 def tell_block(found: Block) -> tuple[Prompted, str]:
@@ -187,9 +188,8 @@ def tell_block(found: Block) -> tuple[Prompted, str]:
 
 
 def tell_context(found: Context) -> tuple[Prompted, str]:
-    """Say what to know before answering in a conversation: summary, memories, and what was said last."""
-    pieces = [found.summary.content if found.summary else "", found.block, found.history.text]
-    text = "\n\n".join(piece for piece in pieces if piece)
+    """Say what to know before answering in a conversation: memories with the summary, and what was said last."""
+    text = "\n\n".join(filter(None, [found.block, show_history(found.history)]))
     shown = [line.memory_id for line in found.lines] or [hit.memory.id for hit in found.hits]
     spent = found.spending.summary + found.spending.memories + found.spending.history
     return Prompted(text=text, tokens=spent, memory_ids=shown), text or NOTHING

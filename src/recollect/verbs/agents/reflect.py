@@ -20,6 +20,7 @@ from recollect.core.agents.reflection import (
 )
 from recollect.core.agents.scoring import STREAM_KINDS
 from recollect.core.text.checks import check_moment
+from recollect.core.text.tags import defuse_signs
 from recollect.errors import ChatModelError, ConflictError, NotFoundError, UnavailableError
 from recollect.llm.chat import ChatModel
 from recollect.llm.prompts import fill_prompt, version_of
@@ -187,7 +188,8 @@ async def find_insights(
     if not shown:
         return []
     notes = number_notes(shown)
-    prompt = fill_prompt("insights", agent=scope.agent, notes=notes, question=question, count=MOST_INSIGHTS)
+    places = {"agent": scope.agent, "notes": notes, "question": defuse_signs(question), "count": MOST_INSIGHTS}
+    prompt = fill_prompt("insights", **places)
     return to_thoughts(question, await chat.ask(prompt, Insights), shown, now)
 
 
