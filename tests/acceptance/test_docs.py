@@ -20,6 +20,7 @@ from pydantic import SecretStr, TypeAdapter
 import recollect
 from folders import find_memory, open_folder
 from programs import plain_environment
+from reader_roles import connect
 from recollect import errors, sync
 from recollect.client import Client
 from recollect.doors.cli.main import HELP, load_command
@@ -407,6 +408,11 @@ async def test_roles_file_lets_an_owner_without_superuser_rights_run_it_all(fold
             assert [hit.memory.id for hit in found.hits] == [receipt.id]
             assert (found.methods["vector"], found.methods["text"]) == ("approximate", "exact")
             assert await mind.forget([receipt.id]) == [receipt.id]
+            with connect(await running.operator.readers.create("reader_of_the_page", "default")) as reader:
+                assert reader.execute("show temp_file_limit").fetchone() == {"temp_file_limit": "1GB"}
+                for refused in ("select pg_advisory_lock(1)", "select lo_create(0)"):
+                    with pytest.raises(psycopg.errors.InsufficientPrivilege):
+                        reader.execute(refused)
 
 
 def give_roles(dsn: str) -> None:

@@ -7,7 +7,7 @@ from uuid import UUID
 
 from pydantic import BaseModel, Field
 
-from recollect.mind.prompts import show_history, show_memories
+from recollect.mind.conversations import show_history, show_memories
 from recollect.models.agents import Association
 from recollect.models.blocks import Block
 from recollect.models.conversations import Context, History

@@ -52,8 +52,10 @@ async def bound(connection: AsyncConnection[DictRow], role: sql.Identifier) -> N
     if await (await connection.execute(QUERIES["may_bound_files"])).fetchone() is not None:
         await connection.execute(sql.SQL(QUERIES["bound_files"]).format(role=role))
     opened = await (await connection.execute(QUERIES["find_open_database"])).fetchone()
-    for step in CLOSING_STEPS if opened else ():
-        await connection.execute(sql.SQL(QUERIES[step]).format(database=sql.Identifier(opened["name"])))
+    if opened is not None:
+        database = sql.Identifier(opened["name"])
+        for step in CLOSING_STEPS:
+            await connection.execute(sql.SQL(QUERIES[step]).format(database=database))
 
 
 async def list_readers(dsn: str) -> list[Reader]:
