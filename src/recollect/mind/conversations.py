@@ -178,9 +178,9 @@ def show_memories(lines: Iterable[str]) -> str:
     return render(shown) if shown else ""
 
 
-def show_history(history: History) -> str:
-    """Write what was said for a model; the lines of a message but its first are indented, so that none passes for another's."""
-    spoken = [each for each in history.messages if each.role in SPEAKERS]
+def show_history(found: History) -> str:
+    """Write what was said for a model; all lines of a message but its first are indented: none passes for another."""
+    spoken = [each for each in found.messages if each.role in SPEAKERS]
     text = "\n".join(f"{each.role.value}: {show_lines(written(each))}" for each in spoken)
     return f"{SAID}\n<conversation>\n{text}\n</conversation>" if text else ""
 
