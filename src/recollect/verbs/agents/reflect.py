@@ -188,8 +188,8 @@ async def find_insights(
     if not shown:
         return []
     notes = number_notes(shown)
-    places = {"agent": scope.agent, "notes": notes, "question": defuse_signs(question), "count": MOST_INSIGHTS}
-    prompt = fill_prompt("insights", **places)
+    asked = defuse_signs(question)
+    prompt = fill_prompt("insights", agent=scope.agent, notes=notes, question=asked, count=MOST_INSIGHTS)
     return to_thoughts(question, await chat.ask(prompt, Insights), shown, now)
 
 
