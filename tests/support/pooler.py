@@ -1,25 +1,22 @@
-"""PgBouncer in transaction mode as Debian ships it: the one installed here, or its packages, fetched once."""
+"""PgBouncer in transaction mode, as Debian ships it."""
 
 from __future__ import annotations
 
 import os
-import shutil
 import subprocess
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
-from pathlib import Path
 
 import psycopg
-import pytest
 from psycopg.conninfo import conninfo_to_dict, make_conninfo
 
+from debian import find_program
 from folders import open_folder
 from ports import free_port
 from recollect.store.embedded.account import choose_account
 from waiting import until
 
 PACKAGES = ("pgbouncer", "libevent-2.1-7", "libc-ares2")
-KEPT = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "recollect" / "pgbouncer"
 CONFIGURATION = """
 [databases]
 {database} = host={host} port={port} user={user} dbname={database}
@@ -34,31 +31,12 @@ server_login_retry = 1
 """
 
 
-def find_pooler(folder: Path) -> list[str]:
-    """Give the command that starts PgBouncer, whatever account runs it; skip the test where there is none."""
-    installed = shutil.which("pgbouncer", path=f"{os.environ.get('PATH', '')}:/usr/sbin")
-    if installed:
-        return [installed]
-    if not shutil.which("apt-get") or not shutil.which("dpkg"):
-        pytest.skip("PgBouncer is not installed, and this is no Debian to fetch it from")
-    KEPT.mkdir(parents=True, exist_ok=True)
-    if len([*KEPT.glob("*.deb")]) < len(PACKAGES):
-        hurry = ("-o", "Acquire::Retries=0", "-o", "Acquire::http::Timeout=10")
-        fetched = subprocess.run(["apt-get", *hurry, "download", *PACKAGES], cwd=KEPT, capture_output=True, check=False)
-        if fetched.returncode:
-            pytest.skip("PgBouncer is not installed, and cannot be fetched from Debian")
-    for package in KEPT.glob("*.deb"):
-        subprocess.run(["dpkg", "-x", package, folder], check=True)
-    libraries = ":".join(map(str, (folder / "usr" / "lib").glob("*-linux-gnu")))
-    return ["env", f"LD_LIBRARY_PATH={libraries}", str(folder / "usr" / "sbin" / "pgbouncer")]
-
-
 @asynccontextmanager
 async def pooled(dsn: str, servers: int) -> AsyncIterator[str]:
     """Run PgBouncer before a database, with so many connections to the server, and give the address of it."""
     place, listening = conninfo_to_dict(dsn), free_port()
     with open_folder("pooler") as folder:
-        command = find_pooler(folder)
+        command = find_program("pgbouncer", PACKAGES, folder)
         configuration = folder / "pgbouncer.ini"
         configuration.write_text(
             CONFIGURATION.format(
