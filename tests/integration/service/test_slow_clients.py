@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 
 import httpx
 import pytest
@@ -12,6 +12,7 @@ from conftest import application, http_client, new_key
 from recollect.doors.http import middleware
 from recollect.doors.http.server import protocol
 from serving import serving
+from waiting import hurry
 
 WAIT_SECONDS = 60
 
@@ -113,3 +114,16 @@ async def test_a_key_is_asked_for_once_however_many_bodies_follow(recollect, mon
         for _ in range(3):
             assert (await http.post("/v1/memories", json={"agent": "ada", "content": "tea"})).status_code == 201
     assert asked == [secret]
+
+
+async def test_a_deadline_that_was_swallowed_on_the_way_is_answered_as_one(recollect, monkeypatch):
+    """A connection that comes at the moment in which the time is over: asyncio.wait_for of Python 3.11 returns it."""
+
+    async def answer_too_late(*_, **__):
+        with suppress(asyncio.CancelledError):
+            await asyncio.Event().wait()
+
+    monkeypatch.setattr(type(recollect), "authenticate", answer_too_late)
+    async with http_client(hurry(recollect, 0.01), "rec_unknown") as http:
+        answer = await http.post("/v1/memories", json={"agent": "ada", "content": "late"})
+    assert (answer.status_code, answer.json()["code"]) == (503, "unavailable")

@@ -108,6 +108,9 @@ class Call:
 
     def extend(self) -> None:
         """Restart the deadline: it counts from the last part of the body, which must end at some time."""
+        if self.timer.expired():
+            # Whoever waited when the time was over has swallowed it, as asyncio.wait_for of Python 3.11 can.
+            raise TimeoutError
         ends = asyncio.get_running_loop().time() + self.deadline_seconds
         self.timer.reschedule(min(ends, self._upload_ends) if self._uploading else ends)
 
