@@ -97,9 +97,8 @@ class PatroniPair:
             wait_until(lambda: any(each.is_leader() for each in self.nodes), self.tail)
         self.repaired()
 
-    @property
-    def leader(self) -> Node:
-        """The one that is written to."""
+    def find_leader(self) -> Node:
+        """Find the one that is written to."""
         wait_until(lambda: any(each.is_leader() for each in self.nodes), self.tail)
         return next(each for each in self.nodes if each.is_leader())
 
