@@ -7,7 +7,7 @@ import shutil
 import signal
 import time
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 import psycopg
@@ -62,13 +62,11 @@ class Pair:
 
     def freeze(self) -> None:
         """Let the standby stand still: it neither receives nor confirms anything."""
-        for pid in self.standby._server.processes():
-            os.kill(pid, signal.SIGSTOP)
+        self._signal(signal.SIGSTOP)
 
     def thaw(self) -> None:
         """Let it go on; it still reads what the network kept for it."""
-        for pid in self.standby._server.processes():
-            os.kill(pid, signal.SIGCONT)
+        self._signal(signal.SIGCONT)
 
     def fail_over(self, *, restarted: bool) -> None:
         """Kill the server, and promote the standby; if restarted, it has lost what the network kept for it."""
@@ -93,6 +91,12 @@ class Pair:
         self.thaw()
         self.standby.stop()
         self.primary.stop()
+
+    def _signal(self, number: int) -> None:
+        for pid in self.standby._server.processes():
+            # A process may end by itself meanwhile.
+            with suppress(ProcessLookupError):
+                os.kill(pid, number)
 
     def _follow(self, folder: Path) -> Cluster:
         # Only the server is told to wait: a copy that was told, too, would wait for nobody after its promotion.
