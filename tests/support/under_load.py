@@ -12,7 +12,7 @@ from typing import Protocol
 
 import httpx
 
-from acknowledged import Acknowledged, calling, find_repeated
+from told import Acknowledged, calling, find_repeated
 from conftest import addresses_of, http_client, new_key
 from recollect.llm.fake import FakeEmbedder
 from recollect.mind.service import Addresses

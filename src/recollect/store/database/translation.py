@@ -85,13 +85,20 @@ def translate(problem: psycopg.Error | PoolTimeout) -> RecollectError | None:
         case psycopg.DataError():
             ours = InvalidInputError(f"The database cannot store this value ({describe(problem)}).")
         case _ if isinstance(problem, UNAVAILABLE):
-            kind = OverdueError if is_overdue(problem) else UnavailableError
-            ours = kind(f"The database is not available ({describe(problem)}); try again.")
+            ours = tell_unavailable(problem)
         case _ if isinstance(problem, LOST) or is_changed(problem):
             ours = UnavailableError(f"A prepared statement was lost ({describe(problem)}); try again.")
         case _ if isinstance(problem, UNKNOWN):
             ours = tell_unknown(problem)
     return ours
+
+
+def tell_unavailable(problem: Exception) -> UnavailableError:
+    """Say why the database does not serve: it has no room, it took too long, or it is away."""
+    if isinstance(problem, errors.DiskFull):
+        return UnavailableError(f"The disk of the database is full ({describe(problem)}); try again when it has room.")
+    kind = OverdueError if is_overdue(problem) else UnavailableError
+    return kind(f"The database is not available ({describe(problem)}); try again.")
 
 
 def tell_unknown(problem: psycopg.Error) -> RecollectError:
