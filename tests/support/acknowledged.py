@@ -53,6 +53,8 @@ class Ledger:
     """The id of each acknowledged memory, by its content, which no other has."""
     refusals: Counter[str] = field(default_factory=Counter)
     """What was said to whom was refused."""
+    shown: int = 0
+    """How many hits readers were shown."""
     foreign: list[str] = field(default_factory=list)
     """Contents of another tenant that a reader was shown."""
     slowest: float = 0.0
@@ -153,6 +155,7 @@ async def read_for_ever(http: httpx.AsyncClient, ledger: Ledger, mark: str, numb
         answer = await ledger.ask(http.post("/v1/recall", json=body))
         if answer.status_code == 200:
             contents = [hit["memory"]["content"] for hit in answer.json()["hits"]]
+            ledger.shown += len(contents)
             ledger.foreign += [content for content in contents if not content.startswith(f"{mark} ")]
         await asyncio.sleep(0.05)
 

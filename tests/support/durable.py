@@ -6,6 +6,7 @@ import asyncio
 import subprocess
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from dataclasses import replace
 from pathlib import Path
 
 import psycopg
@@ -53,12 +54,13 @@ def connect(cluster: Cluster) -> psycopg.Connection:
     return psycopg.connect(cluster.dsn(DATABASE), autocommit=True)
 
 
-def service(cluster: Cluster, deadline: float = 2.0):
-    """Run a service on the database, with little time for a request."""
+def service(cluster: Cluster, deadline: float = 2.0, through: str | None = None):
+    """Run a service on the database, with little time for a request, and through somebody else if asked."""
     settings = Settings(
         embedder="fake", deadline_seconds=deadline, embed_wait_seconds=1, pool_size=6, requests_at_once=64
     )
-    return connected(settings, addresses_of(cluster, DATABASE), FakeEmbedder())
+    addresses = addresses_of(cluster, DATABASE)
+    return connected(settings, replace(addresses, service=through or addresses.service), FakeEmbedder())
 
 
 def move_log(cluster: Cluster, place: Path) -> None:

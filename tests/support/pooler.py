@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import os
+import signal
 import subprocess
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from pathlib import Path
 
 import psycopg
 from psycopg.conninfo import conninfo_to_dict, make_conninfo
@@ -31,12 +33,11 @@ server_login_retry = 1
 """
 
 
-@asynccontextmanager
-async def pooled(dsn: str, servers: int) -> AsyncIterator[str]:
-    """Run PgBouncer before a database, with so many connections to the server, and give the address of it."""
-    place, listening = conninfo_to_dict(dsn), free_port()
-    with open_folder("pooler") as folder:
-        command = find_program("pgbouncer", PACKAGES, folder)
+class Pooler:
+    """A PgBouncer before a database, which can be killed and comes back under the same address."""
+
+    def __init__(self, dsn: str, servers: int, folder: Path) -> None:
+        place, listening = conninfo_to_dict(dsn), free_port()
         configuration = folder / "pgbouncer.ini"
         configuration.write_text(
             CONFIGURATION.format(
@@ -49,14 +50,37 @@ async def pooled(dsn: str, servers: int) -> AsyncIterator[str]:
             ),
             encoding="utf-8",
         )
-        process = launch([*command, str(configuration)])
+        self._command = [*find_program("pgbouncer", PACKAGES, folder), str(configuration)]
+        self.address = make_conninfo(dsn, host="127.0.0.1", port=str(listening))
+
+    async def start(self) -> None:
+        """Start it, and wait until it answers."""
+        self._process = launch(self._command)
+        await until(lambda: answers(self.address))
+
+    def end(self, how: int = signal.SIGTERM) -> None:
+        """End it by a signal."""
+        self._process.send_signal(how)
+        self._process.wait(30)
+
+
+@asynccontextmanager
+async def running_pooler(dsn: str, servers: int) -> AsyncIterator[Pooler]:
+    """Run PgBouncer before a database, with so many connections to the server."""
+    with open_folder("pooler") as folder:
+        pooler = Pooler(dsn, servers, folder)
+        await pooler.start()
         try:
-            address = make_conninfo(dsn, host="127.0.0.1", port=str(listening))
-            await until(lambda: answers(address))
-            yield address
+            yield pooler
         finally:
-            process.terminate()
-            process.wait(30)
+            pooler.end()
+
+
+@asynccontextmanager
+async def pooled(dsn: str, servers: int) -> AsyncIterator[str]:
+    """Run PgBouncer before a database, and give the address of it."""
+    async with running_pooler(dsn, servers) as pooler:
+        yield pooler.address
 
 
 def launch(command: list[str]) -> subprocess.Popen[bytes]:
