@@ -4,17 +4,15 @@ from __future__ import annotations
 
 import random
 import signal
-import subprocess
-import sys
 import time
 from contextlib import contextmanager
-from pathlib import Path
 from threading import Timer
 
 import pytest
 
 from sizes import Sizes
 from trail_worker import CONCURRENCY
+from trails import DEFER, OUT_OF_ORDER, RUNNING, TWICE, UNDONE, ask, end_worker, lay_trail, start_worker
 
 JOBS = Sizes("jobs", ci=60, long=2_000)
 KILLS = Sizes("killed workers", ci=2, long=200)
@@ -23,47 +21,17 @@ THOUGHT = (2.0, 2.0)
 """How long a job lasts that is to be stopped before it writes: its clock runs on while its worker is stopped."""
 LONG_JOBS = (1.0, 2.0)
 """How long jobs last at first: long enough that both workers are seen at work, however slow the machine is."""
-SCRIPT = Path(__file__).parents[1] / "support" / "trail_worker.py"
-DEFER = """select procrastinate_defer_jobs_v1(array_agg(row(
-        'trail', 'trail', 0, 'trail:' || scope_id, null,
-        jsonb_build_object('scope_id', scope_id, 'number', number), null
-    )::procrastinate_job_to_defer_v1 order by number))
-    from (select number, (1::bigint << 40) + 1 + number %% %s as scope_id from generate_series(1, %s) number) wanted"""
-TWICE = "select count(*) - count(distinct (scope_id, number)) from trail"
-OUT_OF_ORDER = """select count(*) from (
-        select number < lag(number) over (partition by scope_id order by id) as back from trail
-    ) steps where back"""
-RUNNING = "select count(*) from procrastinate_jobs where task_name = 'trail' and status = 'doing'"
-UNDONE = "select count(*) from procrastinate_jobs where task_name = 'trail'"
 
 
 @pytest.fixture
 def trail(owner):
-    """A table in which every effect leaves a row, whoever leaves it."""
-    owner.execute("create table trail (id bigserial primary key, scope_id bigint, number integer)")
-    owner.execute("grant insert on trail to recollect_service")
-    owner.execute("grant usage on sequence trail_id_seq to recollect_service")
-    # A job that is done is gone: what it was is kept here.
-    owner.execute("create table ended (attempts integer)")
-    owner.execute(
-        "create function keep_ended() returns trigger language plpgsql security definer as $$ begin "
-        "if old.task_name = 'trail' then insert into public.ended values (old.attempts); end if; return old; end $$"
-    )
-    owner.execute(
-        "create trigger keep_ended after delete on procrastinate_jobs for each row execute function keep_ended()"
-    )
-    owner.execute("insert into tenants (name) values ('default')")
-    owner.execute("delete from procrastinate_jobs")
+    """A table in which every effect leaves a row."""
+    lay_trail(owner)
     return owner
 
 
-def ask(owner, statement):
-    return owner.execute(statement).fetchone()[0]
-
-
 def start(addresses, guard="guarded", pauses=(0.0, 0.2)):
-    command = [sys.executable, str(SCRIPT), addresses.service, guard, *map(str, pauses)]
-    return subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)
+    return start_worker(addresses.service, guard, pauses)
 
 
 def wait_for_word(worker, word):
@@ -81,9 +49,7 @@ def ended(workers):
         yield
     finally:
         for worker in workers:
-            worker.kill()
-            worker.wait()
-            worker.stdout.close()
+            end_worker(worker)
 
 
 def wait_until(condition, seconds=WAIT_SECONDS):
@@ -114,9 +80,7 @@ def resume(workers):
 def replace_killed(workers, addresses):
     """Kill a worker, whatever it is doing, and start another."""
     victim = random.randrange(len(workers))
-    workers[victim].kill()
-    workers[victim].wait()
-    workers[victim].stdout.close()
+    end_worker(workers[victim])
     workers[victim] = start(addresses)
 
 

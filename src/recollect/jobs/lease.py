@@ -36,10 +36,11 @@ class GuardedJobManager(JobManager):
         queue: str | None = None,
         lock: str | None = None,
     ) -> None:
-        """Put a job back, unless another run has it."""
+        """Put a job back, unless another run has it; the time until its retry is sent, as clocks may differ."""
         moved = {"priority": priority, "queue": queue, "lock": lock}
+        seconds = (retry_at - datetime.now(UTC)).total_seconds() if retry_at else 0.0
         await self.connector.execute_query_async(
-            QUERIES["retry_held"], job_id=job.id, attempt=job.attempts, retry_at=retry_at or datetime.now(UTC), **moved
+            QUERIES["retry_held"], job_id=job.id, attempt=job.attempts, seconds=seconds, **moved
         )
 
     async def listen_for_jobs(

@@ -6,7 +6,7 @@ import asyncio
 import json
 import logging
 import random
-from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Mapping
 from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
@@ -16,6 +16,7 @@ from procrastinate import App, BaseRetryStrategy, JobContext, PsycopgConnector, 
 from procrastinate.exceptions import ConnectorException
 from procrastinate.jobs import Job, Status
 from procrastinate.middleware import AsyncCallNext, TaskMiddleware
+from procrastinate.periodic import PeriodicDeferrer, PeriodicTask
 from procrastinate.worker import Worker
 
 from recollect.core.conversations.retention import RetentionRules
@@ -188,6 +189,7 @@ class Tasks:
     async def resume_stalled(self, _context: JobContext, timestamp: int) -> None:  # noqa: ARG002 - the engine's call
         """Take over jobs of dead workers; one that outlived too many workers is given up."""
         limit = self.duties.pulse.stalled_seconds
+        await jobs.mend_heartbeats(self.database)
         for job in await self.app.job_manager.get_stalled_jobs(seconds_since_heartbeat=limit):
             if job.queueing_lock is not None:
                 # What runs by the clock comes again by itself, and may be waiting already.
@@ -283,6 +285,23 @@ def schedule(app: App, name: str, cron: str, task: Callable[..., Awaitable[None]
     app.periodic(cron=cron, periodic_id=name)(registered)
 
 
+class SteadyDeferrer(PeriodicDeferrer):
+    """Defers what runs by the clock; the engine's own one waits an hour if the clock is set back by one."""
+
+    def get_previous_tasks(self, at: float) -> Iterable[tuple[PeriodicTask, int]]:
+        """Give what is due; what was deferred at a time that is far from now says nothing about it."""
+        near = {task: last for task, last in self.last_defers.items() if 0 <= at - last <= self.max_delay}
+        self.last_defers = near
+        return super().get_previous_tasks(at)
+
+
+class SteadyWorker(Worker):
+    """The engine's worker, whatever happens to its clock."""
+
+    async def _periodic_deferrer(self) -> None:
+        await SteadyDeferrer(self.app.periodic_registry).worker()
+
+
 async def run_worker(
     make_app: Callable[[], App],
     concurrency: int,
@@ -300,7 +319,7 @@ async def run_worker(
         reason = "ended"
         try:
             app = make_app()
-            worker = Worker(
+            worker = SteadyWorker(
                 app,
                 concurrency=concurrency,
                 wait=until is None,

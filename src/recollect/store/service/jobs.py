@@ -111,6 +111,12 @@ async def note_failure(database: Database, job_id: int, reason: str) -> None:
         await connection.execute(QUERIES["note_failure"], {"job_id": job_id, "reason": reason})
 
 
+async def mend_heartbeats(database: Database) -> None:
+    """See that no dead worker seems to live because the clock was set back."""
+    async with database.transaction(None) as connection:
+        await connection.execute(QUERIES["mend_heartbeats"])
+
+
 async def list_unfinished(database: Database) -> list[Backlog]:
     """List what waits, runs or has failed, by task and reason."""
     async with database.reading(None) as connection:

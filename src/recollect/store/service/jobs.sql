@@ -137,7 +137,15 @@ with held as materialized (
     where id = %(job_id)s and status = 'doing' and attempts = %(attempt)s
     for update
 )
-select procrastinate_retry_job_v2(id, %(retry_at)s, %(priority)s, %(queue)s, %(lock)s) from held
+select procrastinate_retry_job_v2(
+    -- By the clock that decides when it is due, and without a time if it is due at once: clocks are set.
+    id, case when %(seconds)s > 0 then clock_timestamp() + %(seconds)s * interval '1 second' end,
+    %(priority)s, %(queue)s, %(lock)s
+) from held
+
+-- name: mend_heartbeats
+-- The clock was set back: whoever lives sends another soon, and whoever does not must not seem to until then.
+update procrastinate_workers set last_heartbeat = now() where last_heartbeat > now()
 
 -- name: by_task
 -- Of one tenant, and of one agent or user of it if they are named.

@@ -1,0 +1,210 @@
+"""Clocks are set an hour forward or back while all is running: jobs are done once, and nobody waits for the hour."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import random
+import subprocess
+from contextlib import ExitStack, asynccontextmanager, contextmanager
+from datetime import UTC, datetime, timedelta
+from functools import partial
+
+import httpx
+import pytest
+
+from acknowledged import Load, calling, check_promises, stop
+from conftest import PATIENT, addresses_of, new_key
+from durable import DATABASE, connect, durable, service
+from folders import find_memory, open_folder
+from ports import free_port
+from preload import Preload
+from programs import COMMAND, plain_environment
+from served import wait_for
+from sizes import Sizes
+from trails import DEFER, OUT_OF_ORDER, RUNNING, TWICE, UNDONE, ask, end_worker, lay_trail, start_worker
+from waiting import until
+
+HOUR = 3600
+WORKER_STEPS = Sizes("steps of a clock", ci=2, long=40)
+SERVICE_STEPS = Sizes("steps of a clock", ci=2, long=40)
+JOBS, SCOPES = 16, 8
+PAUSES = (0.2, 0.6)
+FEW, FOLLOWED = Load(writers=3, readers=1), "agent-0"
+
+
+@pytest.fixture
+async def stepped():
+    """A server and a library for its workers, each with a clock that can be set."""
+    with open_folder("clock", find_memory()) as folder:
+        clocks = {name: Preload(folder, name) for name in ("postgres", "worker", "service")}
+        with clocks["postgres"].loaded():
+            async with durable(folder / "server") as cluster:
+                yield cluster, clocks
+
+
+@contextmanager
+def working(cluster, clock):
+    """Keep two workers at work; the first can be replaced."""
+    dsn = addresses_of(cluster, DATABASE).service
+    with ExitStack() as stack:
+
+        def start():
+            worker = start_worker(dsn, "guarded", PAUSES, clock.environment)
+            stack.callback(end_worker, worker)
+            return worker
+
+        yield start
+
+
+async def work_through(owner, victim, start, step):
+    """Set a clock and kill a worker amid jobs; another and one that is new do them all, each once. Give the new one."""
+    owner.execute(DEFER, [SCOPES, JOBS])
+    await until(lambda: ask(owner, RUNNING) >= SCOPES)
+    step()
+    end_worker(victim)
+    other = start()
+    await until(lambda: ask(owner, UNDONE) == 0)
+    assert ask(owner, "select count(*) from trail") == JOBS
+    assert (ask(owner, TWICE), ask(owner, OUT_OF_ORDER)) == (0, 0)
+    owner.execute("truncate trail")
+    return other
+
+
+@pytest.mark.slow
+@pytest.mark.promise(
+    "Jobs are done once, and soon, whichever clock is set an hour forward or back", WORKER_STEPS, part="clock"
+)
+async def test_jobs_are_done_once_and_soon_whichever_clock_is_set(stepped, rounds, seed, figure):
+    draw, (cluster, clocks) = random.Random(seed), stepped
+    with connect(cluster) as owner, working(cluster, clocks["worker"]) as start:
+        lay_trail(owner)
+        workers = [start(), start()]
+        for number in rounds(WORKER_STEPS):
+            clock, seconds = clocks["postgres" if number % 2 else "worker"], draw.choice([HOUR, -HOUR])
+            for offset in (seconds, 0):
+                new = await work_through(owner, workers[0], start, partial(clock.step, offset))
+                workers = [workers[1], new]
+        ended = ask(owner, "select count(*) from ended")
+        resumed = ask(owner, "select count(*) from ended where attempts > 0")
+    figure(f"{ended} jobs, {resumed} of them of a killed worker, 0 twice, 0 out of order")
+    assert resumed
+
+
+def start_service(dsn, port, clock):
+    chosen = PATIENT | {"database_url": dsn, "port": port, "embedder": "fake"}
+    environment = plain_environment() | {f"RECOLLECT_{name.upper()}": str(value) for name, value in chosen.items()}
+    return subprocess.Popen([COMMAND, "serve"], env=environment | clock.environment, stderr=subprocess.DEVNULL)
+
+
+@asynccontextmanager
+async def serving_outside(cluster, clock):
+    """Run `recollect serve` in a process with a clock of its own; give a client of it with every right."""
+    async with service(cluster) as running:
+        _, secret = await new_key(running)
+    port = free_port()
+    process = start_service(addresses_of(cluster, DATABASE).service, port, clock)
+    try:
+        url = f"http://127.0.0.1:{port}"
+        await asyncio.to_thread(wait_for, url, process)
+        async with httpx.AsyncClient(base_url=url, headers=bearer(secret), timeout=60, trust_env=False) as http:
+            yield http
+    finally:
+        process.kill()
+        process.wait()
+
+
+def bearer(secret):
+    return {"Authorization": f"Bearer {secret}"}
+
+
+class Probe:
+    """What must hold at any time, whatever the clocks show."""
+
+    def __init__(self, http):
+        self._http = http
+
+    async def begin(self):
+        """Make a key that is revoked and one that ends in half an hour, and store something under a key."""
+        soon = (datetime.now(UTC) + timedelta(seconds=HOUR / 2)).isoformat()
+        made = [
+            await self._post("/v1/keys", {"name": "probe", "rights": ["read"]} | more)
+            for more in ({}, {"expires_at": soon})
+        ]
+        self._revoked, self._ending = (bearer(each["secret"]) for each in made)
+        await self._http.delete(f"/v1/keys/{made[0]['key']['id']}")
+        self._stored = await self._store()
+
+    async def _store(self):
+        body = {"agent": "probe", "memories": [{"content": "an apple a day"}]}
+        return await self._post("/v1/memories", body, {"Idempotency-Key": "probe"})
+
+    async def _post(self, path, body, headers=None):
+        answer = await self._http.post(path, json=body, headers=headers)
+        assert answer.status_code in {200, 201}, answer.text
+        return answer.json()
+
+    async def check(self, ledger, *, ended):
+        """Look at keys, at a repeated write, and at what was written last."""
+        codes = [(await self._http.get("/v1/key", headers=each)).status_code for each in (self._revoked, self._ending)]
+        assert codes == [401, 401 if ended else 200]
+        assert await self._store() == self._stored
+        content, identity = list(ledger.promised.items())[-1]
+        found = [await self._post("/v1/recall", {"agent": f"agent-{number}", "text": content}) for number in range(3)]
+        assert identity in {hit["memory"]["id"] for each in found for hit in each["hits"]}
+
+    async def list_page(self, limit, cursor=None):
+        """List some of a scope in the order in which it was stored; give the ids, and where the list goes on."""
+        given = {"agent": FOLLOWED, "limit": limit, "order": "oldest"} | ({"cursor": cursor} if cursor else {})
+        answer = (await self._http.get("/v1/memories", params=given)).json()
+        return [each["id"] for each in answer["memories"]], answer["next_cursor"]
+
+    async def list_rest(self, cursor=None):
+        """List all that a scope has behind a cursor."""
+        listed, cursor = await self.list_page(200, cursor)
+        return listed + (await self.list_rest(cursor) if cursor else [])
+
+    async def follow(self, numbers):
+        """Note the number of every change of a scope."""
+        async with self._http.stream("GET", "/v1/changes", params={"agent": FOLLOWED}) as stream:
+            async for line in stream.aiter_lines():
+                if line.startswith("data: "):
+                    numbers.append(json.loads(line.removeprefix("data: "))["number"])
+
+
+@pytest.mark.slow
+@pytest.mark.promise(
+    "Keys, cursors, repeated writes and changes hold, whichever clock is set an hour forward or back",
+    SERVICE_STEPS,
+    part="clock",
+)
+async def test_keys_cursors_and_changes_hold_whichever_clock_is_set(stepped, rounds, seed, figure):
+    draw, numbers, (cluster, clocks) = random.Random(seed), [], stepped
+    async with serving_outside(cluster, clocks["service"]) as http, calling({"default": http}, FEW) as ledger:
+        probe = Probe(http)
+        await probe.begin()
+        following = asyncio.create_task(probe.follow(numbers))
+        await until(lambda: numbers)
+        for number in rounds(SERVICE_STEPS):
+            who, seconds = "postgres" if number % 2 else "service", draw.choice([HOUR, -HOUR])
+            for offset in (seconds, 0):
+                await list_across(probe, ledger, partial(clocks[who].step, offset))
+                await probe.check(ledger, ended=who == "postgres" and offset > 0)
+        await stop([following])
+    with connect(cluster) as owner:
+        check_promises(owner, ledger)
+    figure(f"{len(numbers)} changes in order, {ledger.tell()}")
+    assert numbers == list(range(numbers[0], numbers[0] + len(numbers)))
+    assert set(ledger.codes()) == {200, 201}
+
+
+async def list_across(probe, ledger, step):
+    """Begin a list, set a clock, and end the list: it has all that was there, each once and in order."""
+    await ledger.go_on(8)
+    before = await probe.list_rest()
+    first, cursor = await probe.list_page(len(before) // 2)
+    step()
+    await ledger.go_on(8)
+    listed = first + await probe.list_rest(cursor)
+    assert listed[: len(before)] == before
+    assert len(set(listed)) == len(listed)
