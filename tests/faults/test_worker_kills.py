@@ -91,7 +91,7 @@ def test_every_job_is_done_once_and_in_order_while_workers_are_killed(trail, add
     workers = [start(addresses, pauses=LONG_JOBS) for _ in range(WORKERS)]
     with ended(workers):
         wait_until(lambda: ask(trail, "select count(*) from procrastinate_workers") == WORKERS)
-        trail.execute(DEFER, [SCOPES, jobs])
+        trail.execute(DEFER, [SCOPES, 1, jobs])
         stop_amid_jobs(workers, trail)
         replace_killed(workers, addresses)
         resume(workers)
@@ -113,7 +113,7 @@ def test_every_job_is_done_once_and_in_order_while_workers_are_killed(trail, add
 
 def sleep_past_the_lease(owner, addresses, guard):
     """Stop a worker in the middle of a job until another has done it, then let it go on; count the effects."""
-    owner.execute(DEFER, [1, 1])
+    owner.execute(DEFER, [1, 1, 1])
     sleeper = start(addresses, guard, THOUGHT)
     workers = [sleeper]
     with ended(workers):

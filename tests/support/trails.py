@@ -16,7 +16,9 @@ DEFER = """select procrastinate_defer_jobs_v1(array_agg(row(
         'trail', 'trail', 0, 'trail:' || scope_id, null,
         jsonb_build_object('scope_id', scope_id, 'number', number), null
     )::procrastinate_job_to_defer_v1 order by number))
-    from (select number, (1::bigint << 40) + 1 + number %% %s as scope_id from generate_series(1, %s) number) wanted"""
+    from (
+        select number, (1::bigint << 40) + 1 + number %% %s as scope_id from generate_series(%s::int, %s) number
+    ) wanted"""
 TWICE = "select count(*) - count(distinct (scope_id, number)) from trail"
 OUT_OF_ORDER = """select count(*) from (
         select number < lag(number) over (partition by scope_id order by id) as back from trail

@@ -16,7 +16,7 @@ from procrastinate import App, BaseRetryStrategy, JobContext, PsycopgConnector, 
 from procrastinate.exceptions import ConnectorException
 from procrastinate.jobs import Job, Status
 from procrastinate.middleware import AsyncCallNext, TaskMiddleware
-from procrastinate.periodic import PeriodicDeferrer, PeriodicTask
+from procrastinate.periodic import PeriodicDeferrer, TaskAtTime
 from procrastinate.worker import Worker
 
 from recollect.core.conversations.retention import RetentionRules
@@ -288,7 +288,7 @@ def schedule(app: App, name: str, cron: str, task: Callable[..., Awaitable[None]
 class SteadyDeferrer(PeriodicDeferrer):
     """Defers what runs by the clock; the engine's own one waits an hour if the clock is set back by one."""
 
-    def get_previous_tasks(self, at: float) -> Iterable[tuple[PeriodicTask, int]]:
+    def get_previous_tasks(self, at: float) -> Iterable[TaskAtTime]:
         """Give what is due; what was deferred at a time that is far from now says nothing about it."""
         near = {task: last for task, last in self.last_defers.items() if 0 <= at - last <= self.max_delay}
         self.last_defers = near

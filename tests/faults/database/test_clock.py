@@ -5,7 +5,9 @@ from __future__ import annotations
 import asyncio
 import json
 import random
+import signal
 import subprocess
+import time
 from contextlib import ExitStack, asynccontextmanager, contextmanager
 from datetime import UTC, datetime, timedelta
 from functools import partial
@@ -22,14 +24,23 @@ from preload import Preload
 from programs import COMMAND, plain_environment
 from served import wait_for
 from sizes import Sizes
-from trails import DEFER, OUT_OF_ORDER, RUNNING, TWICE, UNDONE, ask, end_worker, lay_trail, start_worker
+from trails import DEFER, OUT_OF_ORDER, TWICE, UNDONE, ask, end_worker, lay_trail, start_worker
 from waiting import until
 
 HOUR = 3600
-WORKER_STEPS = Sizes("steps of a clock", ci=2, long=40)
+NOON = 12 * HOUR - int(time.time()) % (24 * HOUR)
+"""All clocks begin at noon, so that an hour more or less is the same day."""
+STEPS = [("worker", -HOUR), ("postgres", -HOUR), ("worker", HOUR), ("postgres", HOUR)]
+WORKER_STEPS = Sizes("steps of a clock", ci=4, long=80)
 SERVICE_STEPS = Sizes("steps of a clock", ci=2, long=40)
-JOBS, SCOPES = 16, 8
+JOBS, SCOPES = 24, 12
+"""More scopes than one worker does jobs at a time."""
+LIVING = "select count(*) from procrastinate_workers where last_heartbeat between now() - interval '1 s' and now()"
+BUSY = "select count(distinct worker_id) from procrastinate_jobs where task_name = 'trail' and status = 'doing'"
 PAUSES = (0.2, 0.6)
+TOKENS = 100
+SPEND = f"""insert into ledger (scope_id, step, prompt_tokens, milliseconds, outcome)
+    select id, 'extract', {TOKENS}, 1, 'done' from scopes where agent = 'probe'"""
 FEW, FOLLOWED = Load(writers=3, readers=1), "agent-0"
 
 
@@ -38,6 +49,8 @@ async def stepped():
     """A server and a library for its workers, each with a clock that can be set."""
     with open_folder("clock", find_memory()) as folder:
         clocks = {name: Preload(folder, name) for name in ("postgres", "worker", "service")}
+        for clock in clocks.values():
+            clock.step(NOON)
         with clocks["postgres"].loaded():
             async with durable(folder / "server") as cluster:
                 yield cluster, clocks
@@ -45,7 +58,7 @@ async def stepped():
 
 @contextmanager
 def working(cluster, clock):
-    """Keep two workers at work; the first can be replaced."""
+    """Give a function that starts a worker; all of them end with the block."""
     dsn = addresses_of(cluster, DATABASE).service
     with ExitStack() as stack:
 
@@ -57,18 +70,13 @@ def working(cluster, clock):
         yield start
 
 
-async def work_through(owner, victim, start, step):
-    """Set a clock and kill a worker amid jobs; another and one that is new do them all, each once. Give the new one."""
-    owner.execute(DEFER, [SCOPES, JOBS])
-    await until(lambda: ask(owner, RUNNING) >= SCOPES)
-    step()
-    end_worker(victim)
-    other = start()
+async def work_through(owner, workers, numbers, lose):
+    """Lose one of two workers amid jobs: the other, which lives through it all, does what it left."""
+    await until(lambda: ask(owner, LIVING) == len(workers))
+    owner.execute(DEFER, [SCOPES, numbers[0], numbers[-1]])
+    await until(lambda: ask(owner, BUSY) == len(workers))
+    lose(workers[0])
     await until(lambda: ask(owner, UNDONE) == 0)
-    assert ask(owner, "select count(*) from trail") == JOBS
-    assert (ask(owner, TWICE), ask(owner, OUT_OF_ORDER)) == (0, 0)
-    owner.execute("truncate trail")
-    return other
 
 
 @pytest.mark.slow
@@ -76,18 +84,28 @@ async def work_through(owner, victim, start, step):
     "Jobs are done once, and soon, whichever clock is set an hour forward or back", WORKER_STEPS, part="clock"
 )
 async def test_jobs_are_done_once_and_soon_whichever_clock_is_set(stepped, rounds, seed, figure):
-    draw, (cluster, clocks) = random.Random(seed), stepped
+    draw, deferred, (cluster, clocks) = random.Random(seed), 0, stepped
     with connect(cluster) as owner, working(cluster, clocks["worker"]) as start:
         lay_trail(owner)
         workers = [start(), start()]
         for number in rounds(WORKER_STEPS):
-            clock, seconds = clocks["postgres" if number % 2 else "worker"], draw.choice([HOUR, -HOUR])
-            for offset in (seconds, 0):
-                new = await work_through(owner, workers[0], start, partial(clock.step, offset))
-                workers = [workers[1], new]
-        ended = ask(owner, "select count(*) from ended")
+            who, seconds = STEPS[number % len(STEPS)]
+            clock, how = clocks[who], draw.choice([signal.SIGSTOP, signal.SIGKILL])
+
+            def lose(worker, clock=clock, seconds=seconds, how=how):
+                clock.step(NOON + seconds)
+                worker.send_signal(how)
+
+            await work_through(owner, workers, range(deferred + 1, deferred + JOBS + 1), lose)
+            deferred += JOBS
+            clock.step(NOON)
+            workers[0].send_signal(signal.SIGCONT)
+            if how == signal.SIGKILL:
+                workers = [workers[1], start()]
+        done, twice, unordered = (ask(owner, query) for query in ("select count(*) from trail", TWICE, OUT_OF_ORDER))
         resumed = ask(owner, "select count(*) from ended where attempts > 0")
-    figure(f"{ended} jobs, {resumed} of them of a killed worker, 0 twice, 0 out of order")
+    figure(f"{done} jobs done, {resumed} of them by another worker, {twice} twice, {unordered} out of order")
+    assert (done, twice, unordered) == (deferred, 0, 0)
     assert resumed
 
 
@@ -124,9 +142,9 @@ class Probe:
     def __init__(self, http):
         self._http = http
 
-    async def begin(self):
-        """Make a key that is revoked and one that ends in half an hour, and store something under a key."""
-        soon = (datetime.now(UTC) + timedelta(seconds=HOUR / 2)).isoformat()
+    async def begin(self, owner):
+        """Make a key that is revoked and one that ends in half an hour; store something, and spend tokens."""
+        soon = (datetime.now(UTC) + timedelta(seconds=NOON + HOUR / 2)).isoformat()
         made = [
             await self._post("/v1/keys", {"name": "probe", "rights": ["read"]} | more)
             for more in ({}, {"expires_at": soon})
@@ -134,6 +152,7 @@ class Probe:
         self._revoked, self._ending = (bearer(each["secret"]) for each in made)
         await self._http.delete(f"/v1/keys/{made[0]['key']['id']}")
         self._stored = await self._store()
+        owner.execute(SPEND)
 
     async def _store(self):
         body = {"agent": "probe", "memories": [{"content": "an apple a day"}]}
@@ -145,10 +164,11 @@ class Probe:
         return answer.json()
 
     async def check(self, ledger, *, ended):
-        """Look at keys, at a repeated write, and at what was written last."""
+        """Look at keys, at a repeated write, at what was spent of the day's tokens, and at what was written last."""
         codes = [(await self._http.get("/v1/key", headers=each)).status_code for each in (self._revoked, self._ending)]
         assert codes == [401, 401 if ended else 200]
         assert await self._store() == self._stored
+        assert (await self._http.get("/v1/ledger")).json()["budget"]["used"] == TOKENS
         content, identity = list(ledger.promised.items())[-1]
         found = [await self._post("/v1/recall", {"agent": f"agent-{number}", "text": content}) for number in range(3)]
         assert identity in {hit["memory"]["id"] for each in found for hit in each["hits"]}
@@ -180,18 +200,18 @@ class Probe:
 )
 async def test_keys_cursors_and_changes_hold_whichever_clock_is_set(stepped, rounds, seed, figure):
     draw, numbers, (cluster, clocks) = random.Random(seed), [], stepped
-    async with serving_outside(cluster, clocks["service"]) as http, calling({"default": http}, FEW) as ledger:
-        probe = Probe(http)
-        await probe.begin()
-        following = asyncio.create_task(probe.follow(numbers))
-        await until(lambda: numbers)
-        for number in rounds(SERVICE_STEPS):
-            who, seconds = "postgres" if number % 2 else "service", draw.choice([HOUR, -HOUR])
-            for offset in (seconds, 0):
-                await list_across(probe, ledger, partial(clocks[who].step, offset))
-                await probe.check(ledger, ended=who == "postgres" and offset > 0)
-        await stop([following])
     with connect(cluster) as owner:
+        async with serving_outside(cluster, clocks["service"]) as http, calling({"default": http}, FEW) as ledger:
+            probe = Probe(http)
+            await probe.begin(owner)
+            following = asyncio.create_task(probe.follow(numbers))
+            await until(lambda: numbers)
+            for number in rounds(SERVICE_STEPS):
+                who, seconds = "postgres" if number % 2 else "service", draw.choice([HOUR, -HOUR])
+                for offset in (seconds, 0):
+                    await list_across(probe, ledger, partial(clocks[who].step, NOON + offset))
+                    await probe.check(ledger, ended=who == "postgres" and offset > 0)
+            await stop([following])
         check_promises(owner, ledger)
     figure(f"{len(numbers)} changes in order, {ledger.tell()}")
     assert numbers == list(range(numbers[0], numbers[0] + len(numbers)))
