@@ -31,6 +31,13 @@ def run(*command: str | Path) -> str:
     return done.stdout
 
 
+def mount_first(*arguments: str | Path) -> None:
+    """Mount something for the first time; skip the test where that is not permitted."""
+    done = subprocess.run(["mount", *map(str, arguments)], capture_output=True, text=True, check=False)
+    if done.returncode:
+        pytest.skip(f"nothing can be mounted here: {done.stderr.strip()}")
+
+
 def need_mounts(*programs: str) -> None:
     """Skip the test where nothing can be mounted."""
     if os.geteuid() != 0:
@@ -44,11 +51,11 @@ class PowerDisk:
     """An ext4 in a file. Its power can be cut: whatever the kernel has not written to the file by then is gone."""
 
     def __init__(self, image: Path, place: Path) -> None:
-        self.image, self.place = image, place
+        self.place, self.mounted = place, ("-o", "loop", image, place)
 
     def mount(self) -> None:
         """Switch the disk on; ext4 replays its journal."""
-        run("mount", "-o", "loop", self.image, self.place)
+        run("mount", *self.mounted)
 
     def unmount(self) -> None:
         """Switch the disk off; nobody may have a file open."""
@@ -88,7 +95,7 @@ def power_disk(folder: Path, megabytes: int = 400) -> Iterator[PowerDisk]:
         file.truncate(megabytes << 20)
     run("mkfs.ext4", "-q", "-F", "-m", "0", "-E", "lazy_itable_init=0,lazy_journal_init=0", image)
     disk = PowerDisk(image, place)
-    disk.mount()
+    mount_first(*disk.mounted)
     try:
         yield disk
     finally:
@@ -102,16 +109,21 @@ class SmallDisk:
         self.place, self._megabytes = place, megabytes
 
     def fill(self) -> None:
-        """Leave no room at all."""
-        state = os.statvfs(self.place)
-        self._resize(f"{(state.f_blocks - state.f_bfree) * state.f_frsize // 1024}k")
+        """Leave no room at all; whoever writes meanwhile may take what was just counted."""
+        while not self._resize(f"{self._used()}k"):
+            continue
 
     def free(self) -> None:
         """Give the room back."""
-        self._resize(f"{self._megabytes}m")
+        assert self._resize(f"{self._megabytes}m")
 
-    def _resize(self, size: str) -> None:
-        run("mount", "-o", f"remount,size={size}", self.place)
+    def _used(self) -> int:
+        state = os.statvfs(self.place)
+        return (state.f_blocks - state.f_bfree) * state.f_frsize // 1024
+
+    def _resize(self, size: str) -> bool:
+        command = ["mount", "-o", f"remount,size={size}", self.place]
+        return subprocess.run(command, capture_output=True, check=False).returncode == 0
 
 
 @contextmanager
@@ -119,7 +131,7 @@ def small_disk(folder: Path, megabytes: int) -> Iterator[SmallDisk]:
     """Make a disk that can be filled."""
     need_mounts("mount")
     folder.mkdir()
-    run("mount", "-t", "tmpfs", "-o", f"size={megabytes}m,mode=755", "tmpfs", folder)
+    mount_first("-t", "tmpfs", "-o", f"size={megabytes}m,mode=755", "tmpfs", folder)
     try:
         yield SmallDisk(folder, megabytes)
     finally:

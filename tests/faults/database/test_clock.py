@@ -30,8 +30,9 @@ from waiting import until
 HOUR = 3600
 NOON = 12 * HOUR - int(time.time()) % (24 * HOUR)
 """All clocks begin at noon, so that an hour more or less is the same day."""
-STEPS = [("worker", -HOUR), ("postgres", -HOUR), ("worker", HOUR), ("postgres", HOUR)]
+WORKER_CLOCKS = [("worker", -HOUR), ("postgres", -HOUR), ("worker", HOUR), ("postgres", HOUR)]
 WORKER_STEPS = Sizes("steps of a clock", ci=4, long=80)
+SERVICE_CLOCKS = [("service", -HOUR), ("postgres", HOUR), ("service", HOUR), ("postgres", -HOUR)]
 SERVICE_STEPS = Sizes("steps of a clock", ci=2, long=40)
 JOBS, SCOPES = 24, 12
 """More scopes than one worker does jobs at a time."""
@@ -41,7 +42,7 @@ PAUSES = (0.2, 0.6)
 TOKENS = 100
 SPEND = f"""insert into ledger (scope_id, step, prompt_tokens, milliseconds, outcome)
     select id, 'extract', {TOKENS}, 1, 'done' from scopes where agent = 'probe'"""
-FEW, FOLLOWED = Load(writers=3, readers=1), "agent-0"
+FOLLOWED = "agent-0"
 
 
 @pytest.fixture
@@ -89,7 +90,7 @@ async def test_jobs_are_done_once_and_soon_whichever_clock_is_set(stepped, round
         lay_trail(owner)
         workers = [start(), start()]
         for number in rounds(WORKER_STEPS):
-            who, seconds = STEPS[number % len(STEPS)]
+            who, seconds = WORKER_CLOCKS[number % len(WORKER_CLOCKS)]
             clock, how = clocks[who], draw.choice([signal.SIGSTOP, signal.SIGKILL])
 
             def lose(worker, clock=clock, seconds=seconds, how=how):
@@ -199,15 +200,18 @@ class Probe:
     part="clock",
 )
 async def test_keys_cursors_and_changes_hold_whichever_clock_is_set(stepped, rounds, seed, figure):
-    draw, numbers, (cluster, clocks) = random.Random(seed), [], stepped
+    numbers, (cluster, clocks) = [], stepped
     with connect(cluster) as owner:
-        async with serving_outside(cluster, clocks["service"]) as http, calling({"default": http}, FEW) as ledger:
+        async with (
+            serving_outside(cluster, clocks["service"]) as http,
+            calling({"default": http}, Load(3, 1, seed)) as ledger,
+        ):
             probe = Probe(http)
             await probe.begin(owner)
             following = asyncio.create_task(probe.follow(numbers))
             await until(lambda: numbers)
             for number in rounds(SERVICE_STEPS):
-                who, seconds = "postgres" if number % 2 else "service", draw.choice([HOUR, -HOUR])
+                who, seconds = SERVICE_CLOCKS[number % len(SERVICE_CLOCKS)]
                 for offset in (seconds, 0):
                     await list_across(probe, ledger, partial(clocks[who].step, NOON + offset))
                     await probe.check(ledger, ended=who == "postgres" and offset > 0)

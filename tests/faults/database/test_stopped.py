@@ -21,6 +21,19 @@ LOAD = Load(writers=6, readers=2)
 
 
 @contextmanager
+def all_stopped(cluster):
+    """Stop a server for as long as the block lasts, with what it starts while it is being stopped."""
+    known = set()
+    try:
+        while new := {*cluster._server.processes()} - known:
+            send(new, signal.SIGSTOP)
+            known |= new
+        yield
+    finally:
+        send(known, signal.SIGCONT)
+
+
+@contextmanager
 def stopped(pids):
     """Stop processes for as long as the block lasts."""
     send(pids, signal.SIGSTOP)
@@ -38,7 +51,7 @@ def send(pids, number):
 
 async def stand_still(cluster, http, ledger):
     """Stop all of the server: what is asked meanwhile is answered meanwhile."""
-    with stopped(cluster._server.processes()):
+    with all_stopped(cluster):
         still = ledger.asked
         await ledger.hear(LOAD.writers, 503, after=still)
         assert (await http.get("/health/live")).status_code == 200
