@@ -71,8 +71,8 @@ class Pulse:
 
     heartbeat_seconds: float = 5.0
     stalled_seconds: float = 20.0
-    look_at: str = "*/10 * * * * *"
-    """When to look for jobs of dead workers, as a cron line that begins with seconds."""
+    look_at: str = "* * * * * */10"
+    """When to look for jobs of dead workers, as a cron line that ends with seconds."""
 
 
 USUAL_PULSE = Pulse()
@@ -271,7 +271,7 @@ def build_app(dsn: str, database: Database, embedder: Embedder | None, batch: in
     app.task(name="wake", queue="wake", retry=retry, task_middleware=around)(moving.wake)
     schedule(app, "freeze_daily", "7 4 * * *", moving.freeze_daily)
     schedule(app, "resume_stalled", duties.pulse.look_at, tasks.resume_stalled)
-    schedule(app, CHECK, "*/30 * * * * *", mirroring.check, lock=CHECK)
+    schedule(app, CHECK, "* * * * * */30", mirroring.check, lock=CHECK)
     schedule(app, "sweep", "17 * * * *", tasks.sweep)
     schedule(app, "retain", "41 * * * *", tasks.retain)
     schedule(app, "close_silent", "*/5 * * * *", tasks.close_silent)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 from dataclasses import replace
+from datetime import UTC, datetime, timedelta
 
 import psycopg
 import pytest
@@ -14,8 +15,9 @@ from conftest import http_client, new_key
 from recollect.client import Client
 from recollect.doors.http.app import create_app
 from recollect.errors import ForbiddenError, InvalidInputError, LeaseLostError, NotFoundError
-from recollect.jobs import progress
-from recollect.jobs.worker import MOST_ATTEMPTS, build_app
+from recollect.jobs import lease, progress
+from recollect.jobs.mirror import CHECK
+from recollect.jobs.worker import MOST_ATTEMPTS, Duties, Pulse, SteadyDeferrer, build_app
 from recollect.llm.fake import FakeEmbedder
 from recollect.models.memories import MemoryProgress
 from recollect.models.service import JobState, Right
@@ -25,6 +27,8 @@ from recollect.store.service.jobs import Lease, claim_effect, hold_lease
 from recollect.wiring import connected
 from serving import serving
 from waiting import WAIT_SECONDS, until
+
+HOUR = timedelta(hours=1)
 
 
 @pytest.fixture
@@ -127,6 +131,58 @@ async def test_a_run_that_lost_its_job_cannot_end_it(recollect, database, embedd
         assert owner.execute(state, [job_id]).fetchone() == ("doing", 1)
         await app.job_manager.finish_job(current, Status.SUCCEEDED, delete_job=False)
         assert owner.execute(state, [job_id]).fetchone() == ("succeeded", 2)
+
+
+class AheadDatetime(datetime):
+    """A clock that is an hour ahead."""
+
+    @classmethod
+    def now(cls, tz=None):
+        return datetime.now(tz) + HOUR
+
+
+async def test_a_job_is_put_back_by_the_clock_of_the_database(recollect, database, embedder, owner, monkeypatch):
+    monkeypatch.setattr(lease, "datetime", AheadDatetime)
+    await enqueue(recollect, owner)
+    app = build_app(recollect.addresses.service, database, embedder, 64)
+    async with app.open_async():
+        worker = await app.job_manager.register_worker()
+        job = await app.job_manager.fetch_job(["embed"], worker)
+        await app.job_manager.retry_job(job, AheadDatetime.now(UTC) + timedelta(seconds=30))
+        when = "from procrastinate_jobs where task_name = 'embed'"
+        assert owner.execute(f"select scheduled_at <= now() + interval '30 s' {when}").fetchall() == [(True,)]
+        owner.execute("update procrastinate_jobs set scheduled_at = null")
+        await app.job_manager.retry_job(await app.job_manager.fetch_job(["embed"], worker))
+        assert owner.execute(f"select scheduled_at {when}").fetchall() == [(None,)]
+
+
+async def test_a_dead_worker_does_not_live_because_its_heartbeat_lies_ahead(recollect, database, embedder, owner):
+    _, job_id = await enqueue(recollect, owner)
+    duties = Duties(pulse=Pulse(stalled_seconds=0))
+    app = build_app(recollect.addresses.service, database, embedder, 64, duties)
+    async with app.open_async():
+        await app.job_manager.fetch_job(["embed"], await app.job_manager.register_worker())
+        owner.execute("update procrastinate_workers set last_heartbeat = now() + interval '1 hour'")
+        await app.tasks["resume_stalled"](None, timestamp=0)
+    state = "select status, attempts from procrastinate_jobs where id = %s"
+    assert owner.execute(state, [job_id]).fetchone() == ("todo", 1)
+
+
+async def test_what_runs_by_the_clock_follows_one_that_is_set(recollect, database, embedder):
+    app = build_app(recollect.addresses.service, database, embedder, 64)
+    deferrer, then = SteadyDeferrer(app.periodic_registry), datetime(2026, 11, 18, 12, 5, tzinfo=UTC)
+
+    def due(after, task="resume_stalled"):
+        found = deferrer.get_previous_tasks((then + after).timestamp())
+        return [datetime.fromtimestamp(timestamp, UTC) - then for each, timestamp in found if each.task.name == task]
+
+    second = timedelta(seconds=1)
+    assert due(1 * second) == [0 * second]
+    assert due(9 * second) == []
+    assert due(21 * second) == [10 * second, 20 * second]
+    assert due(61 * second, CHECK) == [30 * second, 60 * second]
+    assert due(second - HOUR) == [-HOUR]
+    assert due(second + HOUR) == [HOUR]
 
 
 async def test_a_tenant_lists_its_own_jobs_page_by_page(recollect, owner):
