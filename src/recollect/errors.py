@@ -84,6 +84,12 @@ class ColdStorageError(RecollectError):
     unavailable = True
 
 
+class ErasureLogError(UnavailableError):
+    """An erasure could not be logged outside the database, so nothing was erased; try again."""
+
+    code = "erasure_log"
+
+
 class BehindError(UnavailableError):
     """A replica has not replayed what a caller has seen; the primary has it."""
 

@@ -200,6 +200,17 @@ class Settings(BaseSettings):
     cold_key_before: SecretStr = Field(
         default=SecretStr(""), description="The master key before it, until `recollect cold rewrap` was run."
     )
+    erasure_log: str = Field(
+        default="",
+        description="Where erasures are also logged, outside the database, so that a restored backup forgets, too: a "
+        "folder, `s3://bucket/prefix` and the like, or `off`; not set, the data folder of the embedded PostgreSQL, "
+        "and nowhere for another.",
+    )
+    backup_url: str = Field(
+        default="",
+        description="DSN of a superuser, or of a role that may read every row, for `recollect backup`; not set, the "
+        "owner's.",
+    )
     opensearch_url: str = Field(default="", description="Address of an OpenSearch cluster that is to be a mirror.")
     opensearch_user: str = Field(default="", description="User of the cluster.")
     opensearch_password: SecretStr = Field(default=SecretStr(""), description="Password of that user.")

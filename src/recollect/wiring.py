@@ -5,7 +5,9 @@ from __future__ import annotations
 from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import AsyncExitStack, asynccontextmanager, contextmanager, nullcontext
 from dataclasses import replace
+from datetime import datetime
 from functools import partial
+from pathlib import Path
 
 from recollect.channels.channel import Channel
 from recollect.channels.date import DateChannel
@@ -20,6 +22,7 @@ from recollect.channels.topic import TopicChannel
 from recollect.channels.vector import VectorChannel
 from recollect.core.conversations.retention import share_kept
 from recollect.core.service.costs import read_prices
+from recollect.core.service.erasures import ErasureLog
 from recollect.core.text.tokens import ESTIMATE
 from recollect.errors import ConflictError, SetupError
 from recollect.jobs.worker import SHORT_STOP_SECONDS, working_beside
@@ -28,9 +31,13 @@ from recollect.llm.chat import ChatModel
 from recollect.llm.embedder import Embedder
 from recollect.llm.tokens.count import load_tokenizers
 from recollect.loading import load
+from recollect.mind.operators.backups import Backups, Home
 from recollect.mind.service import Addresses, Recollect
+from recollect.models.outside import BackupKind, BackupReport, RestoreReport
 from recollect.models.shards import ServerAddresses
 from recollect.settings import Settings, read_settings
+from recollect.store.backups.copies import Progress
+from recollect.store.backups.log import build_log
 from recollect.store.cold.storage import build_storage
 from recollect.store.database import ownership
 from recollect.store.database.migrate import migrate
@@ -56,6 +63,13 @@ CHANNELS: tuple[Callable[[], Channel], ...] = (
 EMBEDDED = "embedded"
 DATABASE = "recollect"
 SERVICE_ROLE = "recollect_service"
+ERASURES = "erasures"
+"""The folder of the embedded server's log of erasures, beside its files."""
+RESTORE_SECONDS = 300.0
+EACH_ALONE = (
+    "A backup is of one server: unset RECOLLECT_CATALOG_URL, and name each shard in turn in RECOLLECT_DATABASE_URL and "
+    "RECOLLECT_OWNER_DATABASE_URL."
+)
 
 
 @asynccontextmanager
@@ -100,11 +114,12 @@ async def connected(
         mirrors = build_mirrors(settings)
         if addresses.catalog and (mirrors or settings.cold_url):
             raise SetupError("Mirrors and cold scopes are of one server: set none where RECOLLECT_CATALOG_URL is set.")
+        log = build_log(addresses.erasure_log or settings.erasure_log, settings)
         if addresses.catalog:
-            servers, probe = await join_shards(settings, addresses.catalog, stack)
+            servers, probe = await join_shards(settings, addresses.catalog, stack, log)
             database: Database = NoServer()
         else:
-            one, probe = await join_server(settings, addresses.service, stack, wait_seconds)
+            one, probe = await join_server(settings, addresses.service, stack, wait_seconds, log)
             database, servers = one.database, one
         for mirror in mirrors.values():
             stack.push_async_callback(mirror.close)
@@ -137,12 +152,12 @@ async def connected(
 
 
 async def join_server(
-    settings: Settings, address: str, stack: AsyncExitStack, wait_seconds: float
+    settings: Settings, address: str, stack: AsyncExitStack, wait_seconds: float, log: ErasureLog | None
 ) -> tuple[OneServer, AnyProbe]:
     """Open the connections to the one server; those to a replica are opened when it is first needed."""
     probe = await Probe.open(address, wait_seconds)
     stack.push_async_callback(probe.close)
-    database = await open_pool(settings, address, settings.direct_url)
+    database = await open_pool(settings, address, settings.direct_url, log)
     stack.push_async_callback(database.close)
     found = [each.strip() for each in settings.replica_urls.split(";") if each.strip()]
     if not found:
@@ -152,7 +167,9 @@ async def join_server(
     return OneServer(database.used(log=FollowedLog()), replicas), probe
 
 
-async def join_shards(settings: Settings, catalog: str, stack: AsyncExitStack) -> tuple[Servers, AnyProbe]:
+async def join_shards(
+    settings: Settings, catalog: str, stack: AsyncExitStack, log: ErasureLog | None
+) -> tuple[Servers, AnyProbe]:
     """Read the catalog's map; connections to a shard are opened when it is first needed."""
     shard_map = ShardMap(catalog, settings.map_file or default_map_file())
     await shard_map.open()
@@ -160,16 +177,17 @@ async def join_shards(settings: Settings, catalog: str, stack: AsyncExitStack) -
     probe = ShardProbe(lambda: shard_map.shards)
     stack.push_async_callback(probe.close)
     await probe.check()
-    open_shard = lambda shard: open_pool(settings, shard.address, shard.direct)  # noqa: E731 - of this place alone
+    open_shard = lambda shard: open_pool(settings, shard.address, shard.direct, log)  # noqa: E731 - of this place alone
     servers = ManyServers(shard_map, open_shard, partial(open_replica, settings))
     stack.push_async_callback(servers.close)
     return servers, probe
 
 
-async def open_pool(settings: Settings, address: str, direct: str) -> Database:
-    """Open connections to a server, as many as the settings say."""
+async def open_pool(settings: Settings, address: str, direct: str = "", log: ErasureLog | None = None) -> Database:
+    """Open connections to a server, as many as the settings say, with the log of its erasures."""
     size, seconds = settings.pool_size, settings.deadline_seconds
-    return await Database.open(address, size, seconds, prepared=settings.prepare_statements, direct=direct)
+    database = await Database.open(address, size, seconds, prepared=settings.prepare_statements, direct=direct)
+    return database.used(erasures=log)
 
 
 async def open_replica(settings: Settings, address: str) -> Database:
@@ -274,8 +292,83 @@ def reach_database(settings: Settings) -> Iterator[Addresses]:
         yield Addresses("", "", catalog=settings.catalog_url, catalog_owner=settings.owner_catalog_url)
         return
     if settings.database_url != EMBEDDED:
-        yield Addresses(settings.database_url, settings.owner_database_url)
+        yield Addresses(settings.database_url, settings.owner_database_url, erasure_log=settings.erasure_log)
         return
-    embedded = load("recollect.store.embedded.cluster")
-    with embedded.Cluster(settings.data_dir or embedded.default_data_dir()) as cluster:
-        yield Addresses(cluster.dsn(DATABASE, SERVICE_ROLE), cluster.dsn(DATABASE), cluster.dsn())
+    folder = find_data_dir(settings)
+    with load("recollect.store.embedded.cluster").Cluster(folder) as cluster:
+        owner, log = cluster.dsn(DATABASE), settings.erasure_log or str(folder / ERASURES)
+        yield Addresses(cluster.dsn(DATABASE, SERVICE_ROLE), owner, cluster.dsn(), erasure_log=log)
+
+
+def find_data_dir(settings: Settings) -> Path:
+    """Say where the embedded PostgreSQL keeps its data."""
+    chosen: Path = settings.data_dir or load("recollect.store.embedded.cluster").default_data_dir()
+    return chosen.expanduser().resolve()
+
+
+async def make_backup(settings: Settings, address: str, kind: BackupKind | None, report: Progress) -> BackupReport:
+    """Make a backup: of the whole embedded server, or of another one's database, unless told otherwise."""
+    with reach_one(settings) as addresses:
+        usual = BackupKind.BASE if addresses.maintenance else BackupKind.DUMP
+        server = ServerAddresses(addresses.service, settings.backup_url or addresses.require_owner())
+        log = build_log(addresses.erasure_log, settings)
+        return await join_backups(settings).make(server, log, kind or usual, address, report)
+
+
+async def verify_backup(settings: Settings, address: str, report: Progress) -> BackupReport:
+    """Look through a backup on a server that is made for it."""
+    return await join_backups(settings).verify(address, report)
+
+
+async def restore_backup(
+    settings: Settings, address: str, report: Progress, *, replace: bool = False, logged: bool = True
+) -> RestoreReport:
+    """Restore a backup as the embedded server, or into another one's empty database."""
+    backups = join_backups(settings)
+    if settings.database_url == EMBEDDED and not settings.catalog_url:
+        folder = find_data_dir(settings)
+        log = None if settings.erasure_log else folder / ERASURES
+        home = Home(folder, DATABASE, SERVICE_ROLE, log, replace)
+        return await backups.restore(address, home, report, logged=logged)
+    with reach_one(settings) as addresses:
+        server = ServerAddresses(addresses.service, addresses.require_owner())
+        loader = settings.backup_url or server.owner
+        return await backups.restore_dump(address, server, loader, report, logged=logged)
+
+
+async def replay_erasures(settings: Settings, since: datetime, report: Progress) -> RestoreReport:
+    """Erase again what was erased since a moment, in a database that was restored by other means."""
+    with reach_one(settings) as addresses:
+        server, log = ServerAddresses(addresses.service, addresses.require_owner()), addresses.erasure_log
+        return await join_backups(settings).replay(server, build_log(log, settings), since, report)
+
+
+@contextmanager
+def reach_one(settings: Settings) -> Iterator[Addresses]:
+    """Reach a server alone: a backup is of one."""
+    if settings.catalog_url:
+        raise SetupError(EACH_ALONE)
+    with reach_database(settings) as addresses:
+        yield addresses
+
+
+def join_backups(settings: Settings) -> Backups:
+    """Join what backups need: a restored record is opened here, and before anybody else can."""
+    return Backups(settings, DATABASE, partial(join_restored, settings))
+
+
+@asynccontextmanager
+async def join_restored(settings: Settings, server: ServerAddresses) -> AsyncIterator[Parts]:
+    """Bring a restored record to the newest schema, and open it; what is erased in it now is logged already."""
+    await migrate(server.owner)
+    patient = settings.model_copy(update={"deadline_seconds": RESTORE_SECONDS})
+    database = await open_pool(patient, server.service)
+    try:
+        parts = Parts(database, OneServer(database), (), None, 0.0, 1, cold=build_storage(settings))
+        waker = Waker(parts, RESTORE_SECONDS)
+        try:
+            yield replace(parts, waker=waker)
+        finally:
+            await waker.close()
+    finally:
+        await database.close()

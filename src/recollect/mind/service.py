@@ -85,6 +85,8 @@ class Addresses:
     catalog: str = ""
     """Set where there are several servers: the catalog's DSN for the service's role, and for its owner."""
     catalog_owner: str = ""
+    erasure_log: str = ""
+    """Where erasures are logged outside the database; empty if they are not."""
 
     @property
     def tenants(self) -> Tenants:

@@ -1,4 +1,4 @@
-"""What lies outside the record: mirrors in other engines, and scopes in object storage."""
+"""What lies outside the record: mirrors in other engines, scopes in object storage, and backups."""
 
 from __future__ import annotations
 
@@ -87,3 +87,53 @@ class Moved:
     """Asked for, written to or busy meanwhile, or not where they would have to be."""
     bytes: int = 0
     """The size of the objects."""
+
+
+class BackupKind(StrEnum):
+    """How a backup was made."""
+
+    BASE = "base"
+    """All files of the server, by pg_basebackup."""
+    DUMP = "dump"
+    """One database, by pg_dump."""
+
+
+@dataclass(frozen=True, slots=True)
+class BackupReport:
+    """A backup that was made, or looked through."""
+
+    name: str
+    """Where it is."""
+    kind: BackupKind
+    made_at: datetime
+    bytes: int
+    rows: int
+    """How many rows it has in all tables."""
+    indexes: int = 0
+    """How many indexes were checked."""
+    compared: bool = True
+    """Whether the rows were compared with those of the server, which stood still meanwhile."""
+    remarks: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Reapplied:
+    """What became of erasures from the log in a restored record."""
+
+    logged: int = 0
+    """How many entries were newer than the backup."""
+    applied: int = 0
+    """How many of them had something to erase."""
+    finished: int = 0
+    """How many scopes had a purge under way, which was finished."""
+
+
+@dataclass(frozen=True, slots=True)
+class RestoreReport:
+    """A record that was restored and may be used again."""
+
+    made_at: datetime | None
+    """When the backup was begun; None where it was restored by other means."""
+    incarnation: str
+    """The new one."""
+    reapplied: Reapplied

@@ -225,9 +225,9 @@ def test_another_clusters_server_is_not_taken_for_ours(data, made):
 def test_a_socket_in_somebody_elses_folder_is_not_believed(data):
     with Cluster(data, settings=SMALL) as cluster:
         assert cluster._server.answers()
-        os.chown(cluster._sockets, 12345, 12345)
+        os.chown(cluster._sockets.path, 12345, 12345)
         assert not cluster._server.answers()
-        os.chown(cluster._sockets, cluster._account.uid, cluster._account.gid)
+        os.chown(cluster._sockets.path, cluster._account.uid, cluster._account.gid)
 
 
 def test_an_initdb_cut_short_is_begun_again(ground):
@@ -240,7 +240,7 @@ def test_an_initdb_cut_short_is_begun_again(ground):
 
 def test_no_parent_changes_its_permissions(data, permissions_before):
     with Cluster(data, settings=SMALL) as cluster:
-        assert permissions(data, cluster._sockets, find_programs()) == permissions_before
+        assert permissions(data, cluster._sockets.path, find_programs()) == permissions_before
     assert permissions(data, find_programs()) == permissions_before
     assert stat.S_IMODE(data.stat().st_mode) == 0o700
 
@@ -274,13 +274,13 @@ def test_a_closed_parent_of_the_data_is_named(ground):
 @as_root_only
 def test_a_socket_folder_of_somebody_else_is_refused(data):
     cluster = Cluster(data, settings=SMALL)
-    cluster._sockets.mkdir()
-    os.chown(cluster._sockets, 12345, 12345)
+    cluster._sockets.path.mkdir()
+    os.chown(cluster._sockets.path, 12345, 12345)
     try:
         with pytest.raises(SetupError, match="belongs to user 12345"):
             cluster.start()
     finally:
-        cluster._sockets.rmdir()
+        cluster._sockets.path.rmdir()
 
 
 def test_a_folder_with_other_files_is_left_alone(ground):

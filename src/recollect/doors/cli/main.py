@@ -76,6 +76,9 @@ ROOMS: Mapping[str, Mapping[str, str]] = {
     "operators.shards": {
         "shard": "Look after several PostgreSQL servers that share the tenants.",
     },
+    "operators.backups": {
+        "backup": "Make backups, look through them, and restore them.",
+    },
     "operators.cold": {
         "cold": "Look after scopes that lie in object storage.",
     },

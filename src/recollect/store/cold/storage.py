@@ -25,21 +25,20 @@ MISSING = "The object storage does not have an object that it was given; nothing
 
 
 @dataclass(frozen=True, slots=True)
-class ColdStorage:
+class ObjectStorage:
     """A bucket or a folder of objects."""
 
     client: Any
     store: Any
     seconds: float
     """How long one object may take."""
-    keys: MasterKeys
-    folder: Path | None = None
+    folder: Path | None
     """Where the objects lie if they are files: a rename is durable only once it was synced."""
 
-    async def put(self, name: str, file: BinaryIO) -> None:
-        """Store an object that is not there yet; it is durable when this returns."""
+    async def put(self, name: str, file: BinaryIO, *, mode: str = "create") -> None:
+        """Store an object that is not there yet, unless told otherwise; it is durable when this returns."""
         async with self._answering():
-            await self.client.put_async(self.store, name, file, mode="create")
+            await self.client.put_async(self.store, name, file, mode=mode)
         if self.folder is not None:
             await asyncio.to_thread(sync_path, self.folder, name)
 
@@ -62,6 +61,12 @@ class ColdStorage:
             except FileNotFoundError:
                 return
 
+    async def list(self, prefix: str = "") -> list[str]:
+        """List the names of objects, all or those below a prefix."""
+        async with self._answering():
+            found = self.client.list(self.store, prefix or None)
+            return sorted([each["path"] async for some in found for each in some])
+
     @asynccontextmanager
     async def _answering(self) -> AsyncIterator[None]:
         """Turn whatever the storage raises into one error."""
@@ -72,6 +77,13 @@ class ColdStorage:
             raise ColdStorageError(MISSING) from None
         except (self.client.exceptions.BaseError, OSError, TimeoutError) as problem:
             raise ColdStorageError(SILENT.format(type(problem).__name__)) from None
+
+
+@dataclass(frozen=True, slots=True)
+class ColdStorage(ObjectStorage):
+    """Where cold scopes lie, and the keys that seal them."""
+
+    keys: MasterKeys
 
 
 def require_storage(storage: ColdStorage | None) -> ColdStorage:
@@ -87,25 +99,30 @@ def build_storage(settings: Settings) -> ColdStorage | None:
         if settings.cold_after_days:
             raise SetupError("RECOLLECT_COLD_AFTER_DAYS needs RECOLLECT_COLD_URL, the place where cold scopes go.")
         return None
+    found = open_objects(settings.cold_url, settings.cold_options, settings.cold_seconds, "RECOLLECT_COLD_URL")
+    keys = MasterKeys(read_master(settings.cold_key), read_master(settings.cold_key_before))
+    return ColdStorage(found.client, found.store, found.seconds, found.folder, keys)
+
+
+def open_objects(url: str, options: str, seconds: float, named: str) -> ObjectStorage:
+    """Open a bucket or a folder by its address; nothing is asked of it yet."""
     client, stores = load("obstore", "cold"), load("obstore.store", "cold")
     load("obstore.exceptions", "cold")
-    keys = MasterKeys(read_master(settings.cold_key), read_master(settings.cold_key_before))
-    address = urlsplit(settings.cold_url)
+    address = urlsplit(url)
     if address.scheme == "file":
         folder = Path(unquote(address.path))
-        store = stores.LocalStore(folder, automatic_cleanup=True, mkdir=True)
-        return ColdStorage(client, store, settings.cold_seconds, keys, folder)
-    seconds = timedelta(seconds=settings.cold_seconds)
+        return ObjectStorage(client, stores.LocalStore(folder, automatic_cleanup=True, mkdir=True), seconds, folder)
+    longest = timedelta(seconds=seconds)
     try:
         store = stores.from_url(
-            settings.cold_url,
-            config=read_options(settings.cold_options),
-            client_options={"timeout": seconds, "allow_http": "http://" in settings.cold_options},
-            retry_config={"max_retries": TRIES, "retry_timeout": seconds},
+            url,
+            config=read_options(options),
+            client_options={"timeout": longest, "allow_http": "http://" in options},
+            retry_config={"max_retries": TRIES, "retry_timeout": longest},
         )
     except (client.exceptions.BaseError, ValueError) as problem:
-        raise SetupError(f"RECOLLECT_COLD_URL or RECOLLECT_COLD_OPTIONS: {problem}") from None
-    return ColdStorage(client, store, settings.cold_seconds, keys)
+        raise SetupError(f"{named} or RECOLLECT_COLD_OPTIONS: {problem}") from None
+    return ObjectStorage(client, store, seconds, None)
 
 
 def read_options(text: str) -> dict[str, str]:

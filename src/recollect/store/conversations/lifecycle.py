@@ -12,9 +12,11 @@ from psycopg.rows import DictRow
 from recollect.core.agents.profiles import to_profile
 from recollect.core.conversations.retention import ConversationAge, RetentionRules, find_due, move, rules_for
 from recollect.core.memories.erasure import decide
+from recollect.core.service.erasures import ErasureLog
 from recollect.core.service.numbers import tenant_of
 from recollect.models.conversations import ConversationState, Due, ListedReceipt, PurgeReceipt
 from recollect.models.service import Scope
+from recollect.store.database.erasures import log_erasure
 from recollect.store.database.pool import Connection, Database, load_queries
 from recollect.store.service import jobs
 from recollect.store.service.scopes import lock_scope, names
@@ -43,6 +45,8 @@ class StateChange:
     asked_by: str
     idle_since: datetime | None = None
     """Set if the change applies only if nobody has used the conversation meanwhile."""
+    receipt: UUID | None = None
+    """Set if a purge that has a receipt already is repeated."""
 
 
 async def change(database: Database, scope: Scope, conversation: str, wanted: StateChange) -> int | None:
@@ -60,10 +64,21 @@ async def change(database: Database, scope: Scope, conversation: str, wanted: St
             return scope_id
         parameters = {"scope_id": scope_id, "conversation": conversation, "state": wanted.wanted.value}
         await connection.execute(QUERIES["change"], parameters)
-        if wanted.wanted is ConversationState.PURGING:
-            await connection.execute(QUERIES["begin_receipt"], parameters | {"asked_by": wanted.asked_by})
         await defer_sync(connection, scope_id)
+        if wanted.wanted is ConversationState.PURGING:
+            await begin_purge(connection, database.erasures, parameters, wanted)
     return scope_id
+
+
+async def begin_purge(
+    connection: Connection, log: ErasureLog | None, place: Mapping[str, object], wanted: StateChange
+) -> None:
+    """Begin the receipt of a purge, and log the purge outside the database if there is such a log."""
+    named = {**place, "asked_by": wanted.asked_by, "receipt": wanted.receipt}
+    begun = await connection.execute(QUERIES["begin_receipt"], named)
+    row = await begun.fetchone() if log is not None else None
+    if log is not None and row is not None:
+        await log_erasure(connection, log, row["scope_id"], receipt=row["id"], conversation=row["conversation_id"])
 
 
 async def defer_sync(connection: Connection, scope_id: int) -> None:

@@ -14,7 +14,9 @@ set state = %(state)s, changed_at = clock_timestamp(), synced = false, synced_nu
 where scope_id = %(scope_id)s and id = %(conversation)s
 
 -- name: begin_receipt
-insert into purge_receipts (scope_id, conversation_id, asked_by) values (%(scope_id)s, %(conversation)s, %(asked_by)s)
+insert into purge_receipts (scope_id, id, conversation_id, asked_by)
+values (%(scope_id)s, coalesce(%(receipt)s, gen_random_uuid()), %(conversation)s, %(asked_by)s)
+returning scope_id, id, conversation_id
 
 -- name: lock
 select id from scopes where id = %(scope_id)s for no key update

@@ -21,6 +21,7 @@ from psycopg.sql import SQL, Composable
 from psycopg.types import TypeInfo
 from psycopg_pool import AsyncConnectionPool
 
+from recollect.core.service.erasures import ErasureLog
 from recollect.core.service.positions import read_lsn
 from recollect.errors import SetupError, UnavailableError
 from recollect.models.shards import Position
@@ -138,6 +139,8 @@ class Known:
     """Set where the server has replicas: then every write asks how far the log has come."""
     wanted: Wanted | None = None
     """Set where the server is a replica: what a read needs of it."""
+    erasures: ErasureLog | None = None
+    """Where erasures are logged outside the database, if anywhere."""
 
     async def bind(
         self, connection: Connection, tenant_id: int | None, milliseconds: str, *, writing: bool = False
@@ -192,6 +195,8 @@ class Database:
         """The number of the server, where it is one of several; 0 where it is the only one."""
         self.log = self._known.log
         """How far it has come, where the server has replicas."""
+        self.erasures = self._known.erasures
+        """Where erasures are logged outside the database, if anywhere."""
         self.deadline_seconds = deadline_seconds
         self.milliseconds = str(int(deadline_seconds * 1000))
 

@@ -27,6 +27,10 @@ from recollect.store.database.translation import translated_errors
 
 QUERIES = load_queries(__file__)
 NOT_MIGRATED = (errors.UndefinedTable, errors.UndefinedColumn, errors.InsufficientPrivilege)
+UNSETTLED = (
+    "This database was restored from a backup, and what was erased since may still be in it: let `recollect backup "
+    "restore` end, or run `recollect backup replay`."
+)
 UNREADABLE = "The database has no schema that this program can read: run `recollect migrate`."
 
 
@@ -73,6 +77,8 @@ class Probe:
             check_schema(self._known, applied)
             with translated_errors():
                 row = await (await self._connection.execute(QUERIES["text_version"])).fetchone()
+        if row is not None and not row["begun"]:
+            raise SchemaError(UNSETTLED)
         self.text_version = row["version"] if row else 0
         if self.text_version not in CARRIED:
             raise SchemaError(not_carried(self.text_version))

@@ -6,7 +6,7 @@ select current_user as name, rolsuper or rolbypassrls as passes,
  where rolname = current_user
 
 -- name: text_version
-select version from text_rules
+select version, exists (select from incarnations) as begun from text_rules
 
 -- name: active_space
 select id, model, dimensions, state, precision from embedding_spaces where state = 'active'

@@ -2583,7 +2583,8 @@ end $$;
 CREATE FUNCTION public.renew_incarnation() RETURNS uuid
     LANGUAGE sql
     AS $$
-    update incarnations set id = gen_random_uuid(), begun_at = clock_timestamp() returning id
+    delete from incarnations;
+    insert into incarnations default values returning id
 $$;
 
 CREATE FUNCTION public.replace_message(asked_scope bigint, elder uuid, heir uuid, row_of jsonb) RETURNS void

@@ -17,7 +17,7 @@ from typing import Self
 
 from psycopg.conninfo import make_conninfo
 
-from recollect.errors import SetupError, UnavailableError
+from recollect.errors import ConflictError, SetupError, UnavailableError
 from recollect.store.embedded.account import Account, choose_account, reachable_programs
 from recollect.store.embedded.postmaster import PORT, Postmaster
 
@@ -43,6 +43,7 @@ SMALL_MACHINE: Mapping[str, str] = MappingProxyType(
 _OWN_SETTINGS = frozenset({"listen_addresses", "port", "unix_socket_directories", "unix_socket_permissions"})
 _LONGEST_SOCKET_FOLDER = 80
 _PAUSE = 0.02
+TURN_SECONDS = 60.0
 
 
 class Membership:
@@ -93,6 +94,27 @@ class Membership:
             self._joined = None
 
 
+class SocketFolder:
+    """The folder of a server's socket, which its user alone may enter."""
+
+    def __init__(self, path: Path, account: Account) -> None:
+        self.path = path
+        self._account = account
+
+    def prepare(self) -> None:
+        """Make it, and refuse one of somebody else."""
+        if len(str(self.path)) > _LONGEST_SOCKET_FOLDER:
+            raise SetupError(f"{self.path} is too long for a socket; set TMPDIR to a shorter folder")
+        self.path.mkdir(mode=0o700, exist_ok=True)
+        self._account.claim(self.path)
+
+    def remove(self) -> None:
+        """Remove it, unless a server still listens in it or it is of somebody else."""
+        with contextlib.suppress(OSError):
+            if self.path.lstat().st_uid == self._account.uid:
+                self.path.rmdir()
+
+
 class Cluster:
     """An embedded PostgreSQL; without `port` it is reachable only by a socket private to its user."""
 
@@ -106,7 +128,8 @@ class Cluster:
         self._directory = self.data / "postgres"
         self._server = Postmaster(self._directory, self.data / "server.log", self._account)
         checksum = sha256(str(self.data).encode()).hexdigest()[:8]
-        self._sockets = Path(tempfile.gettempdir()) / f"recollect-{self._account.uid}-{checksum}"
+        place = Path(tempfile.gettempdir()) / f"recollect-{self._account.uid}-{checksum}"
+        self._sockets = SocketFolder(place, self._account)
         self._membership = Membership(self.data, self._account)
 
     def start(self, timeout: float = 120) -> Self:
@@ -118,7 +141,7 @@ class Cluster:
             try:
                 self._bring_up(deadline)
             except BaseException:
-                self._remove_sockets()
+                self._sockets.remove()
                 self._membership.leave()
                 raise
         return self
@@ -130,7 +153,7 @@ class Cluster:
             with self._membership.turn(deadline):
                 if self._membership.alone():
                     self._server.halt(deadline)
-                    self._remove_sockets()
+                    self._sockets.remove()
                 self._membership.leave()
 
     def kill(self) -> None:
@@ -141,11 +164,48 @@ class Cluster:
         """Say how to connect: by TCP with the password if a port was given, else by the socket."""
         if self.port is None:
             folder, number = self._server.socket()
-            place = str(folder or self._sockets)
+            place = str(folder or self._sockets.path)
             return make_conninfo(host=place, port=number, dbname=database, user=user)
         # Other roles have passwords of their own, or none.
         password = (self.data / "password").read_text().strip() if user == "postgres" else None
         return make_conninfo(host="127.0.0.1", port=self.port, dbname=database, user=user, password=password)
+
+    def check_free(self, *, replace: bool) -> None:
+        """Refuse to take the place of a server that runs, or of any unless told so."""
+        if self._server.processes():
+            raise ConflictError(f"PostgreSQL in {self.data} is running: stop whoever uses it first.")
+        if self._directory.exists() and not replace:
+            raise ConflictError(f"{self.data} has a server already: name another folder, or say --replace.")
+
+    def make_room(self) -> Path:
+        """Return the directory for files of a server that was copied; refuse a folder that has a server."""
+        self._prepare_folder()
+        os.close(self._account.open(self.data / "turn.lock"))
+        self.check_free(replace=False)
+        return self._directory
+
+    def clear(self) -> None:
+        """Remove the server with its files, whatever was left of it; refuse while somebody uses it."""
+        if not (self.data / "turn.lock").exists():
+            return  # It was none of ours.
+        with self._membership.turn(time.monotonic() + TURN_SECONDS):
+            self._membership.join()
+            try:
+                if not self._membership.alone():
+                    raise ConflictError(f"Somebody uses {self.data}.")
+                self._server.kill()
+                shutil.rmtree(self.data, ignore_errors=True)
+            finally:
+                self._membership.leave()
+
+    def adopt(self, other: Cluster, aside: str = "") -> None:
+        """Take the files of another cluster, which has stopped, as our own; move those of before aside if named."""
+        self._prepare_folder()
+        with self._membership.turn(time.monotonic() + TURN_SECONDS):
+            self.check_free(replace=bool(aside))
+            if aside and self._directory.exists():
+                self._directory.rename(self.data / aside)
+            other._directory.rename(self._directory)
 
     def __enter__(self) -> Self:
         return self.start()
@@ -179,7 +239,7 @@ class Cluster:
         programs = reachable_programs(self._account, self.data)
         if not self._directory.exists():
             self._create(programs)
-        self._prepare_sockets()
+        self._sockets.prepare()
         self._account.write(self._directory / "recollect.conf", configuration)
         self._server.launch(programs)
 
@@ -205,7 +265,7 @@ class Cluster:
         own = {
             "listen_addresses": "" if self.port is None else "127.0.0.1",
             "port": str(PORT if self.port is None else self.port),
-            "unix_socket_directories": str(self._sockets),
+            "unix_socket_directories": str(self._sockets.path),
             "unix_socket_permissions": "0700",
         }
         return "".join(f"{name} = {_quote(value)}\n" for name, value in {**self._settings, **own}.items())
@@ -236,18 +296,6 @@ class Cluster:
                 f"{closed} is closed to {self._account.name}, the user that runs PostgreSQL: choose a data "
                 f"folder outside it (RECOLLECT_DATA_DIR), or open it with `chmod o+x {closed}`"
             )
-
-    def _prepare_sockets(self) -> None:
-        if len(str(self._sockets)) > _LONGEST_SOCKET_FOLDER:
-            raise SetupError(f"{self._sockets} is too long for a socket; set TMPDIR to a shorter folder")
-        self._sockets.mkdir(mode=0o700, exist_ok=True)
-        self._account.claim(self._sockets)
-
-    def _remove_sockets(self) -> None:
-        # A folder in which a server still listens, or one of somebody else, is not empty or not ours to remove.
-        with contextlib.suppress(OSError):
-            if self._sockets.lstat().st_uid == self._account.uid:
-                self._sockets.rmdir()
 
 
 def default_data_dir() -> Path:

@@ -12,6 +12,7 @@ from psycopg.types.json import Jsonb
 
 from recollect.core.imports.sections import ERASED_FIRST, SECTIONS
 from recollect.models.imports import UserErasure
+from recollect.store.database.erasures import log_erasure
 from recollect.store.database.pool import Connection, Database, load_queries, show_cold
 from recollect.store.imports.exports import list_spaces
 from recollect.store.memories.embeddings import vectors_table
@@ -75,6 +76,8 @@ async def erase_scope(database: Database, tenant_id: int, scope_id: int, receipt
         await connection.execute(QUERIES["cancel"], parameters)
         await connection.execute(QUERIES["await_mirrors"], parameters | {"id": receipt})
         await connection.execute(QUERIES["note"], {"id": receipt, "scopes": 1, "removed": Jsonb(dict(removed))})
+        if database.erasures is not None:
+            await log_erasure(connection, database.erasures, scope_id, receipt=receipt)
 
 
 async def finish(database: Database, tenant_id: int, receipt: UUID, others: Sequence[UserErasure] = ()) -> UserErasure:

@@ -19,6 +19,7 @@ from recollect.core.text.terms import slot, within_scope
 from recollect.models.memories import ImportanceFrom, Kind, Memory, MemoryProgress, NewMemory, RecallState, Role, Triple
 from recollect.models.recall import Filter
 from recollect.models.service import Scope
+from recollect.store.database.erasures import log_erasure
 from recollect.store.database.filter import MEMORIES, MOST_WRITTEN, NAMED_MEMORIES, PLACE, bind, restrict_rows
 from recollect.store.database.pool import Connection, Database, load_queries, write_out
 from recollect.store.memories import accesses, columns, embeddings
@@ -337,10 +338,12 @@ async def forget(
     """
     begin = database.reading if dry_run else database.transaction
     async with begin(scope.tenant_id) as connection:
-        if not dry_run:
-            await lock_scope(connection, scope)
+        locked = None if dry_run else await lock_scope(connection, scope)
         chosen = [*(wanted.ids or ())] or [*await read(await ask(connection, scope, wanted))]
         gone = await (foresee if dry_run else forget_held)(connection, scope, chosen)
+        row = await locked.fetchone() if gone and locked and database.erasures else None
+        if row is not None and database.erasures is not None:
+            await log_erasure(connection, database.erasures, row["id"], ids=gone)
     return gone, chosen[-1] if len(chosen) == wanted.limit else None
 
 

@@ -104,7 +104,7 @@ class NoServer(Database):
     """Stands where no scope is chosen yet among several servers: it has no connections to lend."""
 
     def __init__(self) -> None:
-        self.shard, self.log = 0, None
+        self.shard, self.log, self.erasures = 0, None, None
         self.deadline_seconds = 0.0
         self.milliseconds = "0"
         self.direct = ""

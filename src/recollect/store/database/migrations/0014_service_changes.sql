@@ -1,7 +1,8 @@
 -- The change log: which ids changed how, in the order of each scope. It holds no content.
 
 -- Renewed by the owner when a backup is restored (`select renew_incarnation()`): numbers that were given after that
--- backup was made are given again, and a reader that had read them must begin again.
+-- backup was made are given again, and a reader that had read them must begin again. A record without a row here is not
+-- served: it was restored, and what was erased since is still in it.
 create table incarnations (
     id uuid not null default gen_random_uuid() primary key,
     begun_at timestamptz not null default clock_timestamp()
@@ -12,7 +13,8 @@ grant select on incarnations to recollect_service;
 
 create function renew_incarnation() returns uuid
     language sql as $$
-    update incarnations set id = gen_random_uuid(), begun_at = clock_timestamp() returning id
+    delete from incarnations;
+    insert into incarnations default values returning id
 $$;
 revoke execute on function renew_incarnation() from public;
 

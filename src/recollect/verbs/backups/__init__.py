@@ -1,0 +1,1 @@
+"""Bring a restored backup to where it may be used again."""
