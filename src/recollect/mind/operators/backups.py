@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
+from functools import partial
 from importlib.metadata import version
 from pathlib import Path
 
@@ -103,9 +104,8 @@ class Backups:
                 done = await self._settle(server, entries, report)
             finally:
                 await asyncio.to_thread(cluster.stop)
-        target.adopt(cluster, f"postgres.replaced-{datetime.now(UTC):%Y%m%dT%H%M%SZ}" if home.replace else "")
-        if log is not None and home.log is not None:
-            await asyncio.to_thread(carry_over, log, home.log)
+        aside = f"postgres.replaced-{datetime.now(UTC):%Y%m%dT%H%M%SZ}" if home.replace else ""
+        await asyncio.to_thread(target.adopt, cluster, aside, partial(carry_over, log, home.log))
         await asyncio.to_thread(cluster.clear)
         return replace(done, made_at=manifest.made_at)
 

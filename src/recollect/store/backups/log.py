@@ -147,9 +147,9 @@ async def read_whole(log: ErasureLog, known: LogPosition) -> Entries:
     return entries
 
 
-def carry_over(before: ErasureLog, folder: Path) -> None:
-    """Copy the files of a log into another folder, where the log goes on."""
-    if isinstance(before, FileErasureLog) and Path(before.place) != folder:
+def carry_over(before: ErasureLog | None, folder: Path | None) -> None:
+    """Copy the files of a log into another folder, where the log goes on, if it is one of files."""
+    if isinstance(before, FileErasureLog) and folder is not None and Path(before.place) != folder:
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)
         for path in sorted(Path(before.place).glob(f"*{SUFFIX}")):
             if not (folder / path.name).exists():

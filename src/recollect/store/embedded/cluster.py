@@ -9,7 +9,7 @@ import secrets
 import shutil
 import tempfile
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from hashlib import sha256
 from pathlib import Path
 from types import MappingProxyType, TracebackType
@@ -198,11 +198,15 @@ class Cluster:
             finally:
                 self._membership.leave()
 
-    def adopt(self, other: Cluster, aside: str = "") -> None:
-        """Take the files of another cluster, which has stopped, as our own; move those of before aside if named."""
+    def adopt(self, other: Cluster, aside: str = "", first: Callable[[], None] = lambda: None) -> None:
+        """Take the files of another cluster, which has stopped, as our own; move those of before aside if named.
+
+        What must be there before anybody finds the server is done first.
+        """
         self._prepare_folder()
         with self._membership.turn(time.monotonic() + TURN_SECONDS):
             self.check_free(replace=bool(aside))
+            first()
             if aside and self._directory.exists():
                 self._directory.rename(self.data / aside)
             other._directory.rename(self._directory)
