@@ -26,7 +26,7 @@ from recollect.store.service import jobs
 from recollect.store.service.jobs import Lease, claim_effect, hold_lease
 from recollect.wiring import connected
 from serving import serving
-from waiting import WAIT_SECONDS, until
+from waiting import WAIT_SECONDS, until, until_blocked
 
 HOUR = timedelta(hours=1)
 
@@ -76,6 +76,30 @@ async def test_an_effect_is_claimed_once_and_by_whoever_holds_the_lease(recollec
         await write(database, first, scope_id, "b")
     assert await write(database, second, scope_id, "a") is False
     assert await write(database, second, scope_id, "b") is True
+
+
+@pytest.mark.promise("No job begins before what was written for it can be seen, and none that has begun is relied on")
+async def test_a_job_that_a_write_relies_on_is_not_begun_before_it_ends(recollect, database, owner, addresses):
+    scope_id, job_id = await enqueue(recollect, owner)
+    take = "select id from procrastinate_fetch_job_v2('{embed}', null)"
+    waiting = "select count(*) from procrastinate_jobs where status = 'todo' and task_name = 'embed'"
+
+    async def rely(then=lambda: None):
+        async with database.transaction(scope_id >> 40) as connection:
+            await jobs.defer(connection, "embed", f"embed:{scope_id}", {"scope_id": scope_id})
+            await (await connection.execute("select")).fetchone()  # statements travel together, and this one waits
+            then()
+
+    taken = []
+    await rely(lambda: taken.append(owner.execute(take).fetchone()))
+    assert taken == [(None,)]
+    with psycopg.connect(addresses.owner) as worker:
+        assert worker.execute(take).fetchone() == (int(job_id),)
+        relying = asyncio.create_task(rely())
+        await until_blocked(owner, relying)
+        worker.commit()
+        await relying
+    assert owner.execute(waiting).fetchone() == (1,)
 
 
 async def test_an_effect_that_is_rolled_back_is_not_claimed(recollect, database, owner):

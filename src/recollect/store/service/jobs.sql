@@ -1,8 +1,12 @@
 -- name: defer
+-- A job that waits is locked: no worker begins it before this transaction has ended, as it would not see what was written.
+with waiting as materialized (
+    select id from procrastinate_jobs where lock = %(lock)s and status = 'todo' for share
+)
 select procrastinate_defer_jobs_v1(array[
     row(%(task)s, %(task)s, 0, %(lock)s, null, %(arguments)s, null)::procrastinate_job_to_defer_v1
 ])
-where not exists (select from procrastinate_jobs where lock = %(lock)s and status = 'todo')
+where not exists (select from waiting)
 
 -- name: note_failure
 insert into job_failures (job_id, reason) values (%(job_id)s, %(reason)s)
