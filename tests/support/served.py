@@ -8,16 +8,14 @@ import os
 import signal
 import subprocess
 import sys
-import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-import httpx
 import psycopg
 
 from folders import open_folder
 from ports import free_port
-from programs import COMMAND, plain_environment
+from programs import COMMAND, Program
 from recollect.llm.build import build_embedder
 from recollect.mind.service import Addresses
 from recollect.models.service import Right
@@ -26,7 +24,6 @@ from recollect.store.embedded.cluster import Cluster
 from recollect.wiring import connected, prepare
 
 NUMBERS = itertools.count(1)
-WAIT_SECONDS = 90
 
 
 @contextmanager
@@ -42,19 +39,17 @@ def serving(cluster: Cluster, **settings: str) -> Iterator[dict[str, str]]:
     port = free_port()
     chosen = {"database_url": addresses.service, "owner_database_url": addresses.owner, "port": str(port)} | settings
     environment = {f"RECOLLECT_{name.upper()}": value for name, value in chosen.items()}
-    server = subprocess.Popen([COMMAND, "serve"], env=plain_environment() | environment, stdin=subprocess.DEVNULL)
+    server = Program("serve", settings=environment, errors=None)
     try:
-        url = f"http://127.0.0.1:{port}"
-        wait_for(url, server)
+        server.wait_until_ready()
         yield {
-            "RECOLLECT_URL": url,
+            "RECOLLECT_URL": server.url,
             "RECOLLECT_KEY": keys[0],
             "RECOLLECT_OTHER_KEY": keys[1],
             "RECOLLECT_DATABASE_URL": cluster.dsn(empty),
         }
     finally:
-        server.terminate()
-        server.wait(timeout=30)
+        server.stop()
         with psycopg.connect(cluster.dsn(), autocommit=True) as connection:
             for name in (database, empty):
                 connection.execute(f"drop database {name} with (force)")
@@ -93,18 +88,6 @@ def running_up(environment: dict[str, str]) -> Iterator[str]:
     finally:
         process.send_signal(signal.SIGINT)
         assert process.wait(30) == 0
-
-
-def wait_for(url: str, server: subprocess.Popen[bytes]) -> None:
-    """Return when the server answers."""
-    until = time.monotonic() + WAIT_SECONDS
-    while time.monotonic() < until and server.poll() is None:
-        try:
-            if httpx.get(f"{url}/health/ready", timeout=5, trust_env=False).is_success:
-                return
-        except httpx.TransportError:
-            time.sleep(0.1)
-    raise RuntimeError(f"the server did not come up (exit code {server.poll()})")
 
 
 def main() -> None:
