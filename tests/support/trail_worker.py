@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import random
 import sys
+from contextlib import asynccontextmanager
 from functools import partial
 
 from procrastinate import JobContext
@@ -15,7 +16,7 @@ from recollect.llm.fake import FakeEmbedder
 from recollect.store.database.pool import Database
 from recollect.store.service.jobs import claim_effect
 
-CONCURRENCY = 8
+CONCURRENCY = 2
 PULSE = Pulse(heartbeat_seconds=0.3, stalled_seconds=1.5, look_at="* * * * * *")
 STEP = "insert into trail (scope_id, number) values (%s, %s)"
 
@@ -33,23 +34,43 @@ async def leave_trail(database, guarded, pauses, context: JobContext, scope_id: 
     await asyncio.sleep(random.uniform(*pauses) / 10)
 
 
-async def work(dsn, guarded, pauses):
+@asynccontextmanager
+async def learning(dsn, chat_url):
+    """Give what learns from conversations, if there is a chat model to ask; who has none need not import it all."""
+    if not chat_url:
+        yield None
+        return
+    from recollect.llm.build import build_chat_model
+    from recollect.mind.service import Addresses
+    from recollect.settings import Settings
+    from recollect.verbs.knowledge.enrich import enrich
+    from recollect.wiring import connected
+
+    settings = Settings(embedder="fake", chat_url=chat_url, chat_model="scripted")
+    async with connected(settings, Addresses(dsn, ""), FakeEmbedder(), build_chat_model(settings)) as recollect:
+        yield partial(enrich, recollect.parts)
+
+
+async def work(dsn, guarded, pauses, chat_url):
+    """Work until killed."""
     database = await Database.open(dsn, 10, 5)
+    async with learning(dsn, chat_url) as enriching:
 
-    def make_app():
-        app = build_app(dsn, database, FakeEmbedder(), 64, Duties(pulse=PULSE))
-        task = partial(leave_trail, database, guarded, pauses)
+        def make_app():
+            app = build_app(dsn, database, FakeEmbedder(), 64, Duties(pulse=PULSE, enriching=enriching))
+            task = partial(leave_trail, database, guarded, pauses)
 
-        async def trail(context: JobContext, scope_id: int, number: int) -> None:
-            await task(context, scope_id, number)
+            async def trail(context: JobContext, scope_id: int, number: int) -> None:
+                await task(context, scope_id, number)
 
-        app.task(name="trail", queue="trail", retry=RetryPolicy(), pass_context=True)(trail)
-        if not guarded:
-            app.job_manager.__class__ = app.job_manager.__class__.__base__
-        return app
+            app.task(name="trail", queue="trail", retry=RetryPolicy(), pass_context=True)(trail)
+            if not guarded:
+                app.job_manager.__class__ = app.job_manager.__class__.__base__
+            return app
 
-    await run_worker(make_app, CONCURRENCY, pulse=PULSE)
+        await run_worker(make_app, CONCURRENCY, pulse=PULSE)
 
 
 if __name__ == "__main__":
-    asyncio.run(work(sys.argv[1], sys.argv[2] == "guarded", (float(sys.argv[3]), float(sys.argv[4]))))
+    dsn, guard, shortest, longest, chat_url = sys.argv[1:]
+    asyncio.run(work(dsn, guard == "guarded", (float(shortest), float(longest)), chat_url))

@@ -23,8 +23,8 @@ TWICE = "select count(*) - count(distinct (scope_id, number)) from trail"
 OUT_OF_ORDER = """select count(*) from (
         select number < lag(number) over (partition by scope_id order by id) as back from trail
     ) steps where back"""
-RUNNING = "select count(*) from procrastinate_jobs where task_name = 'trail' and status = 'doing'"
-UNDONE = "select count(*) from procrastinate_jobs where task_name = 'trail'"
+UNDONE = "select count(*) from procrastinate_jobs where task_name in ('trail', 'enrich')"
+RUNNING = f"{UNDONE} and status = 'doing'"
 
 
 def lay_trail(owner: psycopg.Connection) -> None:
@@ -36,7 +36,7 @@ def lay_trail(owner: psycopg.Connection) -> None:
     owner.execute("create table ended (attempts integer)")
     owner.execute(
         "create function keep_ended() returns trigger language plpgsql security definer as $$ begin "
-        "if old.task_name = 'trail' then insert into public.ended values (old.attempts); end if; return old; end $$"
+        "if old.task_name in ('trail', 'enrich') then insert into public.ended values (old.attempts); end if; return old; end $$"
     )
     owner.execute(
         "create trigger keep_ended after delete on procrastinate_jobs for each row execute function keep_ended()"
@@ -49,9 +49,11 @@ def ask(owner: psycopg.Connection, statement: str) -> int:
     return owner.execute(statement).fetchone()[0]
 
 
-def start_worker(dsn: str, guard: str, pauses: tuple[float, float], more: Mapping[str, str] = {}) -> subprocess.Popen:
+def start_worker(
+    dsn: str, guard: str, pauses: tuple[float, float], more: Mapping[str, str] = {}, chat_url: str = ""
+) -> subprocess.Popen:
     """Start a worker that thinks for a while over every job; what else its environment has is given."""
-    command = [sys.executable, str(SCRIPT), dsn, guard, *map(str, pauses)]
+    command = [sys.executable, str(SCRIPT), dsn, guard, *map(str, pauses), chat_url]
     environment = plain_environment() | more
     return subprocess.Popen(command, env=environment, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)
 
