@@ -268,7 +268,8 @@ async def list_servers(settings: Settings) -> list[Settings]:
     """List the settings for each server alone: what the owner of the tables does is done there, one after the other."""
     if not settings.catalog_url:
         return [settings]
-    return [choose_server(settings, each) for each in await catalog.list_addresses(require_catalog(settings))]
+    shards = await catalog.list_addresses(require_catalog(settings))
+    return [choose_server(settings, each) for each in shards.values()]
 
 
 def choose_server(settings: Settings, addresses: ServerAddresses) -> Settings:

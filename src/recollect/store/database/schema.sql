@@ -1528,6 +1528,21 @@ begin
                        where scope_id = asked_scope and id = past.conversation_id and state = 'archived');
 end $$;
 
+CREATE FUNCTION public.hand_to_upkeep(VARIADIC handed regprocedure[]) RETURNS void
+    LANGUAGE plpgsql
+    AS $$
+declare
+    each regprocedure;
+begin
+    grant create on schema public to recollect_upkeep;
+    foreach each in array handed loop
+        execute format('revoke execute on function %s from public', each);
+        execute format('grant execute on function %s to recollect_service', each);
+        execute format('alter function %s owner to recollect_upkeep', each);
+    end loop;
+    revoke create on schema public from recollect_upkeep;
+end $$;
+
 CREATE FUNCTION public.having_terms(asked_scope bigint, asked_terms bigint[]) RETURNS SETOF uuid
     LANGUAGE plpgsql STABLE SECURITY DEFINER
     SET search_path TO 'pg_catalog', 'public', 'pg_temp'
@@ -4983,6 +4998,8 @@ REVOKE ALL ON FUNCTION public.equip_space(space integer) FROM PUBLIC;
 REVOKE ALL ON FUNCTION public.fence_placement(asked_tenant integer, asked_bucket integer, seconds double precision) FROM PUBLIC;
 
 REVOKE ALL ON FUNCTION public.follow_active_space() FROM PUBLIC;
+
+REVOKE ALL ON FUNCTION public.hand_to_upkeep(VARIADIC handed regprocedure[]) FROM PUBLIC;
 
 REVOKE ALL ON FUNCTION public.having_terms(asked_scope bigint, asked_terms bigint[]) FROM PUBLIC;
 GRANT ALL ON FUNCTION public.having_terms(asked_scope bigint, asked_terms bigint[]) TO recollect_service;

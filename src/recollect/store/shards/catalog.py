@@ -16,6 +16,7 @@ from recollect.store.database.pool import load_queries
 
 QUERIES = load_queries(__file__)
 SCHEMA = load_queries(str(__file__).replace("catalog", "schema"))
+NO_SHARD = "There is no shard {}."
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,6 +70,16 @@ def join_placements(rows: Iterable[Mapping[str, int]]) -> dict[int, PlacedTenant
     }
 
 
+async def find_shard(owner: str, name: str) -> int:
+    """Return a shard's number, or raise."""
+    async with owning(owner) as connection:
+        row = await (await connection.execute(QUERIES["find_shard"], {"name": name})).fetchone()
+    if row is None:
+        raise NotFoundError(NO_SHARD.format(name))
+    number: int = row["id"]
+    return number
+
+
 async def add_shard(owner: str, name: str, addresses: ServerAddresses) -> Shard:
     """Enter a server that has been migrated, or change its addresses."""
     asked = {"name": name, **asdict(addresses), "replicas": list(addresses.replicas)}
@@ -90,7 +101,7 @@ async def set_state(owner: str, name: str, state: ShardState) -> None:
     async with owning(owner) as connection:
         row = await (await connection.execute(QUERIES["set_state"], {"name": name, "state": state})).fetchone()
     if row is None:
-        raise NotFoundError(f"There is no shard {name}.")
+        raise NotFoundError(NO_SHARD.format(name))
 
 
 async def list_loads(owner: str) -> list[ShardLoad]:
@@ -100,13 +111,6 @@ async def list_loads(owner: str) -> list[ShardLoad]:
     return [ShardLoad(row["name"], ShardState(row["state"]), row["tenants"], row["buckets"]) for row in rows]
 
 
-async def list_owners(owner: str) -> dict[int, tuple[str, str]]:
-    """List the shards' names and the addresses of their owners."""
-    async with owning(owner) as connection:
-        rows = await (await connection.execute(QUERIES["owners"])).fetchall()
-    return {row["id"]: (row["name"], row["owner_address"]) for row in rows}
-
-
 async def find_tenant(owner: str, name: str) -> int | None:
     """Return a tenant's number, if there is such a tenant."""
     async with owning(owner) as connection:
@@ -114,11 +118,13 @@ async def find_tenant(owner: str, name: str) -> int | None:
     return row["id"] if row else None
 
 
-async def list_addresses(owner: str) -> list[ServerAddresses]:
-    """List where every shard is reached."""
+async def list_addresses(owner: str) -> dict[int, ServerAddresses]:
+    """List where every shard is reached, by its number."""
     async with owning(owner) as connection:
         rows = await (await connection.execute(QUERIES["addresses"])).fetchall()
-    return [ServerAddresses(row["service"], row["owner"], row["direct"], tuple(row["replicas"])) for row in rows]
+    return {
+        row["id"]: ServerAddresses(row["service"], row["owner"], row["direct"], tuple(row["replicas"])) for row in rows
+    }
 
 
 async def ensure_tenant(owner: str, name: str) -> int:
@@ -135,9 +141,9 @@ async def ensure_tenant(owner: str, name: str) -> int:
         placed = (await read_tenants(connection, number)).get(number)
     if placed is None:
         raise ConflictError("No shard is open for a new tenant: add one with `recollect shard add`.")
-    owners = await list_owners(owner)
+    addresses = await list_addresses(owner)
     for placement in placed.placements:
-        await serve(owners[placement.shard_id][1], number, name, placement)
+        await serve(addresses[placement.shard_id].owner, number, name, placement)
     return number
 
 

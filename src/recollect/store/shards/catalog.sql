@@ -18,11 +18,11 @@ returning id, name, service_address as address, direct_address, replica_addresse
 -- name: set_state
 update shards set state = %(state)s where name = %(name)s returning id
 
--- name: owners
-select id, name, owner_address from shards order by id
+-- name: find_shard
+select id from shards where name = %(name)s
 
 -- name: addresses
-select service_address as service, owner_address as owner, direct_address as direct, replica_addresses as replicas
+select id, service_address as service, owner_address as owner, direct_address as direct, replica_addresses as replicas
 from shards order by id
 
 -- name: load

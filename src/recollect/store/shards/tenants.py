@@ -45,15 +45,15 @@ class Tenants:
         if not self.several:
             return [self._owner()]
         placed = await catalog.find_placed(self.catalog, await self.find(name))
-        known = await catalog.list_owners(self.catalog)
-        return [known[shard_id][1] for shard_id in placed.shards]
+        known = await catalog.list_addresses(self.catalog)
+        return [known[shard_id].owner for shard_id in placed.shards]
 
     async def owners(self) -> list[str]:
         """List the owners of all tables."""
         if not self.several:
             return [ownership.require_owner(self.owner)]
-        known = await catalog.list_owners(catalog.require_owner(self.catalog))
-        return [address for _, address in known.values()]
+        known = await catalog.list_addresses(catalog.require_owner(self.catalog))
+        return [each.owner for each in known.values()]
 
     def _owner(self) -> str:
         if not self.owner:

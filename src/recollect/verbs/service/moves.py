@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import TypeAlias
 
-from recollect.errors import ConflictError, NotFoundError, RecollectError
+from recollect.errors import ConflictError, RecollectError
 from recollect.models.shards import LAST_BUCKET, OWN_BUCKET
 from recollect.store.memories import spaces
 from recollect.store.shards import catalog, moves
@@ -39,7 +39,7 @@ class Moves:
         """Move a tenant, or some of its buckets, or go on with that; return what was moved."""
         tenant_id = await self._find_tenant(tenant)
         placed = await catalog.find_placed(self.owner, tenant_id)
-        shard_id = await self._find_shard(target)
+        shard_id = await catalog.find_shard(self.owner, target)
         moved = [await self._go_on(each, shard_id, report) for each in await self._under_way(tenant_id)]
         first, last = buckets or WHOLE
         for placement in placed.placements:
@@ -58,10 +58,10 @@ class Moves:
     async def clean(self, hours: float = KEPT_HOURS) -> int:
         """Remove what was closed so long ago from every shard; return how many placements that were."""
         removed = 0
-        for shard_id, (_, address) in (await catalog.list_owners(self.owner)).items():
-            for tenant_id, (first, last) in await list_closed(address, hours):
+        for shard_id, shard in (await catalog.list_addresses(self.owner)).items():
+            for tenant_id, (first, last) in await list_closed(shard.owner, hours):
                 left = Move(0, tenant_id, first, last, shard_id, shard_id, MoveState.DONE)
-                await Copies(left, address, address).give_up()
+                await Copies(left, shard.owner, shard.owner).give_up()
                 removed += 1
         return removed
 
@@ -71,15 +71,9 @@ class Moves:
     async def _find_tenant(self, name: str) -> int:
         return await Tenants(catalog=self.owner, several=True).find(name)
 
-    async def _find_shard(self, name: str) -> int:
-        for shard_id, (known, _) in (await catalog.list_owners(self.owner)).items():
-            if known == name:
-                return shard_id
-        raise NotFoundError(f"There is no shard {name}.")
-
     async def _reach(self, move: Move) -> Handover:
-        owners = await catalog.list_owners(self.owner)
-        return Handover(Copies(move, owners[move.source][1], owners[move.target][1]))
+        shards = await catalog.list_addresses(self.owner)
+        return Handover(Copies(move, shards[move.source].owner, shards[move.target].owner))
 
     async def _go_on(self, move: Move, target: int, report: Report) -> tuple[int, int]:
         if move.target != target:

@@ -20,6 +20,22 @@ exception when insufficient_privilege then
 end $$;
 grant usage on schema public to recollect_upkeep;
 
+-- Let functions read with the rights of this role, and nobody but the service call them.
+create function hand_to_upkeep(variadic handed regprocedure[]) returns void
+    language plpgsql as $$
+declare
+    each regprocedure;
+begin
+    grant create on schema public to recollect_upkeep;
+    foreach each in array handed loop
+        execute format('revoke execute on function %s from public', each);
+        execute format('grant execute on function %s to recollect_service', each);
+        execute format('alter function %s owner to recollect_upkeep', each);
+    end loop;
+    revoke create on schema public from recollect_upkeep;
+end $$;
+revoke execute on function hand_to_upkeep(regprocedure[]) from public;
+
 do $$
 declare
     read text;
@@ -280,19 +296,8 @@ as $$
     select given.key from unnest(tenants, shown) as given (tenant, key) where key_stands(given.tenant, given.key)
 $$;
 
-do $$
-declare
-    handed regprocedure;
-begin
-    grant create on schema public to recollect_upkeep;
-    foreach handed in array array[
-        'due_scopes(text, double precision, bigint, integer)',
-        'due_conversations(double precision, double precision, double precision, bigint, text, integer)',
-        'ended_facts(integer)', 'tenants_to_add_up()', 'prune_kept(text, timestamptz, integer)',
-        'newest_changes(bigint[])', 'standing_keys(integer[], uuid[])']::regprocedure[] loop
-        execute format('revoke execute on function %s from public', handed);
-        execute format('grant execute on function %s to recollect_service', handed);
-        execute format('alter function %s owner to recollect_upkeep', handed);
-    end loop;
-    revoke create on schema public from recollect_upkeep;
-end $$;
+select hand_to_upkeep(
+    'due_scopes(text, double precision, bigint, integer)',
+    'due_conversations(double precision, double precision, double precision, bigint, text, integer)',
+    'ended_facts(integer)', 'tenants_to_add_up()', 'prune_kept(text, timestamptz, integer)',
+    'newest_changes(bigint[])', 'standing_keys(integer[], uuid[])');

@@ -102,11 +102,4 @@ as $$
            ), lacking.since))), 0)::float8
     from lacking
 $$;
-do $$
-begin
-    grant create on schema public to recollect_upkeep;
-    revoke execute on function mirror_standing(text, integer) from public;
-    grant execute on function mirror_standing(text, integer) to recollect_service;
-    alter function mirror_standing(text, integer) owner to recollect_upkeep;
-    revoke create on schema public from recollect_upkeep;
-end $$;
+select hand_to_upkeep('mirror_standing(text, integer)');

@@ -161,19 +161,8 @@ as $$
            (select count(*) from cold_objects where state <> 'held')
 $$;
 
-do $$
-declare
-    handed regprocedure;
-begin
-    grant create on schema public to recollect_upkeep;
-    foreach handed in array array[
-        'mark_leaving(double precision, integer)',
-        'due_to_move(text, double precision, double precision, double precision, double precision, double precision, '
-            'bigint, integer)',
-        'objects_to_remove(double precision, integer)', 'cold_standing()']::regprocedure[] loop
-        execute format('revoke execute on function %s from public', handed);
-        execute format('grant execute on function %s to recollect_service', handed);
-        execute format('alter function %s owner to recollect_upkeep', handed);
-    end loop;
-    revoke create on schema public from recollect_upkeep;
-end $$;
+select hand_to_upkeep(
+    'mark_leaving(double precision, integer)',
+    'due_to_move(text, double precision, double precision, double precision, double precision, double precision, '
+        'bigint, integer)',
+    'objects_to_remove(double precision, integer)', 'cold_standing()');
