@@ -112,8 +112,6 @@ async def connected(
     """Join the parts around an open connection pool, for a database that fits this program."""
     async with AsyncExitStack() as stack:
         mirrors = build_mirrors(settings)
-        if addresses.catalog and (mirrors or settings.cold_url):
-            raise SetupError("Mirrors and cold scopes are of one server: set none where RECOLLECT_CATALOG_URL is set.")
         log = build_log(addresses.erasure_log or settings.erasure_log, settings)
         if addresses.catalog:
             servers, probe = await join_shards(settings, addresses.catalog, stack, log)

@@ -32,18 +32,17 @@ async def mirrored(addresses, embedder, **settings):
 
 
 async def follow(recollect):
-    """Let the mirrors follow all that has changed, as the worker does."""
-    database, tenants = recollect.parts.database, set()
-    for scope in recollect.opened:
-        tenants.add(scope.tenant_id)
-    for tenant_id in tenants:
-        await feed_tenant(database, recollect.parts.mirrors, tenant_id)
+    """Let the mirrors follow all that has changed, as the workers of all servers do."""
+    for server in await recollect.parts.servers.all():
+        for tenant_id in {scope.tenant_id for scope in recollect.opened}:
+            await feed_tenant(server.database, recollect.parts.mirrors, tenant_id)
 
 
-async def feed_of(recollect, name):
-    """The feed of the generation that answers."""
-    [ready] = [each for each in await generations.list_generations(recollect.parts.database, name) if each.ready]
-    return Feed(recollect.parts.database, recollect.parts.mirrors[name], ready)
+async def feed_of(recollect, name, shard=""):
+    """The feed of the generation that answers, of a shard where there are several."""
+    [database] = [each.database for each in await recollect.parts.servers.all() if each.name == shard]
+    [ready] = [each for each in await generations.list_generations(database, name) if each.ready]
+    return Feed(database, recollect.parts.mirrors[name], ready)
 
 
 async def scope_of(mind):

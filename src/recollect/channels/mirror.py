@@ -72,7 +72,8 @@ class MirrorChannel:
         allowed = None if admitted is None else [each["id"] for each in await admitted.fetchall()]
         if allowed is not None and len(allowed) > MOST_ADMITTED:
             return give_up(f"the filter admits more than {MOST_ADMITTED} memories")
-        generation = Generation(self.name, row["generation"], ready=True, incarnation=BEGINNING, space=None, beats=0)
+        known_there = {"incarnation": BEGINNING, "space": None, "beats": 0, "shard": row["shard"]}
+        generation = Generation(self.name, row["generation"], ready=True, **known_there)
         try:
             found = await self._mirror.ask(generation, restrict(question, allowed, same_space=row["same_space"]))
         except MirrorError as problem:

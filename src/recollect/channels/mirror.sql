@@ -1,6 +1,6 @@
 -- name: standing
 -- How the mirror that answers stands to the record in one scope: the age of the oldest change that it lacks.
-select mirrors.generation, held.position, scopes.change_number,
+select mirrors.generation, mirrors.shard, held.position, scopes.change_number,
        mirrors.incarnation = (select id from incarnations) as same_record,
        mirrors.space_id is not distinct from (select id from embedding_spaces where state = 'active') as same_space,
        (select extract(epoch from clock_timestamp() - changes.at)::float8 from changes

@@ -50,11 +50,14 @@ class Feed:
     generation: Generation
 
     async def follow(self, waiting: Sequence[Unmirrored]) -> None:
-        """Follow the log of scopes of one tenant as far as it goes now."""
+        """Follow the log of scopes of one tenant as far as it goes now, and let go of those that are not here."""
         if not self.generation.current:
             await defer_check(self.database)
             raise MirrorError(STALE.format(self.mirror.name))
-        behind = [each.scope_id for each in waiting]
+        for each in waiting:
+            if not each.present:
+                await self.let_go(each)
+        behind = [each.scope_id for each in waiting if each.present]
         while behind:
             tenant_id = tenant_of(behind[0])
             known = await positions.read_positions(self.database, tenant_id, self.generation, behind)
@@ -69,6 +72,11 @@ class Feed:
             for scope_id in (*lost, *broken):
                 await self.mend(scope_id)
             behind = [scope for scope, log in followed.items() if log.rows[-1].number < log.change_number]
+
+    async def let_go(self, left: Unmirrored) -> None:
+        """Remove all that the mirror holds of a scope that was erased, or that another server has now."""
+        gone = sorted(await self.read_held(left.scope_id), key=lambda key: key.id)
+        await self.apply([Batch(left.scope_id, version=left.number, position=left.number, gone=gone)])
 
     async def apply(self, batches: Sequence[Batch]) -> None:
         """Apply batches of one tenant, see that what is gone is gone, and save the positions."""
@@ -226,11 +234,13 @@ async def build(database: Database, mirror: Mirror, report: Callable[[int], None
         for first_of_tenant in tenants:
             # What was changed meanwhile, so that it is not long behind; the worker goes on with it.
             await feed_tenant(database, {mirror.name: mirror}, tenant_of(first_of_tenant), only=begun)
+    before = [each for each in await generations.list_generations(database, mirror.name) if each.ready]
     ready = await generations.make_ready(database, begun)
     await mirror.switch(ready)
-    for former in range(max(1, ready.number - FORMER), ready.number):
+    left = [replace(ready, number=number) for number in range(max(1, ready.number - FORMER), ready.number)]
+    for former in [*before, *left]:
         await mirror.remove(former)
-        await positions.forget_generation(database, mirror.name, former)
+        await positions.forget_generation(database, mirror.name, former.number)
     return ready
 
 
@@ -239,30 +249,30 @@ async def begin(database: Database, mirror: Mirror) -> Generation:
     for other in await generations.list_generations(database, mirror.name):
         if not other.ready and not other.current:
             await generations.remove(database, mirror.name, other.number)
-            await mirror.remove(other.number)
+            await mirror.remove(other)
             await positions.forget_generation(database, mirror.name, other.number)
     return await generations.begin(database, mirror.name)
 
 
 async def drop(database: Database, mirror: str, engine: Mirror | None) -> tuple[int, bool]:
     """Drop a mirror: end what waits for it with a note, and remove its rows; say how many waited, and if it could."""
-    numbers = [each.number for each in await generations.list_generations(database, mirror)]
+    there = await generations.list_generations(database, mirror)
     # First, so that nothing more waits for it.
     await generations.remove(database, mirror)
     removed = engine is not None
-    for number in numbers:
-        removed = removed and await attempt_removal(engine, number)
+    for generation in there:
+        removed = removed and await attempt_removal(engine, generation)
     note = DROPPED if removed else DROPPED_UNSEEN
     ended = await positions.end_waiting(database, mirror, note)
     await positions.forget_generation(database, mirror)
     return ended, removed
 
 
-async def attempt_removal(engine: Mirror | None, number: int) -> bool:
+async def attempt_removal(engine: Mirror | None, generation: Generation) -> bool:
     """Remove a generation, and tell whether that was possible."""
     try:
         if engine is not None:
-            await engine.remove(number)
+            await engine.remove(generation)
     except MirrorError:
         return False
     return engine is not None

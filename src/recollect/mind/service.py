@@ -171,7 +171,7 @@ class Recollect(KeyVerbs):
     ) -> None:
         """Run jobs until cancelled, or until none is left; when cancelled, give those that run so long to end."""
         chosen = set(self.settings.shards.replace(",", " ").split())
-        servers = [each for each in await self.parts.servers.all() if not chosen or each.name in chosen]
+        servers = [each for each in await self.parts.servers.answering() if not chosen or each.name in chosen]
         if not servers:
             raise SetupError("RECOLLECT_SHARDS names no shard that answers.")
         working = [self._work(server, concurrency, stop_seconds, until_empty=until_empty) for server in servers]
@@ -290,7 +290,7 @@ class Operator:
     @property
     def mirrors(self) -> Mirrors:
         """Return the mirrors in other engines."""
-        return Mirrors(self.recollect.parts)
+        return Mirrors(self.recollect.parts.servers, self.recollect.parts.mirrors)
 
     async def restore(self, mind: Mind, saved: SavedMind) -> list[UUID]:
         """Load a whole mind into an empty scope in one transaction; return the ids of its memories."""

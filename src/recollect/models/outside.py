@@ -24,6 +24,8 @@ class MirrorStatus:
     """The age of the oldest change that it lacks."""
     answers: bool | None = None
     """Whether the engine answers; None where this process has no address of it."""
+    shard: str = ""
+    """Which server it is of, where there are several."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -116,6 +116,10 @@ class Parts:
         """Return the parts for another scope of the same call: it may lie on another server."""
         return replace(self, database=await self.servers.of_scope(scope))
 
+    async def at_number(self, scope_id: int) -> Parts:
+        """Return the parts for a scope that is known by its number."""
+        return replace(self, database=await self.servers.of_number(scope_id))
+
     async def embed_in_time(self, texts: Sequence[str]) -> NDArray[np.float32] | None:
         """Embed if the model answers soon; None means to go on without vectors."""
         if self.embedder is None or len(texts) > self.embed_batch:

@@ -60,7 +60,7 @@ async def method(mind, text="harbour", **more):
 async def test_what_changes_in_the_record_changes_in_the_mirror(recollect):
     mind = await recollect.mind("ada", "li")
     harbour, tea = await remember(mind, "Li walks along the harbour.", "我在海港散步")
-    built = await recollect.operator.mirrors.build(NAME, silently)
+    [built] = await recollect.operator.mirrors.build(NAME, silently)
     assert (built.state, built.scopes, built.behind, built.answers) == ("ready", 1, 0, True)
     assert (await ids_of(mind, "harbour"))[0] == harbour
     assert await method(mind) == "mirror"

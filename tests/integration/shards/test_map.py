@@ -57,7 +57,7 @@ async def test_a_scope_is_served_by_the_shard_of_its_bucket_and_by_no_other(layo
         database = await servers.of_scope(Scope(number, "ada", "li"))
         assert await whereabouts(database) == dsn_name(layout, "north")
         await agents.fetch(database, Scope(number, "ada", "li"))
-        [other] = [server.database for server in await servers.all() if server.name != "north"]
+        [other] = [server.database for server in await servers.answering() if server.name != "north"]
         with pytest.raises(MovedError):
             await agents.fetch(other.used(placed=(3, 1)), Scope(number, "ada", "li"))
 

@@ -98,14 +98,13 @@ class MirrorLags(Collector):
 
     def collect(self) -> Iterator[GaugeMetricFamily]:
         """Yield the lag of each mirror that answers, and in how many scopes it lacks something."""
-        lag = GaugeMetricFamily("recollect_mirror_lag_seconds", "Age of the oldest change it lacks.", labels=["mirror"])
-        behind = GaugeMetricFamily(
-            "recollect_mirror_scopes_behind", "Scopes of which it lacks a change.", labels=["mirror"]
-        )
+        labels, says = ["mirror", "shard"], "Scopes of which it lacks a change."
+        lag = GaugeMetricFamily("recollect_mirror_lag_seconds", "Age of the oldest change it lacks.", labels=labels)
+        behind = GaugeMetricFamily("recollect_mirror_scopes_behind", says, labels=labels)
         for each in self._mirrors:
             if each.state != "building":
-                lag.add_metric([each.name], each.lag_seconds)
-                behind.add_metric([each.name], each.behind)
+                lag.add_metric([each.name, each.shard], each.lag_seconds)
+                behind.add_metric([each.name, each.shard], each.behind)
         yield lag
         yield behind
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable, Sequence
-from dataclasses import astuple, dataclass
+from dataclasses import astuple, dataclass, replace
 from typing import TypeVar
 
 from recollect.core.text.checks import check_line
@@ -14,6 +14,7 @@ from recollect.models.outside import ColdStanding, FoundScope, Moved, Tier
 from recollect.models.service import Caller
 from recollect.store.cold import keys, tiers
 from recollect.store.cold.storage import require_storage
+from recollect.store.database.pool import Database
 from recollect.store.service import scopes
 from recollect.verbs.cold.moves import bring_back, send_out
 from recollect.verbs.parts import Parts
@@ -34,13 +35,12 @@ class ColdScopes:
 
     async def standing(self) -> ColdStanding:
         """Count cold scopes over all tenants."""
-        counted = [await tiers.read_standing(each.database) for each in await self.parts.servers.all()]
+        counted = [await tiers.read_standing(each.database) for each in await self.parts.servers.answering()]
         return ColdStanding(*(sum(numbers) for numbers in zip(*map(astuple, counted), strict=True)))
 
     async def list(self, caller: Caller, agent: str | None = None, user: str | None = None) -> Sequence[FoundScope]:
         """List scopes of a tenant that are not hot."""
-        found = await tiers.find(self.parts.database, caller.tenant_id, agent, user)
-        return [each for each in found if each.tier is not Tier.HOT]
+        return [each for _, each in await self._find(caller, agent, user) if each.tier is not Tier.HOT]
 
     async def out(
         self, caller: Caller, agent: str | None, user: str | None = None, report: Callable[[int], None] = lambda _: None
@@ -50,11 +50,13 @@ class ColdScopes:
         They are marked for longer than any call may take, so that none that is under way finds its rows gone.
         """
         require_storage(self.parts.cold)
-        found = await self._find(caller, agent, user)
-        database, held = self.parts.database, [each.scope_id for each in found if each.tier is not Tier.COLD]
-        await tiers.mark(database, caller.tenant_id, held)
+        found = await self._require(caller, agent, user)
+        held = [(database, each.scope_id) for database, each in found if each.tier is not Tier.COLD]
+        for database in dict.fromkeys(database for database, _ in held):
+            own = [scope_id for each, scope_id in held if each is database]
+            await tiers.mark(database, caller.tenant_id, own)
         await asyncio.sleep(self.deadline_seconds + MARGIN_SECONDS)
-        done = await in_turn(held, lambda scope_id: send_out(self.parts, scope_id), report)
+        done = await in_turn(held, lambda each: send_out(replace(self.parts, database=each[0]), each[1]), report)
         sent = [each for each in done if each is not None]
         return Moved(len(sent), len(found) - len(sent), sum(each.bytes for each in sent))
 
@@ -63,13 +65,15 @@ class ColdScopes:
     ) -> Moved:
         """Bring scopes of a tenant back now; those that were to leave stay."""
         require_storage(self.parts.cold)
-        found = await self._find(caller, agent, user)
+        found = await self._require(caller, agent, user)
 
-        async def bring(scope_id: int) -> bool:
-            await scopes.touch(self.parts.database, scope_id)
-            return await bring_back(self.parts, scope_id)
+        async def bring(each: tuple[Database, int]) -> bool:
+            database, scope_id = each
+            await scopes.touch(database, scope_id)
+            return await bring_back(replace(self.parts, database=database), scope_id)
 
-        done = await in_turn([each.scope_id for each in found if each.tier is not Tier.HOT], bring, report)
+        away = [(database, each.scope_id) for database, each in found if each.tier is not Tier.HOT]
+        done = await in_turn(away, bring, report)
         return Moved(sum(done), len(found) - sum(done))
 
     async def rewrap(self) -> int:
@@ -79,31 +83,45 @@ class ColdScopes:
             raise InvalidInputError(
                 "set RECOLLECT_COLD_KEY to the new master key and RECOLLECT_COLD_KEY_BEFORE to the old"
             )
-        return await keys.rewrap(self.parts.database, storage.keys)
+        wrapped = [await keys.rewrap(each.database, storage.keys) for each in await self.parts.servers.all()]
+        return len({key for some in wrapped for key in some})
 
     async def tidy(self) -> int:
         """Remove objects that nothing needs any more; return how many."""
-        return await tidy(self.parts.database, require_storage(self.parts.cold))
+        storage = require_storage(self.parts.cold)
+        return sum([await tidy(each.database, storage) for each in await self.parts.servers.all()])
 
-    async def _find(self, caller: Caller, agent: str | None, user: str | None) -> Sequence[FoundScope]:
+    async def _find(self, caller: Caller, agent: str | None, user: str | None) -> Sequence[tuple[Database, FoundScope]]:
+        """Find scopes of a tenant, each with the database in which it lies."""
         for name, given in (("agent", agent), ("user", user)):
             check_line(name, given or "")
-        found = await tiers.find(self.parts.database, caller.tenant_id, agent, user)
+        return [
+            (database, each)
+            for database in await self.parts.servers.each(caller.tenant_id)
+            for each in await tiers.find(database, caller.tenant_id, agent, user)
+        ]
+
+    async def _require(
+        self, caller: Caller, agent: str | None, user: str | None
+    ) -> Sequence[tuple[Database, FoundScope]]:
+        found = await self._find(caller, agent, user)
         if not found:
             raise NotFoundError("There is no such scope: nothing was ever remembered there.")
         return found
 
 
 async def in_turn(
-    scopes: Sequence[int], move: Callable[[int], Awaitable[Done]], report: Callable[[int], None]
+    scopes: Sequence[tuple[Database, int]],
+    move: Callable[[tuple[Database, int]], Awaitable[Done]],
+    report: Callable[[int], None],
 ) -> list[Done]:
     """Move scopes, some at a time, and report how many are done."""
     places, done = asyncio.Semaphore(AT_ONCE), 0
 
-    async def one(scope_id: int) -> Done:
+    async def one(scope: tuple[Database, int]) -> Done:
         nonlocal done
         async with places:
-            outcome = await move(scope_id)
+            outcome = await move(scope)
         done += 1
         report(done)
         return outcome

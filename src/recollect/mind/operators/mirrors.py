@@ -2,20 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 
 from recollect.core.mirrors.rows import Difference
 from recollect.errors import ConflictError, InvalidInputError, MirrorError, NotFoundError
 from recollect.jobs.mirror import Feed, build, drop
 from recollect.models.outside import MirrorComparison, MirrorStatus
+from recollect.store.database.pool import Database
 from recollect.store.mirrors import generations, positions
 from recollect.store.mirrors.generations import Generation
 from recollect.store.mirrors.mirror import Mirror
 from recollect.store.mirrors.positions import Unmirrored
 from recollect.store.service import upkeep
-from recollect.store.shards.servers import NoServer
-from recollect.verbs.parts import Parts
+from recollect.store.shards.servers import OpenServer, Servers
 
 TRIES = 3
 """How often a scope is compared that differs: it may have been changed between the two readings."""
@@ -23,79 +24,117 @@ TRIES = 3
 
 @dataclass(frozen=True, slots=True)
 class Mirrors:
-    """Where an operator builds, compares and drops mirrors."""
+    """Where an operator builds, compares and drops mirrors: of every server, where there are several."""
 
-    parts: Parts
+    servers: Servers
+    engines: Mapping[str, Mirror]
+    """The mirrors that this process has an address of, by their names."""
 
     async def status(self, *, probe: bool = True) -> list[MirrorStatus]:
         """Say of every filling how it stands; and whether its engine answers, if asked."""
-        if not self.parts.mirrors and isinstance(self.parts.database, NoServer):
-            return []
-        found = await generations.list_generations(self.parts.database)
-        return [await self._describe(each, probe=probe) for each in found]
+        return [
+            await self._describe(server, each, probe=probe)
+            for server in await self.servers.answering()
+            for each in await generations.list_generations(server.database)
+        ]
 
-    async def build(self, name: str, report: Callable[[int], None]) -> MirrorStatus:
-        """Fill a mirror for the first time, or go on with that; report how many scopes are done."""
-        if any(each.ready for each in await generations.list_generations(self.parts.database, name)):
+    async def build(self, name: str, report: Callable[[int], None]) -> list[MirrorStatus]:
+        """Fill a mirror where it is not built yet, or go on with that; report how many scopes are done."""
+        missing = [each for each in await self.servers.all() if not await find_ready(each.database, name)]
+        if not missing:
             raise ConflictError("This mirror is built already: `rebuild` fills it again.")
-        return await self.rebuild(name, report)
+        return await self._build(missing, name, report)
 
-    async def rebuild(self, name: str, report: Callable[[int], None]) -> MirrorStatus:
+    async def rebuild(self, name: str, report: Callable[[int], None]) -> list[MirrorStatus]:
         """Fill a mirror beside the one that answers, and let it take its place."""
-        return await self._describe(await build(self.parts.database, self._find(name), report), probe=True)
+        return await self._build(await self.servers.all(), name, report)
+
+    async def _build(
+        self, servers: Sequence[OpenServer], name: str, report: Callable[[int], None]
+    ) -> list[MirrorStatus]:
+        made: list[MirrorStatus] = []
+        for server in servers:
+            before = sum(each.scopes for each in made)
+            built = await build(server.database, self._find(name), partial(report_sum, report, before))
+            made.append(await self._describe(server, built, probe=True))
+        return made
 
     async def verify(self, name: str, report: Callable[[int], None], *, mend: bool = False) -> MirrorComparison:
         """Compare all that a mirror holds with the record by checksums, and mend it if asked."""
-        mirror = self._find(name)
-        ready = [each for each in await generations.list_generations(self.parts.database, name) if each.ready]
-        if not ready:
-            raise NotFoundError("This mirror is not built.")
-        feed, total = Feed(self.parts.database, mirror, ready[0]), MirrorComparison(0, 0, 0, 0, mended=mend)
-        async for scope_id in self._walk():
-            found = await compare_scope(feed, scope_id)
-            if found.size and mend:
-                await feed.mend(scope_id)
-            total = MirrorComparison(
-                scopes=total.scopes + 1,
-                missing=total.missing + len(found.missing),
-                changed=total.changed + len(found.changed),
-                extra=total.extra + len(found.extra),
-                mended=mend,
-            )
-            report(total.scopes)
+        mirror, total = self._find(name), MirrorComparison(0, 0, 0, 0, mended=mend)
+        for server in await self.servers.all():
+            ready = await find_ready(server.database, name)
+            if ready is None:
+                raise NotFoundError("This mirror is not built.")
+            feed = Feed(server.database, mirror, ready)
+            async for scope_id in walk(server.database):
+                found = await compare_scope(feed, scope_id)
+                if found.size and mend:
+                    await feed.mend(scope_id)
+                total = add(total, found)
+                report(total.scopes)
         return total
 
     async def drop(self, name: str) -> tuple[int, bool]:
         """Drop a mirror with its rows; return how many receipts waited for it, and whether its rows were removed."""
-        if not await generations.list_generations(self.parts.database, name):
+        having = [
+            each.database
+            for each in await self.servers.all()
+            if await generations.list_generations(each.database, name)
+        ]
+        if not having:
             raise NotFoundError("There is no such mirror.")
-        return await drop(self.parts.database, name, self.parts.mirrors.get(name))
+        outcomes = [await drop(database, name, self.engines.get(name)) for database in having]
+        return sum(ended for ended, _ in outcomes), all(removed for _, removed in outcomes)
 
     async def count_scopes(self) -> int:
         """Count the scopes that a mirror would hold."""
-        return sum([1 async for _ in self._walk()])
+        return sum([1 for server in await self.servers.all() async for _ in walk(server.database)])
 
-    async def _walk(self) -> AsyncIterator[int]:
-        """Walk over all scopes that have memories, or that a mirror has known."""
-        seen: set[int] = set()
-        for wanted in ("fill", positions.HELD):
-            async for scopes in upkeep.walk_due(self.parts.database, wanted):
-                for scope_id in scopes:
-                    if scope_id not in seen:
-                        yield scope_id
-                seen.update(scopes)
-
-    async def _describe(self, generation: Generation, *, probe: bool) -> MirrorStatus:
-        scopes, behind, seconds = await generations.read_standing(self.parts.database, generation)
+    async def _describe(self, server: OpenServer, generation: Generation, *, probe: bool) -> MirrorStatus:
+        scopes, behind, seconds = await generations.read_standing(server.database, generation)
         state = "building" if not generation.ready else "ready" if generation.current else "stale"
-        mirror = self.parts.mirrors.get(generation.mirror) if probe else None
+        mirror = self.engines.get(generation.mirror) if probe else None
         answers = None if mirror is None else await does_answer(mirror, generation)
-        return MirrorStatus(generation.mirror, generation.number, state, scopes, behind, seconds, answers)
+        standing = (scopes, behind, seconds, answers, server.name)
+        return MirrorStatus(generation.mirror, generation.number, state, *standing)
 
     def _find(self, name: str) -> Mirror:
-        if name not in self.parts.mirrors:
+        if name not in self.engines:
             raise InvalidInputError(f"There is no mirror of this name here: set RECOLLECT_{name.upper()}_URL.")
-        return self.parts.mirrors[name]
+        return self.engines[name]
+
+
+def report_sum(report: Callable[[int], None], before: int, done: int) -> None:
+    """Report what is done with what was done before."""
+    report(before + done)
+
+
+async def find_ready(database: Database, name: str) -> Generation | None:
+    """Return the generation of a mirror that answers, if there is one."""
+    return next((each for each in await generations.list_generations(database, name) if each.ready), None)
+
+
+async def walk(database: Database) -> AsyncIterator[int]:
+    """Walk over all scopes of a server that have memories, or that a mirror has known."""
+    seen: set[int] = set()
+    for wanted in ("fill", positions.HELD):
+        async for scopes in upkeep.walk_due(database, wanted):
+            for scope_id in scopes:
+                if scope_id not in seen:
+                    yield scope_id
+            seen.update(scopes)
+
+
+def add(total: MirrorComparison, found: Difference) -> MirrorComparison:
+    """Add what differs in a scope."""
+    return MirrorComparison(
+        scopes=total.scopes + 1,
+        missing=total.missing + len(found.missing),
+        changed=total.changed + len(found.changed),
+        extra=total.extra + len(found.extra),
+        mended=total.mended,
+    )
 
 
 async def does_answer(mirror: Mirror, generation: Generation) -> bool:

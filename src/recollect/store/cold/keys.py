@@ -44,11 +44,11 @@ def choose(keys: Mapping[int, SealingKey], version: int) -> SealingKey:
     return keys[version]
 
 
-async def rewrap(database: Database, masters: MasterKeys) -> int:
-    """Wrap every tenant's keys by the current master key; return how many were wrapped by the one before."""
+async def rewrap(database: Database, masters: MasterKeys) -> list[tuple[int, int]]:
+    """Wrap every tenant's keys by the current master key; return tenants and versions of those that were not."""
     async with database.reading(None) as connection:
         tenants = await connection.execute(QUERIES["tenants"])
-    count = 0
+    done: list[tuple[int, int]] = []
     for tenant_id in [row["id"] for row in await tenants.fetchall()]:
         for row in await read_keys(database, tenant_id, "all"):
             if row["wrapped_by"] == fingerprint(masters.current):
@@ -57,8 +57,8 @@ async def rewrap(database: Database, masters: MasterKeys) -> int:
             async with database.transaction(tenant_id) as connection:
                 parameters = {"version": row["version"], "before": row["wrapped_by"]}
                 await connection.execute(QUERIES["rewrap"], parameters | {"wrapped": wrapped, "wrapped_by": wrapped_by})
-            count += 1
-    return count
+            done.append((tenant_id, row["version"]))
+    return done
 
 
 async def read_keys(database: Database, tenant_id: int, query: str) -> list[DictRow]:

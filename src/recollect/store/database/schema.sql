@@ -290,10 +290,10 @@ CREATE FUNCTION public.cold_standing() RETURNS TABLE(cold bigint, leaving bigint
     LANGUAGE sql STABLE SECURITY DEFINER
     SET search_path TO 'pg_catalog', 'public', 'pg_temp'
     AS $$
-    select (select count(*) from cold_objects where state = 'held'),
-           (select count(*) from scopes where tier = 'leaving'),
-           (select coalesce(sum(bytes), 0)::bigint from cold_objects where state = 'held'),
-           (select count(*) from cold_objects where state <> 'held')
+    select (select count(*) from cold_objects where state = 'held' and is_served(scope_id)),
+           (select count(*) from scopes where tier = 'leaving' and is_served(id)),
+           (select coalesce(sum(bytes), 0)::bigint from cold_objects where state = 'held' and is_served(scope_id)),
+           (select count(*) from cold_objects where state <> 'held' and is_served(scope_id))
 $$;
 
 CREATE FUNCTION public.compare_field(field jsonb, operand jsonb) RETURNS integer
@@ -596,12 +596,13 @@ begin
         select distinct scope_id from memories
         where scope_id > after and withheld = 'to_rederive' and is_served(scope_id) order by scope_id limit most;
     when 'mirror' then return query
-        -- The scopes of a tenant are fed by one job.
+        -- The scopes of a tenant are fed by one job. Of those that another server has now, mirrors have to let go.
         select distinct scope_id >> 40 << 40 from unmirrored
-        where (scope_id > after + 1099511627775 or after = 0) and is_served(scope_id) order by 1 limit most;
+        where scope_id > after + 1099511627775 or after = 0 order by 1 limit most;
     when 'held' then return query
         select distinct scope_id from mirror_positions
-        where scope_id > after and is_served(scope_id) order by scope_id limit most;
+        where scope_id > after and is_served(scope_id) and exists (select from scopes where id = scope_id)
+        order by scope_id limit most;
     when 'awaited' then return query
         select distinct scope_id from awaited_mirrors
         where scope_id > after and is_served(scope_id) order by scope_id limit most;
@@ -658,7 +659,7 @@ CREATE FUNCTION public.due_to_move(wanted text, seconds double precision, archiv
 begin
     if wanted = 'freeze' then
         return query select id from scopes
-        where tier = 'leaving' and tier_since <= now() - seconds * interval '1 second' and id > after
+        where tier = 'leaving' and tier_since <= now() - seconds * interval '1 second' and id > after and is_served(id)
         order by id limit most;
         return;
     end if;
@@ -671,7 +672,7 @@ begin
                coalesce((profile ->> 'delete_after_days')::float8, delete_days) as delete_days,
                coalesce((profile ->> 'purge_after_days')::float8, purge_days) as purge_days
     ) rule
-    where held.state = 'held' and held.scope_id > after
+    where held.state = 'held' and held.scope_id > after and is_served(held.scope_id)
       and (held.expires_at <= now()
            or held.idle_since <= now() - least(nullif(rule.archive_days, 0), nullif(rule.delete_days, 0)) * interval '1 day'
            or held.deleted_at <= now() - nullif(rule.purge_days, 0) * interval '1 day'
@@ -1706,6 +1707,59 @@ CREATE FUNCTION public.is_served(asked_scope bigint) RETURNS boolean
     LANGUAGE sql STABLE
     RETURN ((NOT (EXISTS (SELECT FROM public.placements WHERE (placements.state = 'closed'::text)))) OR (NOT (EXISTS (SELECT FROM public.placements WHERE ((placements.tenant_id = (is_served.asked_scope >> 40)) AND ((((is_served.asked_scope >> 28) & (4095)::bigint) >= placements.first_bucket) AND (((is_served.asked_scope >> 28) & (4095)::bigint) <= placements.last_bucket)) AND (placements.state = 'closed'::text))))));
 
+CREATE TABLE public.text_rules (
+    single boolean DEFAULT true NOT NULL,
+    version smallint NOT NULL,
+    CONSTRAINT text_rules_single_check CHECK (single)
+);
+
+CREATE FUNCTION public.text_version_of_new() RETURNS smallint
+    LANGUAGE sql STABLE PARALLEL SAFE
+    RETURN (SELECT text_rules.version FROM public.text_rules);
+
+CREATE TABLE public.scopes (
+    id bigint NOT NULL,
+    tenant_id integer NOT NULL,
+    agent text NOT NULL,
+    "user" text NOT NULL,
+    memory_count bigint DEFAULT 0 NOT NULL,
+    event_count bigint DEFAULT 0 NOT NULL,
+    thought_count bigint DEFAULT 0 NOT NULL,
+    chat_count bigint DEFAULT 0 NOT NULL,
+    term_count bigint DEFAULT 0 NOT NULL,
+    unreflected_importance double precision DEFAULT 0 NOT NULL,
+    unreflected_memories integer DEFAULT 0 NOT NULL,
+    last_written_at timestamp with time zone DEFAULT '-infinity'::timestamp with time zone NOT NULL,
+    approximate_space integer,
+    folded_space integer,
+    has_keywords boolean DEFAULT false NOT NULL,
+    has_names boolean DEFAULT false NOT NULL,
+    has_topics boolean DEFAULT false NOT NULL,
+    has_evidence boolean DEFAULT false NOT NULL,
+    change_number bigint DEFAULT 0 NOT NULL,
+    followed_until timestamp with time zone,
+    text_version smallint DEFAULT public.text_version_of_new() NOT NULL,
+    written_hour timestamp without time zone GENERATED ALWAYS AS (date_trunc('hour'::text, (last_written_at AT TIME ZONE 'UTC'::text))) STORED NOT NULL,
+    size_step integer GENERATED ALWAYS AS (
+CASE
+    WHEN (memory_count < 16) THEN (memory_count)::double precision
+    ELSE floor((((8)::double precision * ln((memory_count)::double precision)) / ln((2)::double precision)))
+END) STORED NOT NULL,
+    tier text DEFAULT 'hot'::text NOT NULL,
+    tier_since timestamp with time zone,
+    CONSTRAINT scopes_check CHECK (((id >> 40) = tenant_id)),
+    CONSTRAINT scopes_tier_check CHECK ((tier = ANY (ARRAY['hot'::text, 'leaving'::text, 'cold'::text])))
+)
+WITH (fillfactor='70');
+ALTER TABLE ONLY public.scopes ALTER COLUMN agent SET STATISTICS 0;
+ALTER TABLE ONLY public.scopes ALTER COLUMN "user" SET STATISTICS 0;
+
+ALTER TABLE ONLY public.scopes FORCE ROW LEVEL SECURITY;
+
+CREATE FUNCTION public.is_present(asked_scope bigint) RETURNS boolean
+    LANGUAGE sql STABLE
+    RETURN (public.is_served(asked_scope) AND (EXISTS (SELECT FROM public.scopes WHERE (scopes.id = is_present.asked_scope))));
+
 CREATE FUNCTION public.is_topic_above(asked_scope bigint, asked_path text) RETURNS boolean
     LANGUAGE plpgsql STABLE SECURITY DEFINER
     SET search_path TO 'pg_catalog', 'public', 'pg_temp'
@@ -2059,7 +2113,7 @@ begin
     where id in (
         select id from scopes
         where tier = 'hot' and written_hour <= before at time zone 'UTC' and last_written_at <= before and memory_count > 0
-          and coalesce(tier_since, '-infinity') <= before and coalesce(followed_until, '-infinity') < now()
+          and is_served(id) and coalesce(tier_since, '-infinity') <= before and coalesce(followed_until, '-infinity') < now()
           and not exists (select from access_log where scope_id = scopes.id and accessed_at > before)
           and not exists (select from accesses where scope_id = scopes.id and last_accessed_at > before)
         limit most
@@ -2358,8 +2412,8 @@ CREATE FUNCTION public.objects_to_remove(seconds double precision, most integer)
     SET search_path TO 'pg_catalog', 'public', 'pg_temp'
     AS $$
     update cold_objects set state = 'unneeded'
-    where state = 'writing' and since <= now() - seconds * interval '1 second';
-    select scope_id, name from cold_objects where state = 'unneeded' order by since limit most
+    where state = 'writing' and since <= now() - seconds * interval '1 second' and is_served(scope_id);
+    select scope_id, name from cold_objects where state = 'unneeded' and is_served(scope_id) order by since limit most
 $$;
 
 CREATE FUNCTION public.open_to_readers(opened regclass) RETURNS void
@@ -2920,16 +2974,6 @@ CREATE FUNCTION public.tenants_to_add_up() RETURNS SETOF bigint
     where at < date_trunc('day', clock_timestamp(), 'UTC') - interval '48 hours'
       and (at at time zone 'UTC')::time <> '00:00' and is_served(scope_id)
 $$;
-
-CREATE TABLE public.text_rules (
-    single boolean DEFAULT true NOT NULL,
-    version smallint NOT NULL,
-    CONSTRAINT text_rules_single_check CHECK (single)
-);
-
-CREATE FUNCTION public.text_version_of_new() RETURNS smallint
-    LANGUAGE sql STABLE PARALLEL SAFE
-    RETURN (SELECT text_rules.version FROM public.text_rules);
 
 CREATE FUNCTION public.tidy_entities(asked_scope bigint, asked_ids uuid[]) RETURNS void
     LANGUAGE plpgsql
@@ -3603,45 +3647,6 @@ CREATE TABLE public.memory_keywords (
 
 ALTER TABLE ONLY public.memory_keywords FORCE ROW LEVEL SECURITY;
 
-CREATE TABLE public.scopes (
-    id bigint NOT NULL,
-    tenant_id integer NOT NULL,
-    agent text NOT NULL,
-    "user" text NOT NULL,
-    memory_count bigint DEFAULT 0 NOT NULL,
-    event_count bigint DEFAULT 0 NOT NULL,
-    thought_count bigint DEFAULT 0 NOT NULL,
-    chat_count bigint DEFAULT 0 NOT NULL,
-    term_count bigint DEFAULT 0 NOT NULL,
-    unreflected_importance double precision DEFAULT 0 NOT NULL,
-    unreflected_memories integer DEFAULT 0 NOT NULL,
-    last_written_at timestamp with time zone DEFAULT '-infinity'::timestamp with time zone NOT NULL,
-    approximate_space integer,
-    folded_space integer,
-    has_keywords boolean DEFAULT false NOT NULL,
-    has_names boolean DEFAULT false NOT NULL,
-    has_topics boolean DEFAULT false NOT NULL,
-    has_evidence boolean DEFAULT false NOT NULL,
-    change_number bigint DEFAULT 0 NOT NULL,
-    followed_until timestamp with time zone,
-    text_version smallint DEFAULT public.text_version_of_new() NOT NULL,
-    written_hour timestamp without time zone GENERATED ALWAYS AS (date_trunc('hour'::text, (last_written_at AT TIME ZONE 'UTC'::text))) STORED NOT NULL,
-    size_step integer GENERATED ALWAYS AS (
-CASE
-    WHEN (memory_count < 16) THEN (memory_count)::double precision
-    ELSE floor((((8)::double precision * ln((memory_count)::double precision)) / ln((2)::double precision)))
-END) STORED NOT NULL,
-    tier text DEFAULT 'hot'::text NOT NULL,
-    tier_since timestamp with time zone,
-    CONSTRAINT scopes_check CHECK (((id >> 40) = tenant_id)),
-    CONSTRAINT scopes_tier_check CHECK ((tier = ANY (ARRAY['hot'::text, 'leaving'::text, 'cold'::text])))
-)
-WITH (fillfactor='70');
-ALTER TABLE ONLY public.scopes ALTER COLUMN agent SET STATISTICS 0;
-ALTER TABLE ONLY public.scopes ALTER COLUMN "user" SET STATISTICS 0;
-
-ALTER TABLE ONLY public.scopes FORCE ROW LEVEL SECURITY;
-
 CREATE VIEW public.kw_strength WITH (security_barrier='true') AS
  SELECT scopes.agent AS persona_name,
     filed.keyword,
@@ -3823,6 +3828,7 @@ CREATE TABLE public.mirrors (
     incarnation uuid NOT NULL,
     space_id integer,
     beats bigint DEFAULT 0 NOT NULL,
+    shard smallint DEFAULT 0 NOT NULL,
     made_at timestamp with time zone DEFAULT clock_timestamp() NOT NULL,
     CONSTRAINT mirrors_generation_check CHECK ((generation > 0)),
     CONSTRAINT mirrors_name_check CHECK ((name ~ '^[a-z0-9_]{1,40}$'::text)),
@@ -5007,6 +5013,62 @@ GRANT ALL ON FUNCTION public.having_terms(asked_scope bigint, asked_terms bigint
 GRANT SELECT ON TABLE public.placements TO recollect_service;
 GRANT SELECT ON TABLE public.placements TO recollect_upkeep;
 
+GRANT SELECT ON TABLE public.text_rules TO recollect_service;
+
+GRANT SELECT,INSERT ON TABLE public.scopes TO recollect_service;
+GRANT SELECT ON TABLE public.scopes TO recollect_compat;
+
+GRANT SELECT(id) ON TABLE public.scopes TO recollect_upkeep;
+
+GRANT SELECT(tenant_id) ON TABLE public.scopes TO recollect_upkeep;
+
+GRANT SELECT(agent) ON TABLE public.scopes TO recollect_upkeep;
+
+GRANT SELECT("user") ON TABLE public.scopes TO recollect_upkeep;
+
+GRANT UPDATE(memory_count) ON TABLE public.scopes TO recollect_service;
+GRANT SELECT(memory_count) ON TABLE public.scopes TO recollect_upkeep;
+
+GRANT UPDATE(event_count) ON TABLE public.scopes TO recollect_service;
+
+GRANT UPDATE(thought_count) ON TABLE public.scopes TO recollect_service;
+
+GRANT UPDATE(chat_count) ON TABLE public.scopes TO recollect_service;
+
+GRANT UPDATE(term_count) ON TABLE public.scopes TO recollect_service;
+
+GRANT UPDATE(unreflected_importance) ON TABLE public.scopes TO recollect_service;
+
+GRANT UPDATE(unreflected_memories) ON TABLE public.scopes TO recollect_service;
+
+GRANT UPDATE(last_written_at) ON TABLE public.scopes TO recollect_service;
+GRANT SELECT(last_written_at) ON TABLE public.scopes TO recollect_upkeep;
+
+GRANT UPDATE(has_keywords) ON TABLE public.scopes TO recollect_service;
+
+GRANT UPDATE(has_names) ON TABLE public.scopes TO recollect_service;
+
+GRANT UPDATE(has_topics) ON TABLE public.scopes TO recollect_service;
+
+GRANT UPDATE(has_evidence) ON TABLE public.scopes TO recollect_service;
+
+GRANT UPDATE(change_number) ON TABLE public.scopes TO recollect_service;
+GRANT SELECT(change_number) ON TABLE public.scopes TO recollect_upkeep;
+
+GRANT UPDATE(followed_until) ON TABLE public.scopes TO recollect_service;
+GRANT SELECT(followed_until) ON TABLE public.scopes TO recollect_upkeep;
+
+GRANT UPDATE(text_version) ON TABLE public.scopes TO recollect_service;
+GRANT SELECT(text_version) ON TABLE public.scopes TO recollect_upkeep;
+
+GRANT SELECT(written_hour) ON TABLE public.scopes TO recollect_upkeep;
+
+GRANT UPDATE(tier) ON TABLE public.scopes TO recollect_service;
+GRANT SELECT(tier),UPDATE(tier) ON TABLE public.scopes TO recollect_upkeep;
+
+GRANT UPDATE(tier_since) ON TABLE public.scopes TO recollect_service;
+GRANT SELECT(tier_since),UPDATE(tier_since) ON TABLE public.scopes TO recollect_upkeep;
+
 REVOKE ALL ON FUNCTION public.is_topic_above(asked_scope bigint, asked_path text) FROM PUBLIC;
 GRANT ALL ON FUNCTION public.is_topic_above(asked_scope bigint, asked_path text) TO recollect_service;
 
@@ -5076,8 +5138,6 @@ REVOKE ALL ON FUNCTION public.switch_embedding_space(new_space integer) FROM PUB
 
 REVOKE ALL ON FUNCTION public.tenants_to_add_up() FROM PUBLIC;
 GRANT ALL ON FUNCTION public.tenants_to_add_up() TO recollect_service;
-
-GRANT SELECT ON TABLE public.text_rules TO recollect_service;
 
 REVOKE ALL ON FUNCTION public.topics_at(asked_scope bigint, asked_paths text[]) FROM PUBLIC;
 GRANT ALL ON FUNCTION public.topics_at(asked_scope bigint, asked_paths text[]) TO recollect_service;
@@ -5238,60 +5298,6 @@ GRANT SELECT ON TABLE public.keyword_strengths TO recollect_compat;
 
 GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE public.memory_keywords TO recollect_service;
 GRANT SELECT ON TABLE public.memory_keywords TO recollect_compat;
-
-GRANT SELECT,INSERT ON TABLE public.scopes TO recollect_service;
-GRANT SELECT ON TABLE public.scopes TO recollect_compat;
-
-GRANT SELECT(id) ON TABLE public.scopes TO recollect_upkeep;
-
-GRANT SELECT(tenant_id) ON TABLE public.scopes TO recollect_upkeep;
-
-GRANT SELECT(agent) ON TABLE public.scopes TO recollect_upkeep;
-
-GRANT SELECT("user") ON TABLE public.scopes TO recollect_upkeep;
-
-GRANT UPDATE(memory_count) ON TABLE public.scopes TO recollect_service;
-GRANT SELECT(memory_count) ON TABLE public.scopes TO recollect_upkeep;
-
-GRANT UPDATE(event_count) ON TABLE public.scopes TO recollect_service;
-
-GRANT UPDATE(thought_count) ON TABLE public.scopes TO recollect_service;
-
-GRANT UPDATE(chat_count) ON TABLE public.scopes TO recollect_service;
-
-GRANT UPDATE(term_count) ON TABLE public.scopes TO recollect_service;
-
-GRANT UPDATE(unreflected_importance) ON TABLE public.scopes TO recollect_service;
-
-GRANT UPDATE(unreflected_memories) ON TABLE public.scopes TO recollect_service;
-
-GRANT UPDATE(last_written_at) ON TABLE public.scopes TO recollect_service;
-GRANT SELECT(last_written_at) ON TABLE public.scopes TO recollect_upkeep;
-
-GRANT UPDATE(has_keywords) ON TABLE public.scopes TO recollect_service;
-
-GRANT UPDATE(has_names) ON TABLE public.scopes TO recollect_service;
-
-GRANT UPDATE(has_topics) ON TABLE public.scopes TO recollect_service;
-
-GRANT UPDATE(has_evidence) ON TABLE public.scopes TO recollect_service;
-
-GRANT UPDATE(change_number) ON TABLE public.scopes TO recollect_service;
-GRANT SELECT(change_number) ON TABLE public.scopes TO recollect_upkeep;
-
-GRANT UPDATE(followed_until) ON TABLE public.scopes TO recollect_service;
-GRANT SELECT(followed_until) ON TABLE public.scopes TO recollect_upkeep;
-
-GRANT UPDATE(text_version) ON TABLE public.scopes TO recollect_service;
-GRANT SELECT(text_version) ON TABLE public.scopes TO recollect_upkeep;
-
-GRANT SELECT(written_hour) ON TABLE public.scopes TO recollect_upkeep;
-
-GRANT UPDATE(tier) ON TABLE public.scopes TO recollect_service;
-GRANT SELECT(tier),UPDATE(tier) ON TABLE public.scopes TO recollect_upkeep;
-
-GRANT UPDATE(tier_since) ON TABLE public.scopes TO recollect_service;
-GRANT SELECT(tier_since),UPDATE(tier_since) ON TABLE public.scopes TO recollect_upkeep;
 
 GRANT SELECT ON TABLE public.kw_strength TO recollect_readers;
 

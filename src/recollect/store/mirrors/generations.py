@@ -28,6 +28,18 @@ class Generation:
     """How many times it was written to."""
     current: bool = True
     """Whether the record is still the one that it was filled from, with the same embedding space."""
+    shard: int = 0
+    """The number of the server that it follows, where that is one of several."""
+
+    @property
+    def family(self) -> str:
+        """Return how the names of all generations of its server begin."""
+        return f"{self.shard}_" if self.shard else ""
+
+    @property
+    def place(self) -> str:
+        """Name it in its engine, apart from the generations of other servers."""
+        return f"{self.family}{self.number}"
 
 
 async def list_generations(database: Database, mirror: str | None = None) -> list[Generation]:
@@ -42,7 +54,7 @@ async def begin(database: Database, mirror: str) -> Generation:
     async with database.transaction(None) as connection:
         # Writes that are under way end first, and those that come later see that there is a mirror.
         await connection.execute(QUERIES["hold_log"])
-        asked = await connection.execute(QUERIES["begin"], {"mirror": mirror})
+        asked = await connection.execute(QUERIES["begin"], {"mirror": mirror, "shard": database.shard})
         row = await asked.fetchone()
     if row is None:
         raise ConflictError("This mirror is being built already, from another record: drop it, then build it again.")
@@ -94,4 +106,5 @@ def to_generation(row: DictRow) -> Generation:
         space=space,
         beats=row["beats"],
         current=row["same_record"] and row["same_space"],
+        shard=row["shard"],
     )

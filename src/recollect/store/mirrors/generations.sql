@@ -1,5 +1,5 @@
 -- name: list
-select name, generation, mirrors.state, incarnation, mirrors.space_id, beats,
+select name, generation, mirrors.state, incarnation, mirrors.space_id, beats, shard,
        spaces.model, spaces.dimensions, spaces.precision, spaces.state as space_state,
        incarnation = (select id from incarnations) as same_record,
        mirrors.space_id is not distinct from (select id from embedding_spaces where state = 'active') as same_space
@@ -13,9 +13,9 @@ lock table changes in share mode
 -- name: begin
 -- One that is being filled from the same record is gone on with.
 with begun as (
-    insert into mirrors (name, generation, incarnation, space_id)
+    insert into mirrors (name, generation, incarnation, space_id, shard)
     select %(mirror)s, coalesce((select max(generation) from mirrors where name = %(mirror)s), 0) + 1,
-           (select id from incarnations), (select id from embedding_spaces where state = 'active')
+           (select id from incarnations), (select id from embedding_spaces where state = 'active'), %(shard)s
     where not exists (select from mirrors where name = %(mirror)s and state = 'building')
     returning generation
 )

@@ -24,10 +24,10 @@ class Mirror(Protocol):
         ...
 
     async def switch(self, generation: Generation) -> None:
-        """Let others who read the engine see this generation, and no other."""
+        """Let others who read the engine see this generation, and no other of its server."""
         ...
 
-    async def remove(self, number: int) -> None:
+    async def remove(self, generation: Generation) -> None:
         """Remove a generation with all that it holds."""
         ...
 

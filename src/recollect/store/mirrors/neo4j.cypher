@@ -19,7 +19,7 @@ MATCH (e:Entity_{g}) WHERE NOT e:Entity
 CALL (e) {{ SET e:Entity }} IN TRANSACTIONS OF 10000 ROWS
 
 // name: hide
-MATCH (e:Entity) WHERE NOT e:Entity_{g}
+MATCH (e:Entity) WHERE NOT e:Entity_{g} AND any(label IN labels(e) WHERE label STARTS WITH "Entity_{family}")
 CALL (e) {{ REMOVE e:Entity }} IN TRANSACTIONS OF 10000 ROWS
 
 // name: remove
@@ -50,7 +50,7 @@ RETURN p.scope AS scope
 
 // name: delete_facts
 UNWIND $rows AS row
-MATCH (a)-[f:FACT {{generation: {g}, scope: row.scope, id: row.id}}]->(b)
+MATCH (a)-[f:FACT {{generation: "{g}", scope: row.scope, id: row.id}}]->(b)
 DELETE f
 RETURN a.scope AS scope, a.id AS subject, b.id AS object
 
@@ -74,7 +74,7 @@ MERGE (e)-[:MERGED_INTO]->(kept)
 UNWIND $rows AS row
 MERGE (a:Entity_{g} {{scope: row.scope, id: row.subject}})
 MERGE (b:Entity_{g} {{scope: row.scope, id: row.object}})
-MERGE (a)-[f:FACT {{generation: {g}, scope: row.scope, id: row.id}}]->(b)
+MERGE (a)-[f:FACT {{generation: "{g}", scope: row.scope, id: row.id}}]->(b)
 SET f += row.values
 
 // name: blank_entities
@@ -103,7 +103,7 @@ RETURN p.scope AS scope, p.position AS position
 
 // name: held_facts
 UNWIND $ids AS id
-MATCH ()-[f:FACT {{generation: {g}, scope: $scope, id: id}}]->()
+MATCH ()-[f:FACT {{generation: "{g}", scope: $scope, id: id}}]->()
 RETURN f.id AS id
 
 // name: held_entities

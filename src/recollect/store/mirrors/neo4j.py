@@ -50,17 +50,17 @@ class Neo4jMirror:
     async def create(self, generation: Generation) -> None:
         """Make the constraints and indexes of a generation."""
         for step in MADE:
-            await self._run(step, generation.number)
+            await self._run(step, generation)
 
     async def switch(self, generation: Generation) -> None:
         """Give the plain label to the nodes of this generation, and take it from others."""
         for step in ("hide", "show"):
-            await self._run(step, generation.number)
+            await self._run(step, generation)
 
-    async def remove(self, number: int) -> None:
+    async def remove(self, generation: Generation) -> None:
         """Delete the nodes of a generation, and what was made for them."""
         for step in REMOVED:
-            await self._run(step, number)
+            await self._run(step, generation)
 
     async def apply(self, generation: Generation, batches: Sequence[Batch]) -> None:
         """Apply what is present and what is gone, of all scopes in one transaction."""
@@ -72,7 +72,7 @@ class Neo4jMirror:
 
     async def read_positions(self, generation: Generation, scopes: Sequence[int]) -> dict[int, int]:
         """Read how far scopes were followed."""
-        rows = await self._run("positions", generation.number, scopes=list(scopes))
+        rows = await self._run("positions", generation, scopes=list(scopes))
         return {row["scope"]: row["position"] for row in rows}
 
     async def find_held(self, generation: Generation, scope_id: int, keys: Sequence[RowKey]) -> set[RowKey]:
@@ -80,7 +80,7 @@ class Neo4jMirror:
         held: set[RowKey] = set()
         for table in (MirroredTable.ENTITIES, MirroredTable.FACTS):
             wanted = [str(key.id) for key in keys if key.table is table]
-            rows = await self._run(f"held_{table.value}", generation.number, scope=scope_id, ids=wanted)
+            rows = await self._run(f"held_{table.value}", generation, scope=scope_id, ids=wanted)
             held |= {RowKey(table, UUID(row["id"])) for row in rows}
         return held
 
@@ -90,7 +90,7 @@ class Neo4jMirror:
             after = ""
             while True:
                 asked = {"scope": scope_id, "after": after, "limit": PAGE}
-                rows = await self._run(f"walk_{table.value}", generation.number, **asked)
+                rows = await self._run(f"walk_{table.value}", generation, **asked)
                 if not rows:
                     break
                 yield [to_row(table, row) for row in rows]
@@ -100,11 +100,11 @@ class Neo4jMirror:
         """Start from what the cue names, and follow facts that held at its times for two hops, the nearest first."""
         with told_as_ours(NAME, DriverError, Neo4jError):
             async with self._driver.session(database=self._database) as session:
-                return await session.execute_read(follow, generation.number, question)
+                return await session.execute_read(follow, generation, question)
 
     async def note_beat(self, generation: Generation, beats: int) -> None:
         """Note how many times it was written to."""
-        await self._run("beat", generation.number, beats=beats)
+        await self._run("beat", generation, beats=beats)
 
     async def read_beats(self, generation: Generation) -> int:
         """Read how many times it was written to."""
@@ -114,18 +114,18 @@ class Neo4jMirror:
         """Close the connections."""
         await self._driver.close()
 
-    async def _run(self, step: str, number: int, **parameters: Any) -> list[JsonRow]:  # noqa: ANN401 - of any query
+    async def _run(self, step: str, generation: Generation, **parameters: Any) -> list[JsonRow]:  # noqa: ANN401 - of any query
         """Run one query by itself."""
-        query = Query(cast("LiteralString", write(step, number)), timeout=self._seconds)
+        query = Query(cast("LiteralString", write(step, generation)), timeout=self._seconds)
         with told_as_ours(NAME, DriverError, Neo4jError):
             async with self._driver.session(database=self._database) as session:
                 answer = await session.run(query, parameters)
                 return [dict(record) async for record in answer]
 
 
-def write(step: str, number: int, label: str = "") -> str:
+def write(step: str, generation: Generation, label: str = "") -> str:
     """Write a query for a generation; labels cannot be parameters."""
-    return QUERIES[step].format(g=number, label=label)
+    return QUERIES[step].format(g=generation.place, family=generation.family, label=label)
 
 
 async def run(transaction: AsyncManagedTransaction, query: str, **parameters: Any) -> list[JsonRow]:  # noqa: ANN401
@@ -136,25 +136,26 @@ async def run(transaction: AsyncManagedTransaction, query: str, **parameters: An
 
 async def write_batches(transaction: AsyncManagedTransaction, generation: Generation, batches: Sequence[Batch]) -> int:
     """Write what is newer than what the scopes have; return how many of them took it."""
-    number = generation.number
     asked = [
         {"scope": batch.scope_id, "version": batch.version, "position": batch.position}
         for batch in sorted(batches, key=lambda batch: batch.scope_id)
     ]
-    taken = {row["scope"] for row in await run(transaction, write("hold", number), scopes=asked)}
+    taken = {row["scope"] for row in await run(transaction, write("hold", generation), scopes=asked)}
     chosen = [batch for batch in batches if batch.scope_id in taken]
     facts = list_rows(chosen, MirroredTable.FACTS)
     # A fact that has other ends now is another relation: the one before goes first.
-    left = await run(transaction, write("delete_facts", number), rows=facts + list_gone(chosen, MirroredTable.FACTS))
+    left = await run(
+        transaction, write("delete_facts", generation), rows=facts + list_gone(chosen, MirroredTable.FACTS)
+    )
     await write_entities(transaction, generation, chosen)
     for row in facts:
         row |= {"subject": row["values"].pop(ENDS[0]), "object": row["values"].pop(ENDS[1])}
-    await run(transaction, write("merge_facts", number), rows=facts)
+    await run(transaction, write("merge_facts", generation), rows=facts)
     gone = list_gone(chosen, MirroredTable.ENTITIES)
-    await run(transaction, write("blank_entities", number), rows=gone)
+    await run(transaction, write("blank_entities", generation), rows=gone)
     ends = [{"scope": row["scope"], "id": row[end]} for row in left for end in ("subject", "object")]
-    await run(transaction, write("sweep_entities", number), rows=gone + ends)
-    await run(transaction, write("advance", number), scopes=[each for each in asked if each["scope"] in taken])
+    await run(transaction, write("sweep_entities", generation), rows=gone + ends)
+    await run(transaction, write("advance", generation), scopes=[each for each in asked if each["scope"] in taken])
     return len(chosen)
 
 
@@ -162,25 +163,26 @@ async def write_entities(
     transaction: AsyncManagedTransaction, generation: Generation, batches: Sequence[Batch]
 ) -> None:
     """Write entities, and which of them were merged into which."""
-    number = generation.number
     entities = list_rows(batches, MirroredTable.ENTITIES)
     led = [{**row, "kept": row["values"].pop("merged_into")} for row in entities if "merged_into" in row["values"]]
     label = ", e:Entity" if generation.ready else ""
-    await run(transaction, write("merge_entities", number, label), rows=entities)
-    await run(transaction, write("leave_merged", number), rows=entities + list_gone(batches, MirroredTable.ENTITIES))
-    await run(transaction, write("lead_on", number), rows=led)
+    await run(transaction, write("merge_entities", generation, label), rows=entities)
+    await run(
+        transaction, write("leave_merged", generation), rows=entities + list_gone(batches, MirroredTable.ENTITIES)
+    )
+    await run(transaction, write("lead_on", generation), rows=led)
 
 
-async def follow(transaction: AsyncManagedTransaction, number: int, question: MirrorQuestion) -> Proposed:
+async def follow(transaction: AsyncManagedTransaction, generation: Generation, question: MirrorQuestion) -> Proposed:
     """Follow facts from what a cue names, and see how far the scope was followed."""
-    known = await run(transaction, write("positions", number), scopes=[question.scope_id])
+    known = await run(transaction, write("positions", generation), scopes=[question.scope_id])
     position = known[0]["position"] if known else 0
     asked = {"scope": question.scope_id, "names": list(question.names), "limit": MOST_STARTS}
-    frontier = [row["id"] for row in await run(transaction, write("starts", number), **asked)]
+    frontier = [row["id"] for row in await run(transaction, write("starts", generation), **asked)]
     found: dict[str, None] = {}
     times = {"scope": question.scope_id, "as_of": question.as_of, "at": question.at, "limit": BEAM}
     for _ in range(HOPS):
-        rows = await run(transaction, write("touching", number), ids=frontier, **times) if frontier else []
+        rows = await run(transaction, write("touching", generation), ids=frontier, **times) if frontier else []
         found |= {row["id"]: None for row in rows}
         frontier = [*dict.fromkeys(row["other"] for row in rows)]
     allowed = None if question.allowed is None else {str(each) for each in question.allowed}

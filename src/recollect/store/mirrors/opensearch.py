@@ -44,9 +44,9 @@ class IndexLayout:
     shards: int = 4
     replicas: int = 1
 
-    def name(self, number: int) -> str:
+    def name(self, generation: Generation) -> str:
         """Name the index of a generation."""
-        return f"{self.prefix}-{number}"
+        return f"{self.prefix}-{generation.place}"
 
 
 class OpenSearchMirror:
@@ -61,28 +61,29 @@ class OpenSearchMirror:
 
     async def create(self, generation: Generation) -> None:
         """Make the index of a generation, unless it is there."""
-        index = self._layout.name(generation.number)
+        index = self._layout.name(generation)
         with told_as_ours(NAME, OpenSearchException):
             if not await self._client.indices.exists(index=index):
                 await self._client.indices.create(index=index, body=describe_index(self._layout, generation))
         await self._await_shards(generation)
 
     async def switch(self, generation: Generation) -> None:
-        """Point the alias at the index of this generation."""
-        index, alias = self._layout.name(generation.number), self._layout.prefix
-        others = {"remove": {"index": f"{alias}-*", "alias": alias, "must_exist": False}}
+        """Point the alias at the index of this generation, beside those of other servers."""
+        index, alias = self._layout.name(generation), self._layout.prefix
+        others = {"remove": {"index": f"{alias}-{generation.family}*", "alias": alias, "must_exist": False}}
         body = {"actions": [others, {"add": {"index": index, "alias": alias}}]}
         with told_as_ours(NAME, OpenSearchException):
             await self._client.indices.update_aliases(body=body)
 
-    async def remove(self, number: int) -> None:
+    async def remove(self, generation: Generation) -> None:
         """Delete the index of a generation."""
+        index = self._layout.name(generation)
         with told_as_ours(NAME, OpenSearchException):
-            await self._client.indices.delete(index=self._layout.name(number), params={"ignore_unavailable": "true"})
+            await self._client.indices.delete(index=index, params={"ignore_unavailable": "true"})
 
     async def apply(self, generation: Generation, batches: Sequence[Batch]) -> None:
         """Send what is present and what is gone; then, for searches to see, how far each scope was followed."""
-        index = self._layout.name(generation.number)
+        index = self._layout.name(generation)
         lines = (line for batch in batches for line in write_changes(index, batch))
         for body in pack(lines):
             await self._bulk(body)
@@ -119,7 +120,7 @@ class OpenSearchMirror:
 
     async def ask(self, generation: Generation, question: MirrorQuestion) -> Proposed:
         """Search by words and by meaning, and see how far the scope was followed, in one request."""
-        head = {"index": self._layout.name(generation.number), "routing": str(question.scope_id)}
+        head = {"index": self._layout.name(generation), "routing": str(question.scope_id)}
         bodies = [*write_searches(question), find_position(question.scope_id)]
         lines = [json.dumps(each) for body in bodies for each in (head, body)]
         with told_as_ours(NAME, OpenSearchException):
@@ -133,7 +134,7 @@ class OpenSearchMirror:
 
     async def note_beat(self, generation: Generation, beats: int) -> None:
         """Note how many times it was written to."""
-        index = self._layout.name(generation.number)
+        index = self._layout.name(generation)
         await self._bulk(write_mark(index, BEATS, {"position": beats}, beats))
 
     async def read_beats(self, generation: Generation) -> int:
@@ -160,21 +161,21 @@ class OpenSearchMirror:
         if not asked:
             return []
         with told_as_ours(NAME, OpenSearchException):
-            answer = await self._client.mget(index=self._layout.name(generation.number), body={"docs": list(asked)})
+            answer = await self._client.mget(index=self._layout.name(generation), body={"docs": list(asked)})
         docs = answer.get("docs", ())
         if len(docs) != len(asked) or any("error" in each for each in docs):
             raise MirrorError("The mirror opensearch gave a partial answer.")
         return [each for each in docs if each["found"]]
 
     async def _search(self, generation: Generation, scope_id: int, body: Mapping[str, Any]) -> Any:  # noqa: ANN401 - JSON
-        index = self._layout.name(generation.number)
+        index = self._layout.name(generation)
         with told_as_ours(NAME, OpenSearchException):
             answer = await self._client.search(index=index, body=body, params={"routing": str(scope_id)})
         return require_whole(answer)
 
     async def _await_shards(self, generation: Generation) -> None:
         """Wait until the index is open: a node answers before its shards are, as if they were empty."""
-        index = self._layout.name(generation.number)
+        index = self._layout.name(generation)
         wanted = {"wait_for_status": "yellow", "wait_for_no_initializing_shards": "true"}
         with told_as_ours(NAME, OpenSearchException):
             answer = await self._client.cluster.health(index=index, params=wanted)

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from recollect.core.service.numbers import tenant_of
-from recollect.store.database.pool import Connection, Cursor, Database, load_queries
+from recollect.store.database.pool import Connection, Cursor, Database, load_queries, show_cold
 from recollect.store.mirrors.generations import Generation
 from recollect.store.service import upkeep
 
@@ -21,19 +21,26 @@ class Unmirrored:
 
     scope_id: int
     number: int
+    present: bool = True
+    """Whether this server has it: not if it was erased, or if another server has it now."""
 
 
 async def list_unmirrored(database: Database, tenant_id: int, after: int, limit: int) -> list[Unmirrored]:
     """List scopes of a tenant that wait for a mirror, in the order of their numbers."""
-    async with database.reading(tenant_id) as connection:
+    async with database.listing(tenant_id) as connection:
         found = await connection.execute(QUERIES["unmirrored"], {"after": after, "limit": limit})
-    return [Unmirrored(row["scope_id"], row["number"]) for row in await found.fetchall()]
+    return [Unmirrored(row["scope_id"], row["number"], row["present"]) for row in await found.fetchall()]
 
 
 async def settle(database: Database, tenant_id: int, followed: Sequence[Unmirrored]) -> None:
     """Note that every mirror has followed these scopes so far; what was changed meanwhile waits on."""
-    parameters = {"scopes": [each.scope_id for each in followed], "numbers": [each.number for each in followed]}
+    parameters = {
+        "scopes": [each.scope_id for each in followed],
+        "numbers": [each.number for each in followed],
+        "present": [each.present for each in followed],
+    }
     async with database.transaction(tenant_id) as connection:
+        await show_cold(connection)
         await connection.execute(QUERIES["renew"], parameters)
         await connection.execute(QUERIES["settle"], parameters)
 

@@ -1,5 +1,6 @@
 -- name: unmirrored
-select scope_id, number from unmirrored where scope_id > %(after)s and is_served(scope_id) order by scope_id limit %(limit)s
+select scope_id, number, is_present(scope_id) as present from unmirrored
+where scope_id > %(after)s order by scope_id limit %(limit)s
 
 -- name: renew
 -- What was changed since has waited from about now on.
@@ -8,9 +9,15 @@ from unnest(%(scopes)s::bigint[], %(numbers)s::bigint[]) as followed (scope_id, 
 where unmirrored.scope_id = followed.scope_id and unmirrored.number > followed.number
 
 -- name: settle
-delete from unmirrored
-using unnest(%(scopes)s::bigint[], %(numbers)s::bigint[]) as followed (scope_id, number)
-where unmirrored.scope_id = followed.scope_id and unmirrored.number <= followed.number
+-- What mirrors have let go of they know nothing about any more, unless it has come back meanwhile.
+with settled as (
+    delete from unmirrored
+    using unnest(%(scopes)s::bigint[], %(numbers)s::bigint[], %(present)s::boolean[]) as followed (scope_id, number, present)
+    where unmirrored.scope_id = followed.scope_id and unmirrored.number <= followed.number
+      and is_present(followed.scope_id) = followed.present
+    returning followed.scope_id, followed.present
+)
+delete from mirror_positions where scope_id in (select scope_id from settled where not present)
 
 -- name: positions
 select scope_id, position from mirror_positions

@@ -19,7 +19,7 @@ from recollect.store.database.pool import load_queries
 from recollect.store.shards.moves import Move
 
 QUERIES = load_queries(__file__)
-OF_HOME = frozenset({"api_keys", "erasure_receipts"})
+OF_HOME = frozenset({"api_keys", "erasure_receipts", "tenant_keys"})
 """What belongs to a tenant and to no scope; it goes with its home."""
 PROFILES = "agents"
 """Every shard that has something of a tenant has these."""

@@ -33,7 +33,7 @@ cross join lateral (
 where table_schema = 'public' and table_type = 'BASE TABLE'
   and table_name not in ('awaited_mirrors', 'job_effects', 'mirror_positions', 'unmirrored')
   and ('scope_id' = any (own.columns)
-       or table_name in ('scopes', 'scope_counters', 'agents', 'api_keys', 'erasure_receipts'))
+       or table_name in ('scopes', 'scope_counters', 'agents', 'api_keys', 'erasure_receipts', 'tenant_keys'))
 order by table_name
 
 -- name: read_tenant

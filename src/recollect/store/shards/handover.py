@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import time
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
@@ -15,6 +16,9 @@ from recollect.store.database.pool import load_queries
 from recollect.store.shards.copies import ATTEMPTS, HOLD_SECONDS, Copies, Owner, one, read_one, read_position, rows
 
 QUERIES = load_queries(__file__)
+UNFINISHED = (
+    "Receipts of erasures wait for a mirror, or for another shard: let that end, or drop the mirror, then try again."
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,6 +72,20 @@ class Handover:
             if not await self.copies.arrives(source, await read_position(source), seconds / 2):
                 raise UnavailableError("The target did not get the last changes in time; try again.")
 
+    async def count_unfinished(self) -> int:
+        """Count the receipts that wait for a mirror, or for another server: what they wait for must not move away."""
+        async with owning(self.copies.source) as source, owning(self.copies.target) as target:
+            counted = [await one(each, QUERIES["unfinished"], self.copies.named) for each in (source, target)]
+        return sum(each["receipts"] for each in counted)
+
+    async def await_receipts(self, seconds: float) -> None:
+        """Wait so long until no receipt waits for anything."""
+        until = time.monotonic() + seconds
+        while await self.count_unfinished():
+            if time.monotonic() > until:
+                raise UnavailableError(UNFINISHED)
+            await asyncio.sleep(HOLD_SECONDS)
+
     async def compare_numbers(self) -> bool:
         """Tell whether the scopes have the same numbers of changes on both shards."""
         async with owning(self.copies.source) as source, owning(self.copies.target) as target:
@@ -86,10 +104,14 @@ class Handover:
             await source.execute(QUERIES["unfence"], self.copies.named)
 
     async def open(self, generation: int) -> None:
-        """Let the target serve the buckets."""
-        async with owning(self.copies.target) as target:
-            await target.execute(QUERIES["mirror_anew"], self.copies.named)
+        """Let the target serve the buckets, and its mirrors hold them; those of the source let go of them."""
+        async with owning(self.copies.target) as target, owning(self.copies.source) as source:
+            await target.execute(QUERIES["forget_positions"], self.copies.named)
+            await target.execute(QUERIES["feed_mirrors"], self.copies.named)
             await target.execute(QUERIES["open"], self.copies.named | {"generation": generation})
+            await source.execute(QUERIES["feed_mirrors"], self.copies.named)
+            for each in (target, source):
+                await each.execute(QUERIES["defer_feeding"], self.copies.named)
 
     async def move_jobs(self) -> int:
         """Let the target do what waits or runs or has failed on the source; what runs there loses its lease."""

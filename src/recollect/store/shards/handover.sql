@@ -75,9 +75,21 @@ update procrastinate_jobs set status = 'failed' where id = %(id)s
 -- name: drop_jobs
 delete from procrastinate_jobs where id = any (%(ids)s)
 
--- name: mirror_anew
--- The mirrors of this server know nothing of what has come.
+-- name: unfinished
+-- Receipts that wait for a mirror of this server, or for other servers.
+select (select count(*) from awaited_mirrors where scope_id between %(first)s and %(last)s)
+     + (select count(*) from erasure_receipts where tenant_id = %(tenant_id)s and finished_at is null) as receipts
+
+-- name: forget_positions
+-- What mirrors know from before is compared as a whole.
+update mirror_positions set position = 0 where scope_id between %(first)s and %(last)s
+
+-- name: feed_mirrors
+-- The mirrors of this server have to hold what has come, or to let go of what has gone.
 insert into unmirrored (scope_id, number)
 select id, change_number from scopes
 where id between %(first)s and %(last)s and change_number > 0 and exists (select from mirrors)
-on conflict do nothing
+on conflict (scope_id) do update set number = excluded.number
+
+-- name: defer_feeding
+select note_unmirrored(scope_id, number) from unmirrored where scope_id between %(first)s and %(last)s limit 1

@@ -49,6 +49,10 @@ class Servers(Protocol):
         ...
 
     async def all(self) -> Sequence[OpenServer]:
+        """List every server; if one does not answer, raise UnavailableError."""
+        ...
+
+    async def answering(self) -> Sequence[OpenServer]:
         """List every server that answers."""
         ...
 
@@ -90,6 +94,10 @@ class OneServer:
     async def all(self) -> Sequence[OpenServer]:
         """List the server."""
         return (OpenServer("", self.database),)
+
+    async def answering(self) -> Sequence[OpenServer]:
+        """List the server."""
+        return await self.all()
 
     def statistics(self) -> Mapping[str, Mapping[str, int]]:
         """Return the counters of the connections."""
@@ -158,6 +166,11 @@ class ManyServers:
         await self._map.read_anew(tenant_id)
 
     async def all(self) -> Sequence[OpenServer]:
+        """List all shards; raise if one does not answer."""
+        shards = list(self._map.shards.values())
+        return [OpenServer(shard.name, await self._of(shard.id)) for shard in shards]
+
+    async def answering(self) -> Sequence[OpenServer]:
         """List all shards that answer."""
         servers: list[OpenServer] = []
         for shard in list(self._map.shards.values()):

@@ -37,7 +37,7 @@ async def send_out(parts: Parts, scope_id: int) -> ColdObject | None:
                 seen = await read_shown(connection, scope_id)
                 if seen is None or seen.tier is not Tier.LEAVING or await tiers.is_busy(connection, scope_id):
                     return None
-                written = await pack(connection, storage, database, made, file)
+                written = await pack(parts, connection, storage, made, file)
             file.seek(0)
             await storage.put(made.name, file)
         await check_stored(storage, written)
@@ -76,7 +76,7 @@ async def bring_back(parts: Parts, scope_id: int) -> bool:
     if held is None:
         return False
     async with (
-        unpacked(database, storage, held) as reader,
+        unpacked(parts, storage, held) as reader,
         database.transaction(tenant_id, pipelined=False) as connection,
     ):
         await tiers.begin_moving(connection)

@@ -36,25 +36,26 @@ class Waker:
 
     async def wake(self, scope_id: int) -> None:
         """Wait until a scope is hot; if that takes too long, leave it to a job, and raise WakingError."""
-        if await scopes.touch(self.parts.database, scope_id) is not Tier.COLD:
+        parts = await self.parts.at_number(scope_id)
+        if await scopes.touch(parts.database, scope_id) is not Tier.COLD:
             return
-        if self.parts.cold is None:
-            await self._leave_to_job(scope_id)
+        if parts.cold is None:
+            await leave_to_job(parts, scope_id)
             raise WakingError(scope_id=scope_id)
         task = self._under_way.get(scope_id)
         if task is None:
-            task = self._under_way[scope_id] = asyncio.create_task(self._bring_back(scope_id))
+            task = self._under_way[scope_id] = asyncio.create_task(self._bring_back(parts, scope_id))
             task.add_done_callback(lambda done: self._end(scope_id, done))
         done, _ = await asyncio.wait([task], timeout=self.deadline_seconds * PATIENCE)
         if not done:
-            await self._leave_to_job(scope_id)
+            await leave_to_job(parts, scope_id)
             raise WakingError(scope_id=scope_id)
         task.result()
 
-    async def _bring_back(self, scope_id: int) -> None:
+    async def _bring_back(self, parts: Parts, scope_id: int) -> None:
         async with self._places:
             begun = time.monotonic()
-            if not await bring_back(self.parts, scope_id):
+            if not await bring_back(parts, scope_id):
                 return
         seconds = time.monotonic() - begun
         LOG.info(json.dumps({"event": "scope_is_back", "scope": scope_id, "seconds": round(seconds, 3)}))
@@ -66,13 +67,15 @@ class Waker:
         if not done.cancelled() and (problem := done.exception()) is not None:
             LOG.warning(json.dumps({"event": "scope_not_back", "scope": scope_id, "error": type(problem).__name__}))
 
-    async def _leave_to_job(self, scope_id: int) -> None:
-        with suppress(RecollectError):
-            await tiers.defer_waking(self.parts.database, scope_id)
-
     async def close(self) -> None:
         """End what is under way: it is all or nothing."""
         tasks = list(self._under_way.values())
         for task in tasks:
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
+
+
+async def leave_to_job(parts: Parts, scope_id: int) -> None:
+    """Let a worker bring a scope back."""
+    with suppress(RecollectError):
+        await tiers.defer_waking(parts.database, scope_id)

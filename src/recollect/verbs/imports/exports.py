@@ -87,7 +87,7 @@ async def lines_of(
         yield lines_at_once(await exports.read_small(connection, held.scope_id, names)) if small else here
         return
     packed = await tiers.read_held(connection, held.scope_id)
-    async with unpacked(parts.database, require_storage(parts.cold), require_object(packed)) as reader:
+    async with unpacked(parts, require_storage(parts.cold), require_object(packed)) as reader:
         [scope] = reader.manifest.scopes
 
         async def there(name: str) -> AsyncIterator[Sequence[str]]:

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import asyncio
 from collections import Counter
-from collections.abc import AsyncIterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import replace
 from functools import partial
 from tempfile import SpooledTemporaryFile
-from typing import BinaryIO, cast
+from typing import BinaryIO, TypeVar, cast
 
 from recollect.core.imports.manifest import ExportedScope, Manifest, SectionFile
 from recollect.core.imports.sections import COUNTERS, PROFILE, SECTIONS, VECTORS
@@ -23,7 +23,10 @@ from recollect.store.cold.tiers import ColdObject
 from recollect.store.database.pool import Connection, Database
 from recollect.store.imports import exports
 from recollect.verbs.imports.zipped import ExportReader, ExportWriter, open_export
+from recollect.verbs.parts import Parts
+from recollect.verbs.service.moved import repeat
 
+Found = TypeVar("Found")
 IN_MEMORY = 16 << 20
 """Larger objects are files for a while."""
 FOLDER = "1"
@@ -40,11 +43,21 @@ async def temporary() -> AsyncIterator[BinaryIO]:
         await asyncio.to_thread(file.close)
 
 
+async def at_home(parts: Parts, scope_id: int, find: Callable[[Database, int], Awaitable[Found]]) -> Found:
+    """Find keys of a scope's tenant, which lie on its home shard wherever the scope itself is."""
+    servers, tenant_id = parts.servers, tenant_of(scope_id)
+
+    async def look() -> Found:
+        return await find(await servers.home(tenant_id), tenant_id)
+
+    return await repeat(look, partial(servers.read_anew, tenant_id))
+
+
 async def pack(
-    connection: Connection, storage: ColdStorage, database: Database, made: ColdObject, file: BinaryIO
+    parts: Parts, connection: Connection, storage: ColdStorage, made: ColdObject, file: BinaryIO
 ) -> ColdObject:
     """Write a scope, as a snapshot shows it, into a file; return what the file is."""
-    sealed_by = await keys.find_newest(database, tenant_of(made.scope_id), storage.keys)
+    sealed_by = await at_home(parts, made.scope_id, partial(keys.find_newest, masters=storage.keys))
     await exports.settle(connection)
     spaces = await exports.list_spaces(connection)
     agent, user, memories = await exports.read_names(connection, made.scope_id)
@@ -98,9 +111,9 @@ class PackedWriter:
 
 
 @asynccontextmanager
-async def unpacked(database: Database, storage: ColdStorage, held: ColdObject) -> AsyncIterator[ExportReader]:
+async def unpacked(parts: Parts, storage: ColdStorage, held: ColdObject) -> AsyncIterator[ExportReader]:
     """Read the object of a scope, and check it to the last byte."""
-    known = await keys.list_keys(database, tenant_of(held.scope_id), storage.keys)
+    known = await at_home(parts, held.scope_id, partial(keys.list_keys, masters=storage.keys))
     async with temporary() as packed, temporary() as file:
         if await storage.fetch(held.name, packed) != held.sha256:
             raise ColdStorageError(DAMAGED.format("its checksum is another"))

@@ -98,16 +98,18 @@ class JobControl:
 
     async def counts_by_server(self) -> list[tuple[str, str, str, int]]:
         """Count the jobs of all tenants by server, task and status, as an operator."""
-        servers = await self.servers.all()
+        servers = await self.servers.answering()
         return [(each.name, *counted) for each in servers for counted in await jobs.count_jobs(each.database)]
 
     async def unfinished(self) -> list[Backlog]:
         """List the jobs of all tenants that wait, run or have failed, by task and reason, as an operator."""
-        return [each for server in await self.servers.all() for each in await jobs.list_unfinished(server.database)]
+        return [
+            each for server in await self.servers.answering() for each in await jobs.list_unfinished(server.database)
+        ]
 
     async def show(self, job_id: str) -> Job:
         """Read a job of any scope, as an operator."""
-        for server in await self.servers.all():
+        for server in await self.servers.answering():
             tenant_id = await jobs.find_tenant(server.database, job_id)
             if tenant_id is not None:
                 return await self._find(tenant_id, job_id)
@@ -120,7 +122,7 @@ class JobControl:
         tenant_id = None if tenant is None else await self.tenants.find(tenant)
         if tenant_id is not None:
             return await self._retry(tenant_id, JobQuery(job_id, task))
-        servers = await self.servers.all()
+        servers = await self.servers.answering()
         return [each for one in servers for each in await jobs.retry_failed(one.database, None, JobQuery(job_id, task))]
 
     async def _find(self, tenant_id: int, job_id: str) -> Job:

@@ -21,6 +21,8 @@ WHOLE = (OWN_BUCKET, LAST_BUCKET)
 NEAR_BYTES = 1_000_000
 """How far the target may be behind when the comparison begins."""
 FENCE_SECONDS, FENCES = 5.0, 5
+RECEIPT_SECONDS = 30.0
+"""How long a move waits for receipts that wait for a mirror or for another shard."""
 COMPARISONS = 3
 """What is pruned by the clock does not wait for the lock: a difference must come again to count."""
 KEPT_HOURS = 24.0
@@ -104,21 +106,25 @@ class Moves:
         await self._compare(shards, report)
         await self._index(copies)
         await moves.set_state(self.owner, move, MoveState.FENCED)
+        await self._close(shards)
+        await moves.switch(self.owner, move)
+        report("switched", 1, 1)
+
+    async def _close(self, shards: Handover) -> None:
+        """Fence the source and close it, when the target has all and no receipt waits for anything."""
         for _ in range(FENCES):
+            await shards.await_receipts(RECEIPT_SECONDS)
             try:
                 await shards.fence(FENCE_SECONDS)
                 if not await shards.compare_numbers():
                     raise ConflictError("The scopes differ in their numbers of changes: nothing was switched.")
-                closed = await shards.close()
+                if not await shards.count_unfinished() and await shards.close():
+                    return
+                await shards.reopen()
             except RecollectError:
                 await shards.reopen()
                 raise
-            if closed:
-                break
-        else:
-            raise ConflictError("The fence ended by itself before the switch: nothing was switched.")
-        await moves.switch(self.owner, move)
-        report("switched", 1, 1)
+        raise ConflictError("The fence ended by itself before the switch: nothing was switched.")
 
     async def _compare(self, shards: Handover, report: Report) -> None:
         """Compare both shards by checksums, and raise what differs each time."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 from typing import Annotated, TypeVar
 
 import typer
@@ -44,19 +44,23 @@ def rebuild(name: Name) -> None:
     tell_ready(with_progress("filling", lambda mirrors, report: mirrors.rebuild(name, report)))
 
 
-def tell_ready(made: MirrorStatus) -> None:
-    """Say that a mirror answers from now on."""
-    out.print(f"{made.name} answers from generation {made.generation}: {made.scopes} scopes, {made.behind} behind.")
+def tell_ready(made: Sequence[MirrorStatus]) -> None:
+    """Say that a mirror answers from now on, of every shard."""
+    for each in made:
+        of_shard = f" of {each.shard}" if each.shard else ""
+        counted = f"{each.scopes} scopes, {each.behind} behind"
+        out.print(f"{each.name}{of_shard} answers from generation {each.generation}: {counted}.")
 
 
 @mirror_app.command("status")
 def show_status() -> None:
     """Show every mirror: what it holds, how far it is behind, and whether its engine answers."""
-    table = Table("mirror", "generation", "state", "scopes", "behind", "lag", "answers")
+    table = Table("mirror", "shard", "generation", "state", "scopes", "behind", "lag", "answers")
     for each in run(lambda recollect: recollect.operator.mirrors.status()):
         answers = "no address" if each.answers is None else "yes" if each.answers else "no"
         lag = f"{each.lag_seconds:,.1f} s"
-        table.add_row(each.name, str(each.generation), each.state, str(each.scopes), str(each.behind), lag, answers)
+        counted = (str(each.scopes), str(each.behind))
+        table.add_row(each.name, each.shard, str(each.generation), each.state, *counted, lag, answers)
     out.print(table)
 
 

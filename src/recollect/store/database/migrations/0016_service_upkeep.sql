@@ -84,12 +84,13 @@ begin
         select distinct scope_id from memories
         where scope_id > after and withheld = 'to_rederive' and is_served(scope_id) order by scope_id limit most;
     when 'mirror' then return query
-        -- The scopes of a tenant are fed by one job.
+        -- The scopes of a tenant are fed by one job. Of those that another server has now, mirrors have to let go.
         select distinct scope_id >> 40 << 40 from unmirrored
-        where (scope_id > after + 1099511627775 or after = 0) and is_served(scope_id) order by 1 limit most;
+        where scope_id > after + 1099511627775 or after = 0 order by 1 limit most;
     when 'held' then return query
         select distinct scope_id from mirror_positions
-        where scope_id > after and is_served(scope_id) order by scope_id limit most;
+        where scope_id > after and is_served(scope_id) and exists (select from scopes where id = scope_id)
+        order by scope_id limit most;
     when 'awaited' then return query
         select distinct scope_id from awaited_mirrors
         where scope_id > after and is_served(scope_id) order by scope_id limit most;

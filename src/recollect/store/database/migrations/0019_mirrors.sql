@@ -10,6 +10,8 @@ create table mirrors (
     space_id integer,
     -- How many times it was written to. It keeps the number itself: if it knows a lower one, it has lost what it had.
     beats bigint not null default 0,
+    -- The number of this server, where it is one of several: the names that the engine knows begin with it.
+    shard smallint not null default 0,
     made_at timestamptz not null default clock_timestamp(),
     primary key (name, generation)
 );
@@ -34,6 +36,11 @@ create table unmirrored (
     since timestamptz not null default clock_timestamp()
 ) with (fillfactor = 70);
 select protect_scoped('unmirrored');
+
+-- Whether this server has a scope: not if it was erased, or if another server has it now.
+create function is_present(asked_scope bigint) returns boolean
+    language sql stable
+    return is_served(asked_scope) and exists (select from scopes where id = asked_scope);
 
 -- A receipt of a purge or an erasure is finished when every mirror has followed to this number, and was seen not to have
 -- what is gone.

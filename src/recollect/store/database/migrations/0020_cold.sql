@@ -97,7 +97,7 @@ begin
     where id in (
         select id from scopes
         where tier = 'hot' and written_hour <= before at time zone 'UTC' and last_written_at <= before and memory_count > 0
-          and coalesce(tier_since, '-infinity') <= before and coalesce(followed_until, '-infinity') < now()
+          and is_served(id) and coalesce(tier_since, '-infinity') <= before and coalesce(followed_until, '-infinity') < now()
           and not exists (select from access_log where scope_id = scopes.id and accessed_at > before)
           and not exists (select from accesses where scope_id = scopes.id and last_accessed_at > before)
         limit most
@@ -119,7 +119,7 @@ as $$
 begin
     if wanted = 'freeze' then
         return query select id from scopes
-        where tier = 'leaving' and tier_since <= now() - seconds * interval '1 second' and id > after
+        where tier = 'leaving' and tier_since <= now() - seconds * interval '1 second' and id > after and is_served(id)
         order by id limit most;
         return;
     end if;
@@ -132,7 +132,7 @@ begin
                coalesce((profile ->> 'delete_after_days')::float8, delete_days) as delete_days,
                coalesce((profile ->> 'purge_after_days')::float8, purge_days) as purge_days
     ) rule
-    where held.state = 'held' and held.scope_id > after
+    where held.state = 'held' and held.scope_id > after and is_served(held.scope_id)
       and (held.expires_at <= now()
            or held.idle_since <= now() - least(nullif(rule.archive_days, 0), nullif(rule.delete_days, 0)) * interval '1 day'
            or held.deleted_at <= now() - nullif(rule.purge_days, 0) * interval '1 day'
@@ -146,8 +146,8 @@ create function objects_to_remove(seconds double precision, most integer) return
     set search_path = pg_catalog, public, pg_temp
 as $$
     update cold_objects set state = 'unneeded'
-    where state = 'writing' and since <= now() - seconds * interval '1 second';
-    select scope_id, name from cold_objects where state = 'unneeded' order by since limit most
+    where state = 'writing' and since <= now() - seconds * interval '1 second' and is_served(scope_id);
+    select scope_id, name from cold_objects where state = 'unneeded' and is_served(scope_id) order by since limit most
 $$;
 
 -- How many scopes are cold, and about to become so, and how many bytes their objects have, over all tenants.
@@ -155,10 +155,10 @@ create function cold_standing() returns table (cold bigint, leaving bigint, byte
     language sql stable security definer
     set search_path = pg_catalog, public, pg_temp
 as $$
-    select (select count(*) from cold_objects where state = 'held'),
-           (select count(*) from scopes where tier = 'leaving'),
-           (select coalesce(sum(bytes), 0)::bigint from cold_objects where state = 'held'),
-           (select count(*) from cold_objects where state <> 'held')
+    select (select count(*) from cold_objects where state = 'held' and is_served(scope_id)),
+           (select count(*) from scopes where tier = 'leaving' and is_served(id)),
+           (select coalesce(sum(bytes), 0)::bigint from cold_objects where state = 'held' and is_served(scope_id)),
+           (select count(*) from cold_objects where state <> 'held' and is_served(scope_id))
 $$;
 
 select hand_to_upkeep(

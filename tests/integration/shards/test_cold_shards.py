@@ -1,0 +1,138 @@
+"""Cold scopes beside several servers: keys lie at the tenant's home, and a scope moves without its object."""
+
+from __future__ import annotations
+
+import base64
+
+import psycopg
+import pytest
+
+from cold_scopes import chilly, objects_in, send_out
+from recollect.core.service.numbers import bucket_of
+from recollect.llm.fake import FakeEmbedder
+from recollect.models.outside import Tier
+from recollect.verbs.service.moves import Moves
+from shards import NAMES, lay_out_servers, started
+
+USERS = [f"user-{number}" for number in range(6)]
+KEY, LATER = (base64.b64encode(bytes([number]) * 32).decode() for number in (1, 2))
+
+
+def quiet(*_):
+    """Report nothing."""
+
+
+@pytest.fixture(scope="module")
+def servers():
+    """Two servers of their own, each with a log that can be followed."""
+    with started(*NAMES[:2]) as running:
+        yield running
+
+
+@pytest.fixture
+async def layout(servers):
+    layout = await lay_out_servers(servers)
+    yield layout
+    layout.drop()
+
+
+@pytest.fixture
+def opening(layout, tmp_path):
+    """Open a Recollect with an object storage, all of which have the same one."""
+
+    def opened(**more):
+        given = {"map_file": tmp_path / "map.json", "cold_key": KEY, **more}
+        return chilly(layout.addresses, FakeEmbedder(), f"file://{tmp_path / 'objects'}", **given)
+
+    return opened
+
+
+@pytest.fixture
+async def many(opening):
+    async with opening() as running:
+        yield running
+
+
+async def filled(many):
+    """A tenant on two shards, and its minds."""
+    minds = {user: await many.mind("ada", user, tenant="one") for user in USERS}
+    for user, mind in minds.items():
+        await mind.remember(f"I am {user}.")
+    return minds
+
+
+def count(layout, shard, query):
+    with psycopg.connect(layout.shards[shard][1]) as connection:
+        return connection.execute(query).fetchone()[0]
+
+
+async def contents(minds):
+    return {user: [each.content for each in (await mind.browse()).memories] for user, mind in minds.items()}
+
+
+async def test_scopes_of_two_shards_leave_and_come_back_by_keys_of_the_home(many, opening, layout, tmp_path):
+    minds = await filled(many)
+    await Moves(layout.owner).move("one", "south", quiet, (2048, 4095))
+    high = sum(bucket_of("ada", user) >= 2048 for user in USERS)
+    assert 0 < high < len(USERS)
+    expected = await contents(minds)
+    moved = await send_out(many, user=None, tenant="one")
+    assert (moved.moved, len(objects_in(tmp_path / "objects"))) == (len(USERS), len(USERS))
+    caller = await many.operator.act_for("one")
+    assert [each.tier for each in await many.operator.cold.list(caller)] == [Tier.COLD] * len(USERS)
+    assert (await many.operator.cold.standing()).cold == len(USERS)
+    keys = {shard: count(layout, shard, "select count(*) from tenant_keys") for shard in NAMES[:2]}
+    assert keys == {"north": 1, "south": 0}
+    async with opening(cold_key=LATER, cold_key_before=KEY) as other:
+        assert await other.operator.cold.rewrap() == 1
+    async with opening(cold_key=LATER) as other:
+        again = {user: await other.mind("ada", user, tenant="one") for user in USERS[:3]}
+        assert await contents(again) == {user: expected[user] for user in USERS[:3]}, "they come back when asked for"
+        assert (await other.operator.cold.back(caller, "ada")).moved == len(USERS) - 3
+        assert await other.operator.cold.tidy() == 0
+    assert await contents(minds) == expected
+    assert objects_in(tmp_path / "objects") == []
+
+
+async def test_a_cold_scope_moves_without_its_object(many, layout, tmp_path):
+    minds = await filled(many)
+    expected = await contents(minds)
+    await send_out(many, user=None, tenant="one")
+    objects = {path: path.read_bytes() for path in objects_in(tmp_path / "objects")}
+    await Moves(layout.owner).move("one", "south", quiet)
+    assert {path: path.read_bytes() for path in objects_in(tmp_path / "objects")} == objects
+    assert count(layout, "south", "select count(*) from memories") == 0
+    assert count(layout, "south", "select count(*) from scopes where tier = 'cold'") == len(USERS)
+    assert count(layout, "south", "select count(*) from tenant_keys") == 1
+    assert (await many.operator.cold.standing()).cold == len(USERS), "each is counted where it is served"
+    assert await contents(minds) == expected
+    assert count(layout, "south", "select count(*) from memories") == len(USERS)
+    assert objects_in(tmp_path / "objects") == []
+    # What was left on the source names objects that are gone; it harms nothing.
+    assert await Moves(layout.owner).clean(hours=0) == 1
+    assert count(layout, "north", "select count(*) from cold_objects") == 0
+    assert await many.operator.cold.tidy() == 0
+
+
+async def test_a_worker_wakes_and_freezes_where_it_works(many, layout, tmp_path):
+    minds = await filled(many)
+    await Moves(layout.owner).move("one", "south", quiet, (2048, 4095))
+    await send_out(many, user=None, tenant="one")
+    for mind in minds.values():
+        scope_id = await scope_number(layout, mind)
+        database = await many.parts.servers.of_number(scope_id)
+        from recollect.store.cold.tiers import defer_waking
+
+        await defer_waking(database, scope_id)
+    await many.work(until_empty=True)
+    assert (await many.operator.cold.standing()).cold == 0
+    assert objects_in(tmp_path / "objects") == []
+
+
+async def scope_number(layout, mind):
+    for _, owner in layout.shards.values():
+        with psycopg.connect(owner) as connection:
+            query = 'select id from scopes where "user" = %s and is_served(id)'
+            if found := connection.execute(query, [mind.access.scope.user]).fetchone():
+                return found[0]
+    raise AssertionError("no shard serves it")
