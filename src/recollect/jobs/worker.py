@@ -11,6 +11,8 @@ from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from functools import partial
+from typing import TypeAlias
+from uuid import UUID
 
 from procrastinate import App, BaseRetryStrategy, JobContext, PsycopgConnector, RetryDecision
 from procrastinate.exceptions import ConnectorException
@@ -21,7 +23,7 @@ from procrastinate.worker import Worker
 
 from recollect.core.conversations.retention import RetentionRules
 from recollect.core.knowledge.segments import USUAL
-from recollect.core.service.numbers import bucket_of_number
+from recollect.core.service.numbers import bucket_of_number, tenant_of
 from recollect.core.text.variants import NEWEST, folding_by
 from recollect.errors import BudgetError, EmbedderError, LeaseLostError, MovedError, RecollectError, WakingError
 from recollect.jobs.cold import ColdDuties, ColdTasks
@@ -52,6 +54,7 @@ from recollect.store.mirrors.mirror import Mirror
 from recollect.store.service import jobs, upkeep
 from recollect.store.service.scopes import read_text_version
 
+Erasing: TypeAlias = Callable[[int, UUID], Awaitable[None]]
 LONGEST_WAIT_SECONDS = 30
 SPREAD_SECONDS = 300
 MOST_ATTEMPTS = 8
@@ -62,6 +65,8 @@ SHORT_STOP_SECONDS, LEAVE_SECONDS = 1.0, 2.0
 """How long jobs of a worker in a program may go on when it ends, and when the program ends in any case."""
 FOLDING = frozenset({"enrich", "reflect", "rederive"})
 """Jobs that store texts: they begin by asking how their scope folds them."""
+OF_TENANTS = frozenset({"erase", "mirror"})
+"""Jobs for all that a server has of a tenant, or for more: they bear the first number that a scope of it could have."""
 LOG = logging.getLogger("recollect.worker")
 
 
@@ -112,6 +117,8 @@ class Duties:
     """The mirrors that this worker has an address of."""
     cold: ColdDuties | None = None
     """How scopes go to object storage and come back, if this worker knows where that is."""
+    erasing: Erasing | None = None
+    """Goes on with the erasure of a user, on all servers of the tenant."""
 
 
 IDLE = Duties()
@@ -204,6 +211,11 @@ class Tasks:
         """Delete what is kept for a time only, and see that nothing waits without a job."""
         await sweep(self.database, rederive=self.duties.rederiving is not None)
 
+    async def erase(self, scope_id: int, receipt: str) -> None:
+        """Go on with the erasure of a user; the number is the first that a scope of the tenant could have."""
+        if self.duties.erasing is not None:
+            await self.duties.erasing(tenant_of(scope_id), UUID(receipt))
+
     def _embedder(self) -> Embedder:
         if self.embedder is None:
             raise EmbedderError("This worker has no embedder; another worker may have one.")
@@ -232,7 +244,7 @@ async def keep_reason(database: Database, call_next: AsyncCallNext, context: Job
 def find_bucket(job: Job) -> int | None:
     """Find out for which bucket a job is; None if it is for all that a server has, of a tenant or of all."""
     scope_id = job.task_kwargs.get("scope_id")
-    return bucket_of_number(scope_id) if isinstance(scope_id, int) and job.task_name != "mirror" else None
+    return bucket_of_number(scope_id) if isinstance(scope_id, int) and job.task_name not in OF_TENANTS else None
 
 
 async def find_version(database: Database, job: Job) -> int:
@@ -263,6 +275,7 @@ def build_app(dsn: str, database: Database, embedder: Embedder | None, batch: in
     }
     for name, task in leased.items():
         app.task(name=name, queue=name, retry=retry, task_middleware=around, pass_context=True)(task)
+    app.task(name="erase", queue="erase", retry=retry, task_middleware=around)(tasks.erase)
     app.task(name="fold", queue="fold", retry=retry, task_middleware=around)(tasks.fold)
     app.task(name="mirror", queue="mirror", retry=retry, task_middleware=around)(mirroring.follow)
     app.task(name="rederive", queue="rederive", retry=retry, task_middleware=around)(tasks.rederive)

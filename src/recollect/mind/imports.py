@@ -19,15 +19,11 @@ from recollect.store.shards.servers import Servers
 from recollect.verbs.imports.bring_new import bring_new
 from recollect.verbs.imports.erase import erase_user, list_erasures
 from recollect.verbs.imports.exports import export
-from recollect.verbs.imports.progress import Progress
+from recollect.verbs.imports.progress import Progress, keep_quiet
 from recollect.verbs.imports.restore import restore
 from recollect.verbs.imports.zipped import open_export
 from recollect.verbs.parts import Parts, awake
 from recollect.verbs.service.moved import following
-
-
-def keep_quiet(step: str, done: int, total: int) -> None:
-    """Report nothing."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -55,6 +55,7 @@ from recollect.store.shards.tenants import Tenants
 from recollect.verbs.agents.reflect import Occasion, reflect
 from recollect.verbs.cold.moves import bring_back, send_out
 from recollect.verbs.conversations.receipts import page_receipts
+from recollect.verbs.imports.erase import go_on_later
 from recollect.verbs.imports.imports import Imports
 from recollect.verbs.knowledge.enrich import enrich
 from recollect.verbs.knowledge.rerun import Reruns
@@ -184,6 +185,7 @@ class Recollect(KeyVerbs):
         duties = Duties(join_reflection(parts), rederiving, usual_rules(self.settings), fading_days=parts.fading_days)
         duties = replace(duties, enriching=partial(enrich, parts) if "segment" in parts.steps else None)
         duties = replace(duties, mirrors=parts.mirrors, cold=join_moves(parts, self.settings.cold_after_days))
+        duties = replace(duties, erasing=partial(go_on_later, parts))
         make_app = partial(build_app, server.database.direct, parts.database, parts.embedder, batch, duties)
         until = partial(nothing_ready, parts.database) if until_empty else None
         await run_worker(make_app, concurrency, until=until, stop_seconds=stop_seconds)

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import io
+import json
+import zipfile
 
 import psycopg
 import pytest
@@ -15,7 +17,7 @@ from recollect.core.imports.sections import ERASED_FIRST, LEFT_OUT
 from recollect.errors import ForbiddenError, InvalidInputError, NotFoundError, UnavailableError
 from recollect.llm.fake import FakeChatModel, FakeEmbedder
 from recollect.models.imports import ExportOrder
-from recollect.models.service import Bounds, Right
+from recollect.models.service import Bounds, Right, ScopeOrder, ScopeQuery
 from recollect.settings import Settings
 from recollect.store.embedded.cluster import Cluster
 from recollect.store.imports import erasures
@@ -59,13 +61,18 @@ async def export(recollect, **order):
     return file.getvalue()
 
 
-def held(owner, user):
-    """Count what a user's scopes hold, by table."""
+def scopes_of(owner, user):
+    """List the numbers of a user's scopes, which outlive the name."""
+    return [number for (number,) in owner.execute('select id from scopes where "user" = %s', [user]).fetchall()]
+
+
+def held(owner, scopes):
+    """Count what scopes hold, by table."""
     counted = {}
     for (table,) in owner.execute(SCOPED).fetchall():
-        query = f'select count(*) from {table} where scope_id in (select id from scopes where "user" = %s)'
+        query = f"select count(*) from {table} where scope_id = any (%s)"
         name = "vectors" if table.startswith("vectors_") else table
-        counted[name] = counted.get(name, 0) + owner.execute(query, [user]).fetchone()[0]
+        counted[name] = counted.get(name, 0) + owner.execute(query, [scopes]).fetchone()[0]
     return {name: rows for name, rows in counted.items() if rows}
 
 
@@ -75,23 +82,50 @@ async def test_a_user_goes_from_all_agents_and_nobody_else(recollect, owner):
     await live(recollect, "ada", "mo", steps=EVERYTHING[:40])
     await live(recollect, "ada", "", steps=EVERYTHING[:40])
     others = [await export(recollect, agent="ada", user=user, vectors=("all",)) for user in ("mo", "")]
-    before = {name: rows for name, rows in held(owner, "li").items() if name not in STAYS}
+    scopes = scopes_of(owner, "li")
+    before = {name: rows for name, rows in held(owner, scopes).items() if name not in STAYS}
     wanted = {"context_vectors", "extractions", "items", "messages", "purge_receipts", "recalls", "vectors"}
     assert wanted <= before.keys(), "what is not there cannot be seen to go"
     foreseen = await forget(recollect, dry_run=True)
     assert (foreseen.id, foreseen.scopes, foreseen.finished_at) == (None, 2, None)
-    assert foreseen.removed == before == {k: v for k, v in held(owner, "li").items() if k not in STAYS}
+    assert foreseen.removed == before == {k: v for k, v in held(owner, scopes).items() if k not in STAYS}
     erased = await forget(recollect)
     assert erased.scopes == 2 and erased.finished_at is not None and erased.asked_by == "operator"
     assert erased.removed == before
-    assert held(owner, "li").keys() <= STAYS
+    assert held(owner, scopes).keys() <= STAYS
     assert [await export(recollect, agent="ada", user=user, vectors=("all",)) for user in ("mo", "")] == others
     caller = await recollect.operator.act_for("default")
     assert await recollect.operator.erasures.receipts(caller, "li") == [erased]
+    assert owner.execute("select count(*) from procrastinate_jobs where task_name = 'erase'").fetchone() == (0,)
     await recollect.work(until_empty=True)
-    assert held(owner, "li").keys() <= STAYS
-    counters = "select memory_count, event_count, term_count, has_topics from scopes where \"user\" = 'li'"
-    assert set(owner.execute(counters).fetchall()) == {(0, 0, 0, False)}
+    assert held(owner, scopes).keys() <= STAYS
+    counters = "select memory_count, event_count, term_count, has_topics from scopes where id = any (%s)"
+    assert set(owner.execute(counters, [scopes]).fetchall()) == {(0, 0, 0, False)}
+
+
+async def test_the_name_of_an_erased_user_is_in_the_receipt_alone(recollect, owner, addresses):
+    name = f"name-{secret()}"
+    for agent in ("ada", "bea"):
+        await live(recollect, agent, name, steps=EVERYTHING[:30])
+    await live(recollect, "ada", "mo", steps=EVERYTHING[:10])
+    caller = await recollect.operator.act_for("default")
+    assert {each.user for each in (await recollect.tenant.scopes(caller, ScopeQuery())).scopes} == {name, "mo"}
+    assert find_rows(addresses.owner, name) == {"scopes"}, "what is not there cannot be seen to go"
+    await forget(recollect, name)
+    for order in ScopeOrder:
+        listed = await recollect.tenant.scopes(caller, ScopeQuery(order=order))
+        assert [each.user for each in listed.scopes] == ["mo"]
+    with zipfile.ZipFile(io.BytesIO(await export(recollect))) as file:
+        assert len(json.loads(file.read("manifest.json"))["scopes"]) == 1
+    assert find_rows(addresses.owner, name) == {"erasure_receipts"}
+    with pytest.raises(NotFoundError):
+        await forget(recollect, name)
+    with pytest.raises(InvalidInputError):
+        await recollect.mind("ada", erasures.name_erased((await receipts(recollect))[0].id))
+
+
+async def receipts(recollect):
+    return await recollect.operator.erasures.receipts(await recollect.operator.act_for("default"))
 
 
 async def test_who_comes_back_begins_anew(recollect):
@@ -102,7 +136,8 @@ async def test_who_comes_back_begins_anew(recollect):
     assert [hit.memory.content for hit in (await mind.recall("back")).hits] == ["Li is back"]
 
 
-async def test_an_erasure_that_was_broken_off_goes_on_with_its_receipt(recollect, owner, monkeypatch):
+@pytest.mark.parametrize("by", ["call", "job"])
+async def test_an_erasure_that_was_broken_off_goes_on_with_its_receipt(recollect, owner, monkeypatch, by):
     for agent in ("ada", "bea"):
         await (await recollect.mind(agent, "li")).remember("tea")
     whole = erasures.erase_scope
@@ -113,12 +148,16 @@ async def test_an_erasure_that_was_broken_off_goes_on_with_its_receipt(recollect
         await whole(database, tenant_id, scope_id, receipt)
 
     monkeypatch.setattr(erasures, "erase_scope", fail_at_the_second)
-    with pytest.raises(UnavailableError):
-        await forget(recollect)
+    monkeypatch.setattr(erasures, "LEFT_SECONDS", 0)
+    left = await forget(recollect)
+    assert (left.erased_at, left.finished_at, left.scopes, left.removed["memories"]) == (None, None, 1, 1)
     monkeypatch.setattr(erasures, "erase_scope", whole)
-    erased = await forget(recollect)
-    assert erased.removed["memories"] == 2
-    assert owner.execute("select count(*) from erasure_receipts").fetchone() == (1,)
+    if by == "call":
+        await forget(recollect)
+    await recollect.work(until_empty=True)
+    [erased] = await receipts(recollect)
+    assert erased.finished_at is not None and (erased.scopes, erased.removed["memories"]) == (2, 2)
+    assert owner.execute("select count(*) from procrastinate_jobs where task_name = 'erase'").fetchone() == (0,)
 
 
 async def test_who_may_erase_whom(recollect):
@@ -145,10 +184,11 @@ async def test_the_command(addresses, recollect, owner):
         await (await recollect.mind(agent, "li")).remember("tea")
     words = ("forget", "--user", "li", "--all-agents")
     assert "li would be erased from 2 scopes." in command_line.run(*words, "--dry-run", settings=settings)
-    assert "memories" in held(owner, "li")
+    scopes = scopes_of(owner, "li")
+    assert "memories" in held(owner, scopes)
     command_line.run(*words, settings=settings, typed="n\n", fails=True)
     assert "li is erased from 2 scopes; receipt" in command_line.run(*words, settings=settings, typed="y\n")
-    assert held(owner, "li").keys() <= STAYS
+    assert held(owner, scopes).keys() <= STAYS
     for more in (("--agent", "ada"), ("--kinds", "event")):
         command_line.run(*words, *more, "--yes", settings=settings, fails=True)
     assert "name --agent" in command_line.run("forget", "--user", "li", "--yes", settings=settings, fails=True)

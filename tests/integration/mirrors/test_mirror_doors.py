@@ -158,6 +158,8 @@ async def test_the_lag_is_a_metric(addresses, embedder, search_server, owner):
         owner.execute("update changes set at = at - interval '100 seconds'")
         async with http_client(recollect, "") as client:
             shown = (await client.get("/metrics")).text.splitlines()
-        [lag] = [line for line in shown if line.startswith('recollect_mirror_lag_seconds{mirror="opensearch",shard=""}')]
+        [lag] = [
+            line for line in shown if line.startswith('recollect_mirror_lag_seconds{mirror="opensearch",shard=""}')
+        ]
         assert float(lag.split()[-1]) > 99
         assert 'recollect_mirror_scopes_behind{mirror="opensearch",shard=""} 1.0' in shown

@@ -277,5 +277,6 @@ def erase_user(user: str, tenant: str, *, dry_run: bool, yes: bool) -> None:
         table.add_row(name, str(rows))
     out.print(table)
     where = "1 scope" if erased.scopes == 1 else f"{erased.scopes} scopes"
-    told = f"would be erased from {where}." if dry_run else f"is erased from {where}; receipt {erased.id}."
+    done = f"is erased from {where}" if erased.erased_at else f"is erased from {where} so far, and a worker goes on"
+    told = f"would be erased from {where}." if dry_run else f"{done}; receipt {erased.id}."
     out.print(f"{user} {told}", highlight=False, markup=False)

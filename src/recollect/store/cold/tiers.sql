@@ -9,7 +9,7 @@ returning id
 
 -- name: find
 select id, agent, "user", memory_count, tier, tier_since from scopes
-where tenant_id = current_tenant() and (%(agent)s::text is null or agent = %(agent)s)
+where tenant_id = current_tenant() and {not_erased} and (%(agent)s::text is null or agent = %(agent)s)
   and (%(user)s::text is null or "user" = %(user)s)
 order by id
 

@@ -3517,6 +3517,7 @@ CREATE TABLE public.erasure_receipts (
     begun_at timestamp with time zone DEFAULT clock_timestamp() NOT NULL,
     erased_at timestamp with time zone,
     finished_at timestamp with time zone,
+    unreported integer DEFAULT 0 NOT NULL,
     mirrors jsonb DEFAULT '{}'::jsonb NOT NULL
 );
 
@@ -5024,6 +5025,7 @@ GRANT SELECT(tenant_id) ON TABLE public.scopes TO recollect_upkeep;
 
 GRANT SELECT(agent) ON TABLE public.scopes TO recollect_upkeep;
 
+GRANT UPDATE("user") ON TABLE public.scopes TO recollect_service;
 GRANT SELECT("user") ON TABLE public.scopes TO recollect_upkeep;
 
 GRANT UPDATE(memory_count) ON TABLE public.scopes TO recollect_service;
@@ -5265,6 +5267,8 @@ GRANT UPDATE(removed) ON TABLE public.erasure_receipts TO recollect_service;
 GRANT UPDATE(erased_at) ON TABLE public.erasure_receipts TO recollect_service;
 
 GRANT UPDATE(finished_at) ON TABLE public.erasure_receipts TO recollect_service;
+
+GRANT UPDATE(unreported) ON TABLE public.erasure_receipts TO recollect_service;
 
 GRANT UPDATE(mirrors) ON TABLE public.erasure_receipts TO recollect_service;
 

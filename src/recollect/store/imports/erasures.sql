@@ -1,8 +1,8 @@
 -- name: scopes
-select id, agent from scopes where tenant_id = current_tenant() and "user" = %(user)s order by id
+select id from scopes where tenant_id = current_tenant() and "user" = %(user)s order by id
 
 -- name: lock
-select id from scopes where id = %(scope_id)s for no key update
+select id from scopes where id = %(scope_id)s and "user" = %(user)s for no key update
 
 -- name: count
 select count(*) as rows from {table} where scope_id = %(scope_id)s
@@ -23,7 +23,7 @@ delete from {table} where scope_id = %(scope_id)s
 update scopes
 set memory_count = 0, event_count = 0, thought_count = 0, chat_count = 0, term_count = 0, unreflected_importance = 0,
     unreflected_memories = 0, has_keywords = false, has_names = false, has_topics = false,
-    has_evidence = false,
+    has_evidence = false, "user" = %(name)s,
     tier = 'hot', tier_since = case when tier = 'hot' then tier_since else clock_timestamp() end
 where id = %(scope_id)s
 
@@ -32,22 +32,31 @@ where id = %(scope_id)s
 select procrastinate_cancel_job_v1(id, false, true) from procrastinate_jobs
 where status = 'todo' and (args ->> 'scope_id')::bigint = %(scope_id)s
 
+-- name: unfinished
+select id from erasure_receipts
+where tenant_id = current_tenant() and "user" = %(user)s and erased_at is null
+order by begun_at limit 1
+
 -- name: begin
-with unfinished as (
-    select id from erasure_receipts
-    where tenant_id = current_tenant() and "user" = %(user)s and erased_at is null
-      and (%(id)s::uuid is null or id = %(id)s)
-    order by begun_at limit 1
-), begun as (
-    insert into erasure_receipts (tenant_id, id, "user", asked_by)
-    select current_tenant(), coalesce(%(id)s, gen_random_uuid()), %(user)s, %(asked_by)s
-    where not exists (select from unfinished)
-    on conflict (tenant_id, id) do update set scopes = erasure_receipts.scopes
-    returning id
-)
-select id from unfinished union all select id from begun
+insert into erasure_receipts (tenant_id, id, "user", asked_by)
+values (current_tenant(), %(id)s, %(user)s, %(asked_by)s)
+on conflict (tenant_id, id) do nothing
+
+-- name: defer
+-- Whoever has begun goes on with it, and usually ends it; if not, this does.
+select procrastinate_defer_jobs_v1(array[
+    row('erase', 'erase', 0, %(lock)s, null, %(arguments)s, clock_timestamp() + %(seconds)s * interval '1 second')
+    ::procrastinate_job_to_defer_v1
+])
+
+-- name: end_job
+select procrastinate_cancel_job_v1(id, false, true) from procrastinate_jobs
+where status = 'todo' and lock = %(lock)s and exists (
+    select from erasure_receipts
+    where tenant_id = current_tenant() and id = %(id)s and erased_at is not null and unreported = 0)
 
 -- name: note
+-- What was erased, here or on another server; of a receipt that has been added up nothing is noted.
 update erasure_receipts
 set scopes = scopes + %(scopes)s, removed = (
     select coalesce(jsonb_object_agg(key, value), '{}')
@@ -57,17 +66,27 @@ set scopes = scopes + %(scopes)s, removed = (
         group by key
     ) summed
 )
-where tenant_id = current_tenant() and id = %(id)s
+where tenant_id = current_tenant() and id = %(id)s and erased_at is null
 
 -- name: await_mirrors
 select await_mirrors(%(scope_id)s, %(id)s)
 
+-- name: hold
+select id from erasure_receipts where tenant_id = current_tenant() and id = %(id)s for no key update
+
 -- name: finish
 update erasure_receipts
-set erased_at = clock_timestamp(),
-    finished_at = case when not exists (select from awaited_mirrors where receipt_id = %(id)s) then clock_timestamp() end
+set erased_at = coalesce(erased_at, clock_timestamp()), unreported = %(unreported)s,
+    mirrors = mirrors || %(mirrors)s,
+    finished_at = coalesce(finished_at, case
+        when %(unreported)s = 0 and not exists (select from awaited_mirrors where receipt_id = %(id)s)
+        then clock_timestamp() end)
 where tenant_id = current_tenant() and id = %(id)s
 returning id, "user", asked_by, scopes, removed, begun_at, erased_at, finished_at, mirrors
+
+-- name: receipt
+select id, "user", asked_by, scopes, removed, begun_at, erased_at, finished_at, mirrors from erasure_receipts
+where tenant_id = current_tenant() and id = %(id)s
 
 -- name: receipts
 select id, "user", asked_by, scopes, removed, begun_at, erased_at, finished_at, mirrors from erasure_receipts

@@ -5,7 +5,7 @@ select set_config('TimeZone', 'UTC', true), set_config('extra_float_digits', '1'
 
 -- name: scopes
 select id, agent, "user", memory_count, tier = 'cold' as cold from scopes
-where tenant_id = current_tenant() and (%(agent)s::text is null or agent = %(agent)s)
+where tenant_id = current_tenant() and {not_erased} and (%(agent)s::text is null or agent = %(agent)s)
   and (%(user)s::text is null or "user" = %(user)s)
 order by agent collate "C", "user" collate "C"
 

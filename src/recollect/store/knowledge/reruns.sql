@@ -1,7 +1,7 @@
 -- name: scopes
 -- No agent means all scopes of the tenant, no user all of the agent's.
 select id, agent, "user" from scopes
-where tenant_id = current_tenant() and (%(agent)s = '' or agent = %(agent)s)
+where tenant_id = current_tenant() and {not_erased} and (%(agent)s = '' or agent = %(agent)s)
   and (%(user)s::text is null or "user" = %(user)s)
 order by agent, "user"
 

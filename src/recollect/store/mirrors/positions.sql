@@ -66,7 +66,7 @@ with ended as (
     update erasure_receipts receipt
     set mirrors = case when waiting.here then receipt.mirrors
                        else receipt.mirrors || jsonb_build_object(%(mirror)s::text, %(note)s::text) end,
-        finished_at = case when not waiting.here and not waiting.elsewhere and erased_at is not null
+        finished_at = case when not waiting.here and not waiting.elsewhere and erased_at is not null and unreported = 0
                            then clock_timestamp() end
     from (
         select id, exists (

@@ -48,7 +48,8 @@ async def page(
 @cache
 def compose(order: ScopeOrder, named: tuple[str, ...]) -> SQL:
     """Write the statement of a list with the conditions that are asked for."""
-    conditions = SQL("").join(SQL("\n  and ") + SQL(QUERIES[f"by_{name}"]) for name in named)
+    asked = ("not_erased", *(f"by_{name}" for name in named))
+    conditions = SQL("").join(SQL("\n  and ") + SQL(QUERIES[name]) for name in asked)
     return write_out(SQL(QUERIES[order.value]).format(conditions=conditions))
 
 

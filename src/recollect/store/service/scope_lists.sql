@@ -51,3 +51,6 @@ agent = %(agent)s
 
 -- name: by_search
 (strpos(lower(agent), lower(%(search)s)) > 0 or strpos(lower("user"), lower(%(search)s)) > 0)
+
+-- name: not_erased
+{not_erased}

@@ -42,7 +42,7 @@ select job.id, job.queue_name, job.task_name, job.priority, job.lock, job.queuei
        (select array_agg(shard) from moved_jobs where moved_jobs.job_id = job.id) as former_shards,
        (select array_agg(number) from moved_jobs where moved_jobs.job_id = job.id) as former_numbers
 from procrastinate_jobs job left join job_failures failure on failure.job_id = job.id
-where (job.args ->> 'scope_id')::bigint between %(first)s and %(last)s and job.task_name <> 'mirror'
+where (job.args ->> 'scope_id')::bigint between %(first)s and %(last)s and job.task_name not in ('erase', 'mirror')
   and job.status in ('todo', 'doing', 'failed')
 order by job.id
 

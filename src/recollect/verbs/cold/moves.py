@@ -15,12 +15,9 @@ from recollect.store.cold.tiers import ColdObject, ScopeMark
 from recollect.store.database.pool import Connection
 from recollect.store.imports import exports
 from recollect.verbs.imports.packed import pack, temporary, unpacked
+from recollect.verbs.imports.progress import keep_quiet
 from recollect.verbs.imports.restore import Restoring, restore_rows
 from recollect.verbs.parts import Parts
-
-
-def keep_quiet(_step: str, _done: int, _total: int) -> None:
-    """Report nothing."""
 
 
 async def send_out(parts: Parts, scope_id: int) -> ColdObject | None:

@@ -26,6 +26,10 @@ OWNERLESS = "entries without what --user-by names: they are --user's"
 THINGS = (CONVERSATIONS, MESSAGES, MEMORIES, FACTS)
 
 
+def keep_quiet(_step: str, _done: int, _total: int) -> None:
+    """Report nothing."""
+
+
 @dataclass(frozen=True, slots=True)
 class ImportCounts:
     """What was done so far."""

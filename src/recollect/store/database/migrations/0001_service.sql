@@ -239,7 +239,7 @@ grant select, insert on scopes to recollect_service;
 grant update (
     memory_count, event_count, thought_count, chat_count, term_count,
     unreflected_importance, unreflected_memories, last_written_at, has_keywords, has_names, has_topics, has_evidence,
-    change_number, followed_until, text_version
+    change_number, followed_until, text_version, "user"
 ) on scopes to recollect_service;
 
 -- Note that a scope has what is asked for by one channel only.
@@ -287,10 +287,12 @@ create table erasure_receipts (
     scopes integer not null default 0,
     removed jsonb not null default '{}',
     begun_at timestamptz not null default clock_timestamp(),
-    -- Null while it is under way, or where it was broken off: the next call goes on with it.
+    -- Null while it is under way; a job goes on with what was broken off.
     erased_at timestamptz,
     -- When no mirror had any of it either.
     finished_at timestamptz,
+    -- How many other servers have not reported that nothing is left there; on these themselves 0.
+    unreported integer not null default 0,
     -- What became of it in each mirror, by its name.
     mirrors jsonb not null default '{}',
     primary key (tenant_id, id)
@@ -300,7 +302,7 @@ alter table erasure_receipts force row level security;
 create policy of_tenant on erasure_receipts
     using (tenant_id = (select current_tenant())) with check (tenant_id = (select current_tenant()));
 grant select, insert on erasure_receipts to recollect_service;
-grant update (scopes, removed, erased_at, finished_at, mirrors) on erasure_receipts to recollect_service;
+grant update (scopes, removed, erased_at, finished_at, unreported, mirrors) on erasure_receipts to recollect_service;
 create index erasure_receipts_by_time on erasure_receipts (tenant_id, begun_at desc);
 
 -- Put the policy of scoped tables on one of them; used by every file that makes such a table.
