@@ -2357,7 +2357,7 @@ CREATE FUNCTION public.newest_changes(followed bigint[]) RETURNS TABLE(scope_id 
     LANGUAGE sql STABLE SECURITY DEFINER
     SET search_path TO 'pg_catalog', 'public', 'pg_temp'
     AS $$
-    select id, change_number from scopes where id = any (followed)
+    select id, change_number from scopes where id = any (followed) and is_served(id)
 $$;
 
 CREATE FUNCTION public.next_tenant() RETURNS integer
@@ -2652,6 +2652,7 @@ end $$;
 CREATE FUNCTION public.renew_incarnation() RETURNS uuid
     LANGUAGE sql
     AS $$
+    delete from former_incarnations;
     delete from incarnations;
     insert into incarnations default values returning id
 $$;
@@ -3569,6 +3570,13 @@ CREATE TABLE public.feedback (
 
 ALTER TABLE ONLY public.feedback FORCE ROW LEVEL SECURITY;
 
+CREATE TABLE public.former_incarnations (
+    tenant_id integer NOT NULL,
+    first_bucket smallint NOT NULL,
+    last_bucket smallint NOT NULL,
+    id uuid NOT NULL
+);
+
 CREATE TABLE public.idempotency_keys (
     scope_id bigint NOT NULL,
     key text NOT NULL,
@@ -4150,6 +4158,9 @@ ALTER TABLE ONLY public.extractions
 ALTER TABLE ONLY public.feedback
     ADD CONSTRAINT feedback_pkey PRIMARY KEY (scope_id, recall_id, memory_id);
 
+ALTER TABLE ONLY public.former_incarnations
+    ADD CONSTRAINT former_incarnations_pkey PRIMARY KEY (tenant_id, first_bucket, last_bucket, id);
+
 ALTER TABLE ONLY public.idempotency_keys
     ADD CONSTRAINT idempotency_keys_pkey PRIMARY KEY (scope_id, key);
 
@@ -4561,6 +4572,9 @@ ALTER TABLE ONLY public.erasure_receipts
 ALTER TABLE ONLY public.extractions
     ADD CONSTRAINT extractions_scope_id_segment_id_fkey FOREIGN KEY (scope_id, segment_id) REFERENCES public.segments(scope_id, id) ON DELETE CASCADE;
 
+ALTER TABLE ONLY public.former_incarnations
+    ADD CONSTRAINT former_incarnations_tenant_id_fkey FOREIGN KEY (tenant_id) REFERENCES public.tenants(id);
+
 ALTER TABLE ONLY public.mentions
     ADD CONSTRAINT mentions_scope_id_entity_id_fkey FOREIGN KEY (scope_id, entity_id) REFERENCES public.entities(scope_id, id) ON DELETE CASCADE;
 
@@ -4620,6 +4634,8 @@ ALTER TABLE public.evidence ENABLE ROW LEVEL SECURITY;
 ALTER TABLE public.extractions ENABLE ROW LEVEL SECURITY;
 
 ALTER TABLE public.feedback ENABLE ROW LEVEL SECURITY;
+
+ALTER TABLE public.former_incarnations ENABLE ROW LEVEL SECURITY;
 
 ALTER TABLE public.idempotency_keys ENABLE ROW LEVEL SECURITY;
 
@@ -4746,6 +4762,8 @@ CREATE POLICY of_tenant ON public.evidence TO recollect_service USING (((scope_i
 CREATE POLICY of_tenant ON public.extractions TO recollect_service USING (((scope_id >= ( SELECT public.first_scope() AS first_scope)) AND (scope_id <= ( SELECT public.last_scope() AS last_scope)))) WITH CHECK (((scope_id >= ( SELECT public.first_scope() AS first_scope)) AND (scope_id <= ( SELECT public.last_scope() AS last_scope))));
 
 CREATE POLICY of_tenant ON public.feedback TO recollect_service USING (((scope_id >= ( SELECT public.first_scope() AS first_scope)) AND (scope_id <= ( SELECT public.last_scope() AS last_scope)))) WITH CHECK (((scope_id >= ( SELECT public.first_scope() AS first_scope)) AND (scope_id <= ( SELECT public.last_scope() AS last_scope))));
+
+CREATE POLICY of_tenant ON public.former_incarnations USING ((tenant_id = ( SELECT public.current_tenant() AS current_tenant))) WITH CHECK ((tenant_id = ( SELECT public.current_tenant() AS current_tenant)));
 
 CREATE POLICY of_tenant ON public.idempotency_keys TO recollect_service USING (((scope_id >= ( SELECT public.first_scope() AS first_scope)) AND (scope_id <= ( SELECT public.last_scope() AS last_scope)))) WITH CHECK (((scope_id >= ( SELECT public.first_scope() AS first_scope)) AND (scope_id <= ( SELECT public.last_scope() AS last_scope))));
 
@@ -5278,6 +5296,8 @@ GRANT SELECT ON TABLE public.evidence TO recollect_compat;
 GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE public.extractions TO recollect_service;
 
 GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE public.feedback TO recollect_service;
+
+GRANT SELECT ON TABLE public.former_incarnations TO recollect_service;
 
 GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE public.idempotency_keys TO recollect_service;
 GRANT DELETE ON TABLE public.idempotency_keys TO recollect_upkeep;

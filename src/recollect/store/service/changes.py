@@ -47,6 +47,8 @@ class LogPage:
     """What a scope's log has after a number."""
 
     incarnation: UUID
+    former: frozenset[UUID]
+    """Those of the servers that the scope has come from: their cursors hold."""
     scope_id: int | None
     """None while nothing was ever written to the scope."""
     newest: int
@@ -62,7 +64,8 @@ async def read_log(database: Database, scope: Scope, after: int | None, limit: i
     if not rows:
         raise UnavailableError("The database does not tell its incarnation; try again.")
     changes = tuple(to_change(row) for row in rows if row["number"] is not None)
-    return LogPage(rows[0]["incarnation"], rows[0]["scope_id"], rows[0]["newest"] or 0, changes)
+    incarnation, former = rows[0]["incarnation"], frozenset(rows[0]["former"])
+    return LogPage(incarnation, former, rows[0]["scope_id"], rows[0]["newest"] or 0, changes)
 
 
 def to_change(row: DictRow) -> Change:
@@ -199,7 +202,8 @@ class ChangeFeed:
         for follower in tuple(self._followers):
             if follower.key_id in ended:
                 follower.end(UnauthenticatedError(UNKNOWN_KEY))
-            elif follower.scope_id is None or numbers.get(follower.scope_id, 0) > follower.number:
+            elif follower.scope_id is None or numbers.get(follower.scope_id) != follower.number:
+                # It has changed, or it has gone to another server.
                 follower.woken.set()
         with suppress(RecollectError):  # on a server that only reads, the log is looked at
             await self._register()

@@ -1,12 +1,16 @@
 -- name: read_log
 -- One statement, so that the newest number and the rows are of one moment.
-select incarnations.id as incarnation, place.id as scope_id, place.change_number as newest,
+select incarnations.id as incarnation, former.ids as former, place.id as scope_id, place.change_number as newest,
        log.number, log.at, log.operation, log.ids
 from incarnations
 left join (
     select id, change_number from scopes
     where tenant_id = current_tenant() and agent = %(agent)s and "user" = %(user)s
 ) place on true
+cross join lateral (
+    select coalesce(array_agg(former_incarnations.id), '{}') as ids from former_incarnations
+    where tenant_id = current_tenant() and (place.id >> 28 & 4095) between first_bucket and last_bucket
+) former
 left join lateral (
     select number, at, operation, ids from changes
     where scope_id = place.id and number > coalesce(%(after)s, place.change_number)

@@ -108,6 +108,8 @@ class Handover:
         async with owning(self.copies.target) as target, owning(self.copies.source) as source:
             await target.execute(QUERIES["forget_positions"], self.copies.named)
             await target.execute(QUERIES["feed_mirrors"], self.copies.named)
+            for known in await rows(source, QUERIES["incarnations"], self.copies.named):
+                await target.execute(QUERIES["know_incarnation"], self.copies.named | known)
             await target.execute(QUERIES["open"], self.copies.named | {"generation": generation})
             await source.execute(QUERIES["feed_mirrors"], self.copies.named)
             for each in (target, source):

@@ -75,6 +75,17 @@ update procrastinate_jobs set status = 'failed' where id = %(id)s
 -- name: drop_jobs
 delete from procrastinate_jobs where id = any (%(ids)s)
 
+-- name: incarnations
+-- By which cursors the log of the buckets is known here.
+select id::text as id, %(first_bucket)s::smallint as first_bucket, %(last_bucket)s::smallint as last_bucket from incarnations
+union
+select id::text, greatest(first_bucket, %(first_bucket)s), least(last_bucket, %(last_bucket)s) from former_incarnations
+where tenant_id = %(tenant_id)s and first_bucket <= %(last_bucket)s and last_bucket >= %(first_bucket)s
+
+-- name: know_incarnation
+insert into former_incarnations (tenant_id, first_bucket, last_bucket, id)
+values (%(tenant_id)s, %(first_bucket)s, %(last_bucket)s, %(id)s) on conflict do nothing
+
 -- name: unfinished
 -- Receipts that wait for a mirror of this server, or for other servers.
 select (select count(*) from awaited_mirrors where scope_id between %(first)s and %(last)s)

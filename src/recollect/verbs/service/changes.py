@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
+import asyncio
+from collections.abc import AsyncGenerator, AsyncIterator
+from contextlib import aclosing
 from datetime import UTC, datetime
 from uuid import UUID
 
 from recollect.core.service.numbers import read_cursor, write_cursor
-from recollect.errors import CursorExpiredError, SetupError
+from recollect.errors import CursorExpiredError, MovedError, SetupError
 from recollect.models.service import Caller, Change, Scope
 from recollect.store.service.changes import LogPage, read_log
 from recollect.verbs.parts import Parts
+from recollect.verbs.service.moved import PAUSES
 
 PAGE = 500
 BEGAN = "began"
@@ -21,15 +24,40 @@ EXPIRED = (
 
 
 async def follow(parts: Parts, caller: Caller, scope: Scope, since: str) -> AsyncIterator[Change]:
-    """Yield where following begins, then every change of a scope after a cursor, or after now if it is empty."""
+    """Yield where following begins, then every change of a scope after a cursor, or after now if it is empty.
+
+    A scope that goes to another server is followed there.
+    """
+    start, began, waits = read_cursor(since) if since else None, False, iter(PAUSES)
+    while True:
+        try:
+            async with aclosing(follow_there(parts, caller, scope, start)) as changes:
+                async for change in changes:
+                    start, waits = read_cursor(change.cursor), iter(PAUSES)
+                    if not began or change.operation != BEGAN:
+                        began = True
+                        yield change
+        except MovedError:
+            pause = next(waits, None)
+            if pause is None:
+                raise
+        await asyncio.sleep(pause)
+        await parts.servers.read_anew(scope.tenant_id)
+        parts = await parts.at(scope)
+
+
+async def follow_there(
+    parts: Parts, caller: Caller, scope: Scope, start: tuple[UUID, int] | None
+) -> AsyncGenerator[Change]:
+    """Follow a scope where it lies now."""
     if parts.feeds is None:
         raise SetupError("Changes are followed where Recollect was opened with a database of its own.")
-    start, feed = read_cursor(since) if since else None, parts.feeds.of(parts.database)
+    feed = parts.feeds.of(parts.database)
     async with feed.following(caller.tenant_id, caller.key_id) as follower:
         page = await read_log(parts.database, scope, start[1] if start else None, PAGE)
         incarnation, number = start or (page.incarnation, page.newest)
         check_page(page, incarnation, number)
-        yield Change(write_cursor(incarnation, number), number, datetime.now(UTC), BEGAN, ())
+        yield Change(write_cursor(page.incarnation, number), number, datetime.now(UTC), BEGAN, ())
         while True:
             check_page(page, incarnation, number)
             feed.place(follower, page)
@@ -45,5 +73,5 @@ async def follow(parts: Parts, caller: Caller, scope: Scope, since: str) -> Asyn
 def check_page(page: LogPage, incarnation: UUID, number: int) -> None:
     """Raise unless a page goes on where the one before it has ended."""
     following = page.changes[0].number == number + 1 if page.changes else page.newest == number
-    if page.incarnation != incarnation or not following:
+    if incarnation not in {page.incarnation, *page.former} or not following:
         raise CursorExpiredError(EXPIRED)

@@ -11,8 +11,23 @@ create unique index one_incarnation on incarnations ((true));
 insert into incarnations default values;
 grant select on incarnations to recollect_service;
 
+-- The incarnations of the servers that scopes of some buckets have come from: their log has come along with its numbers,
+-- so a cursor from there still holds.
+create table former_incarnations (
+    tenant_id integer not null references tenants,
+    first_bucket smallint not null,
+    last_bucket smallint not null,
+    id uuid not null,
+    primary key (tenant_id, first_bucket, last_bucket, id)
+);
+alter table former_incarnations enable row level security;
+create policy of_tenant on former_incarnations
+    using (tenant_id = (select current_tenant())) with check (tenant_id = (select current_tenant()));
+grant select on former_incarnations to recollect_service;
+
 create function renew_incarnation() returns uuid
     language sql as $$
+    delete from former_incarnations;
     delete from incarnations;
     insert into incarnations default values returning id
 $$;

@@ -281,12 +281,12 @@ begin
     return gone;
 end $$;
 
--- The numbers of the newest changes of scopes that a process follows, of all tenants at once.
+-- The numbers of the newest changes of scopes that a process follows, of all tenants at once; not of those that have gone.
 create function newest_changes(followed bigint[]) returns table (scope_id bigint, number bigint)
     language sql stable security definer
     set search_path = pg_catalog, public, pg_temp
 as $$
-    select id, change_number from scopes where id = any (followed)
+    select id, change_number from scopes where id = any (followed) and is_served(id)
 $$;
 
 -- Those of the keys of a process's followers that are still let in.
