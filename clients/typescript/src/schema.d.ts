@@ -8012,9 +8012,26 @@ export interface components {
         };
     };
     responses: never;
-    parameters: never;
+    parameters: {
+        /**
+         * @description By how many seconds a replica that answers may be behind, where no position is sent.
+         * @example 5
+         */
+        MaxStaleness: string;
+        /**
+         * @description The newest position that you have seen of each server: a replica answers only if it has come so far. Without it the primary answers.
+         * @example 0.1.0/16B3748
+         */
+        Position: string;
+    };
     requestBodies: never;
-    headers: never;
+    headers: {
+        /**
+         * @description How far the log of each server has come by this call; absent if it wrote nothing, or where the database has no replicas.
+         * @example 0.1.0/16B3748
+         */
+        Position: string;
+    };
     pathItems: never;
 }
 export type $defs = Record<string, never>;
@@ -8192,7 +8209,18 @@ export interface operations {
                 /** @description Whom it is about or with; empty for an agent alone. */
                 user?: string;
             };
-            header?: never;
+            header?: {
+                /**
+                 * @description The newest position that you have seen of each server: a replica answers only if it has come so far. Without it the primary answers.
+                 * @example 0.1.0/16B3748
+                 */
+                "Recollect-Position"?: components["parameters"]["Position"];
+                /**
+                 * @description By how many seconds a replica that answers may be behind, where no position is sent.
+                 * @example 5
+                 */
+                "Recollect-Max-Staleness"?: components["parameters"]["MaxStaleness"];
+            };
             path?: never;
             cookie?: never;
         };
@@ -8201,6 +8229,7 @@ export interface operations {
             /** @description Successful Response */
             200: {
                 headers: {
+                    "Recollect-Position": components["headers"]["Position"];
                     [name: string]: unknown;
                 };
                 content: {
@@ -8272,7 +8301,18 @@ export interface operations {
     associate: {
         parameters: {
             query?: never;
-            header?: never;
+            header?: {
+                /**
+                 * @description The newest position that you have seen of each server: a replica answers only if it has come so far. Without it the primary answers.
+                 * @example 0.1.0/16B3748
+                 */
+                "Recollect-Position"?: components["parameters"]["Position"];
+                /**
+                 * @description By how many seconds a replica that answers may be behind, where no position is sent.
+                 * @example 5
+                 */
+                "Recollect-Max-Staleness"?: components["parameters"]["MaxStaleness"];
+            };
             path?: never;
             cookie?: never;
         };
@@ -8285,6 +8325,7 @@ export interface operations {
             /** @description Successful Response */
             200: {
                 headers: {
+                    "Recollect-Position": components["headers"]["Position"];
                     [name: string]: unknown;
                 };
                 content: {
@@ -8356,7 +8397,18 @@ export interface operations {
     show_block: {
         parameters: {
             query?: never;
-            header?: never;
+            header?: {
+                /**
+                 * @description The newest position that you have seen of each server: a replica answers only if it has come so far. Without it the primary answers.
+                 * @example 0.1.0/16B3748
+                 */
+                "Recollect-Position"?: components["parameters"]["Position"];
+                /**
+                 * @description By how many seconds a replica that answers may be behind, where no position is sent.
+                 * @example 5
+                 */
+                "Recollect-Max-Staleness"?: components["parameters"]["MaxStaleness"];
+            };
             path?: never;
             cookie?: never;
         };
@@ -8369,6 +8421,7 @@ export interface operations {
             /** @description Successful Response */
             200: {
                 headers: {
+                    "Recollect-Position": components["headers"]["Position"];
                     [name: string]: unknown;
                 };
                 content: {
@@ -8467,7 +8520,18 @@ export interface operations {
                 /** @description Whom it is about or with; empty for an agent alone. */
                 user?: string;
             };
-            header?: never;
+            header?: {
+                /**
+                 * @description The newest position that you have seen of each server: a replica answers only if it has come so far. Without it the primary answers.
+                 * @example 0.1.0/16B3748
+                 */
+                "Recollect-Position"?: components["parameters"]["Position"];
+                /**
+                 * @description By how many seconds a replica that answers may be behind, where no position is sent.
+                 * @example 5
+                 */
+                "Recollect-Max-Staleness"?: components["parameters"]["MaxStaleness"];
+            };
             path: {
                 /** @description As it stands in a line. */
                 short_id: string;
@@ -8479,6 +8543,7 @@ export interface operations {
             /** @description Successful Response */
             200: {
                 headers: {
+                    "Recollect-Position": components["headers"]["Position"];
                     [name: string]: unknown;
                 };
                 content: {
@@ -8570,6 +8635,16 @@ export interface operations {
             header?: {
                 /** @description The same, as browsers send it. */
                 "last-event-id"?: string;
+                /**
+                 * @description The newest position that you have seen of each server: a replica answers only if it has come so far. Without it the primary answers.
+                 * @example 0.1.0/16B3748
+                 */
+                "Recollect-Position"?: components["parameters"]["Position"];
+                /**
+                 * @description By how many seconds a replica that answers may be behind, where no position is sent.
+                 * @example 5
+                 */
+                "Recollect-Max-Staleness"?: components["parameters"]["MaxStaleness"];
             };
             path?: never;
             cookie?: never;
@@ -8579,6 +8654,7 @@ export interface operations {
             /** @description Successful Response */
             200: {
                 headers: {
+                    "Recollect-Position": components["headers"]["Position"];
                     [name: string]: unknown;
                 };
                 content: {
@@ -8677,7 +8753,18 @@ export interface operations {
                 /** @description Whom it is about or with; empty for an agent alone. */
                 user?: string;
             };
-            header?: never;
+            header?: {
+                /**
+                 * @description The newest position that you have seen of each server: a replica answers only if it has come so far. Without it the primary answers.
+                 * @example 0.1.0/16B3748
+                 */
+                "Recollect-Position"?: components["parameters"]["Position"];
+                /**
+                 * @description By how many seconds a replica that answers may be behind, where no position is sent.
+                 * @example 5
+                 */
+                "Recollect-Max-Staleness"?: components["parameters"]["MaxStaleness"];
+            };
             path?: never;
             cookie?: never;
         };
@@ -8686,6 +8773,7 @@ export interface operations {
             /** @description Successful Response */
             200: {
                 headers: {
+                    "Recollect-Position": components["headers"]["Position"];
                     [name: string]: unknown;
                 };
                 content: {
@@ -8767,7 +8855,18 @@ export interface operations {
     context: {
         parameters: {
             query?: never;
-            header?: never;
+            header?: {
+                /**
+                 * @description The newest position that you have seen of each server: a replica answers only if it has come so far. Without it the primary answers.
+                 * @example 0.1.0/16B3748
+                 */
+                "Recollect-Position"?: components["parameters"]["Position"];
+                /**
+                 * @description By how many seconds a replica that answers may be behind, where no position is sent.
+                 * @example 5
+                 */
+                "Recollect-Max-Staleness"?: components["parameters"]["MaxStaleness"];
+            };
             path?: never;
             cookie?: never;
         };
@@ -8780,6 +8879,7 @@ export interface operations {
             /** @description Successful Response */
             200: {
                 headers: {
+                    "Recollect-Position": components["headers"]["Position"];
                     [name: string]: unknown;
                 };
                 content: {
@@ -8882,7 +8982,18 @@ export interface operations {
                 /** @description Whom it is about or with; empty for an agent alone. */
                 user?: string;
             };
-            header?: never;
+            header?: {
+                /**
+                 * @description The newest position that you have seen of each server: a replica answers only if it has come so far. Without it the primary answers.
+                 * @example 0.1.0/16B3748
+                 */
+                "Recollect-Position"?: components["parameters"]["Position"];
+                /**
+                 * @description By how many seconds a replica that answers may be behind, where no position is sent.
+                 * @example 5
+                 */
+                "Recollect-Max-Staleness"?: components["parameters"]["MaxStaleness"];
+            };
             path?: never;
             cookie?: never;
         };
@@ -8891,6 +9002,7 @@ export interface operations {
             /** @description Successful Response */
             200: {
                 headers: {
+                    "Recollect-Position": components["headers"]["Position"];
                     [name: string]: unknown;
                 };
                 content: {
@@ -8967,7 +9079,18 @@ export interface operations {
                 /** @description Whom it is about or with; empty for an agent alone. */
                 user?: string;
             };
-            header?: never;
+            header?: {
+                /**
+                 * @description The newest position that you have seen of each server: a replica answers only if it has come so far. Without it the primary answers.
+                 * @example 0.1.0/16B3748
+                 */
+                "Recollect-Position"?: components["parameters"]["Position"];
+                /**
+                 * @description By how many seconds a replica that answers may be behind, where no position is sent.
+                 * @example 5
+                 */
+                "Recollect-Max-Staleness"?: components["parameters"]["MaxStaleness"];
+            };
             path: {
                 /** @description Your own name for the conversation. */
                 conversation: string;
@@ -8979,6 +9102,7 @@ export interface operations {
             /** @description Successful Response */
             200: {
                 headers: {
+                    "Recollect-Position": components["headers"]["Position"];
                     [name: string]: unknown;
                 };
                 content: {
@@ -9060,7 +9184,18 @@ export interface operations {
     describe_conversation: {
         parameters: {
             query?: never;
-            header?: never;
+            header?: {
+                /**
+                 * @description The newest position that you have seen of each server: a replica answers only if it has come so far. Without it the primary answers.
+                 * @example 0.1.0/16B3748
+                 */
+                "Recollect-Position"?: components["parameters"]["Position"];
+                /**
+                 * @description By how many seconds a replica that answers may be behind, where no position is sent.
+                 * @example 5
+                 */
+                "Recollect-Max-Staleness"?: components["parameters"]["MaxStaleness"];
+            };
             path: {
                 /** @description Your own name for the conversation. */
                 conversation: string;
@@ -9076,6 +9211,7 @@ export interface operations {
             /** @description Successful Response */
             200: {
                 headers: {
+                    "Recollect-Position": components["headers"]["Position"];
                     [name: string]: unknown;
                 };
                 content: {
@@ -9157,7 +9293,18 @@ export interface operations {
     archive_conversation: {
         parameters: {
             query?: never;
-            header?: never;
+            header?: {
+                /**
+                 * @description The newest position that you have seen of each server: a replica answers only if it has come so far. Without it the primary answers.
+                 * @example 0.1.0/16B3748
+                 */
+                "Recollect-Position"?: components["parameters"]["Position"];
+                /**
+                 * @description By how many seconds a replica that answers may be behind, where no position is sent.
+                 * @example 5
+                 */
+                "Recollect-Max-Staleness"?: components["parameters"]["MaxStaleness"];
+            };
             path: {
                 /** @description Your own name for the conversation. */
                 conversation: string;
@@ -9173,6 +9320,7 @@ export interface operations {
             /** @description Successful Response */
             200: {
                 headers: {
+                    "Recollect-Position": components["headers"]["Position"];
                     [name: string]: unknown;
                 };
                 content: {
@@ -9264,7 +9412,18 @@ export interface operations {
     delete_conversation: {
         parameters: {
             query?: never;
-            header?: never;
+            header?: {
+                /**
+                 * @description The newest position that you have seen of each server: a replica answers only if it has come so far. Without it the primary answers.
+                 * @example 0.1.0/16B3748
+                 */
+                "Recollect-Position"?: components["parameters"]["Position"];
+                /**
+                 * @description By how many seconds a replica that answers may be behind, where no position is sent.
+                 * @example 5
+                 */
+                "Recollect-Max-Staleness"?: components["parameters"]["MaxStaleness"];
+            };
             path: {
                 /** @description Your own name for the conversation. */
                 conversation: string;
@@ -9280,6 +9439,7 @@ export interface operations {
             /** @description Successful Response */
             200: {
                 headers: {
+                    "Recollect-Position": components["headers"]["Position"];
                     [name: string]: unknown;
                 };
                 content: {
@@ -9378,7 +9538,18 @@ export interface operations {
                 /** @description Whom it is about or with; empty for an agent alone. */
                 user?: string;
             };
-            header?: never;
+            header?: {
+                /**
+                 * @description The newest position that you have seen of each server: a replica answers only if it has come so far. Without it the primary answers.
+                 * @example 0.1.0/16B3748
+                 */
+                "Recollect-Position"?: components["parameters"]["Position"];
+                /**
+                 * @description By how many seconds a replica that answers may be behind, where no position is sent.
+                 * @example 5
+                 */
+                "Recollect-Max-Staleness"?: components["parameters"]["MaxStaleness"];
+            };
             path: {
                 /** @description Your own name for the conversation. */
                 conversation: string;
@@ -9390,6 +9561,7 @@ export interface operations {
             /** @description Successful Response */
             200: {
                 headers: {
+                    "Recollect-Position": components["headers"]["Position"];
                     [name: string]: unknown;
                 };
                 content: {
@@ -9480,7 +9652,18 @@ export interface operations {
                 /** @description Whom it is about or with; empty for an agent alone. */
                 user?: string;
             };
-            header?: never;
+            header?: {
+                /**
+                 * @description The newest position that you have seen of each server: a replica answers only if it has come so far. Without it the primary answers.
+                 * @example 0.1.0/16B3748
+                 */
+                "Recollect-Position"?: components["parameters"]["Position"];
+                /**
+                 * @description By how many seconds a replica that answers may be behind, where no position is sent.
+                 * @example 5
+                 */
+                "Recollect-Max-Staleness"?: components["parameters"]["MaxStaleness"];
+            };
             path: {
                 /** @description Your own name for the conversation. */
                 conversation: string;
@@ -9492,6 +9675,7 @@ export interface operations {
             /** @description Successful Response */
             200: {
                 headers: {
+                    "Recollect-Position": components["headers"]["Position"];
                     [name: string]: unknown;
                 };
                 content: {
@@ -9573,7 +9757,18 @@ export interface operations {
     purge_conversation: {
         parameters: {
             query?: never;
-            header?: never;
+            header?: {
+                /**
+                 * @description The newest position that you have seen of each server: a replica answers only if it has come so far. Without it the primary answers.
+                 * @example 0.1.0/16B3748
+                 */
+                "Recollect-Position"?: components["parameters"]["Position"];
+                /**
+                 * @description By how many seconds a replica that answers may be behind, where no position is sent.
+                 * @example 5
+                 */
+                "Recollect-Max-Staleness"?: components["parameters"]["MaxStaleness"];
+            };
             path: {
                 /** @description Your own name for the conversation. */
                 conversation: string;
@@ -9589,6 +9784,7 @@ export interface operations {
             /** @description Successful Response */
             200: {
                 headers: {
+                    "Recollect-Position": components["headers"]["Position"];
                     [name: string]: unknown;
                 };
                 content: {
@@ -9677,7 +9873,18 @@ export interface operations {
                 /** @description Whom it is about or with; empty for an agent alone. */
                 user?: string;
             };
-            header?: never;
+            header?: {
+                /**
+                 * @description The newest position that you have seen of each server: a replica answers only if it has come so far. Without it the primary answers.
+                 * @example 0.1.0/16B3748
+                 */
+                "Recollect-Position"?: components["parameters"]["Position"];
+                /**
+                 * @description By how many seconds a replica that answers may be behind, where no position is sent.
+                 * @example 5
+                 */
+                "Recollect-Max-Staleness"?: components["parameters"]["MaxStaleness"];
+            };
             path: {
                 /** @description Your own name for the conversation. */
                 conversation: string;
@@ -9689,6 +9896,7 @@ export interface operations {
             /** @description Successful Response */
             200: {
                 headers: {
+                    "Recollect-Position": components["headers"]["Position"];
                     [name: string]: unknown;
                 };
                 content: {
@@ -9760,7 +9968,18 @@ export interface operations {
     restore_conversation: {
         parameters: {
             query?: never;
-            header?: never;
+            header?: {
+                /**
+                 * @description The newest position that you have seen of each server: a replica answers only if it has come so far. Without it the primary answers.
+                 * @example 0.1.0/16B3748
+                 */
+                "Recollect-Position"?: components["parameters"]["Position"];
+                /**
+                 * @description By how many seconds a replica that answers may be behind, where no position is sent.
+                 * @example 5
+                 */
+                "Recollect-Max-Staleness"?: components["parameters"]["MaxStaleness"];
+            };
             path: {
                 /** @description Your own name for the conversation. */
                 conversation: string;
@@ -9776,6 +9995,7 @@ export interface operations {
             /** @description Successful Response */
             200: {
                 headers: {
+                    "Recollect-Position": components["headers"]["Position"];
                     [name: string]: unknown;
                 };
                 content: {
@@ -9876,7 +10096,18 @@ export interface operations {
                 /** @description Whom it is about or with; empty for an agent alone. */
                 user?: string;
             };
-            header?: never;
+            header?: {
+                /**
+                 * @description The newest position that you have seen of each server: a replica answers only if it has come so far. Without it the primary answers.
+                 * @example 0.1.0/16B3748
+                 */
+                "Recollect-Position"?: components["parameters"]["Position"];
+                /**
+                 * @description By how many seconds a replica that answers may be behind, where no position is sent.
+                 * @example 5
+                 */
+                "Recollect-Max-Staleness"?: components["parameters"]["MaxStaleness"];
+            };
             path: {
                 /** @description Your own name for the conversation. */
                 conversation: string;
@@ -9888,6 +10119,7 @@ export interface operations {
             /** @description Successful Response */
             200: {
                 headers: {
+                    "Recollect-Position": components["headers"]["Position"];
                     [name: string]: unknown;
                 };
                 content: {
@@ -9969,7 +10201,18 @@ export interface operations {
     close_segment: {
         parameters: {
             query?: never;
-            header?: never;
+            header?: {
+                /**
+                 * @description The newest position that you have seen of each server: a replica answers only if it has come so far. Without it the primary answers.
+                 * @example 0.1.0/16B3748
+                 */
+                "Recollect-Position"?: components["parameters"]["Position"];
+                /**
+                 * @description By how many seconds a replica that answers may be behind, where no position is sent.
+                 * @example 5
+                 */
+                "Recollect-Max-Staleness"?: components["parameters"]["MaxStaleness"];
+            };
             path: {
                 /** @description Your own name for the conversation. */
                 conversation: string;
@@ -9985,6 +10228,7 @@ export interface operations {
             /** @description Successful Response */
             200: {
                 headers: {
+                    "Recollect-Position": components["headers"]["Position"];
                     [name: string]: unknown;
                 };
                 content: {
@@ -10066,7 +10310,18 @@ export interface operations {
     converse: {
         parameters: {
             query?: never;
-            header?: never;
+            header?: {
+                /**
+                 * @description The newest position that you have seen of each server: a replica answers only if it has come so far. Without it the primary answers.
+                 * @example 0.1.0/16B3748
+                 */
+                "Recollect-Position"?: components["parameters"]["Position"];
+                /**
+                 * @description By how many seconds a replica that answers may be behind, where no position is sent.
+                 * @example 5
+                 */
+                "Recollect-Max-Staleness"?: components["parameters"]["MaxStaleness"];
+            };
             path?: never;
             cookie?: never;
         };
@@ -10079,6 +10334,7 @@ export interface operations {
             /** @description Successful Response */
             200: {
                 headers: {
+                    "Recollect-Position": components["headers"]["Position"];
                     [name: string]: unknown;
                 };
                 content: {
@@ -10197,7 +10453,18 @@ export interface operations {
                 /** @description Whom it is about or with; empty for an agent alone. */
                 user?: string;
             };
-            header?: never;
+            header?: {
+                /**
+                 * @description The newest position that you have seen of each server: a replica answers only if it has come so far. Without it the primary answers.
+                 * @example 0.1.0/16B3748
+                 */
+                "Recollect-Position"?: components["parameters"]["Position"];
+                /**
+                 * @description By how many seconds a replica that answers may be behind, where no position is sent.
+                 * @example 5
+                 */
+                "Recollect-Max-Staleness"?: components["parameters"]["MaxStaleness"];
+            };
             path?: never;
             cookie?: never;
         };
@@ -10206,6 +10473,7 @@ export interface operations {
             /** @description Successful Response */
             200: {
                 headers: {
+                    "Recollect-Position": components["headers"]["Position"];
                     [name: string]: unknown;
                 };
                 content: {
@@ -10290,7 +10558,18 @@ export interface operations {
                 /** @description Whom it is about or with; empty for an agent alone. */
                 user?: string;
             };
-            header?: never;
+            header?: {
+                /**
+                 * @description The newest position that you have seen of each server: a replica answers only if it has come so far. Without it the primary answers.
+                 * @example 0.1.0/16B3748
+                 */
+                "Recollect-Position"?: components["parameters"]["Position"];
+                /**
+                 * @description By how many seconds a replica that answers may be behind, where no position is sent.
+                 * @example 5
+                 */
+                "Recollect-Max-Staleness"?: components["parameters"]["MaxStaleness"];
+            };
             path?: never;
             cookie?: never;
         };
@@ -10299,6 +10578,7 @@ export interface operations {
             /** @description Successful Response */
             200: {
                 headers: {
+                    "Recollect-Position": components["headers"]["Position"];
                     [name: string]: unknown;
                 };
                 content: {
@@ -10377,7 +10657,18 @@ export interface operations {
                 /** @description Whom it is about or with; empty for an agent alone. */
                 user?: string;
             };
-            header?: never;
+            header?: {
+                /**
+                 * @description The newest position that you have seen of each server: a replica answers only if it has come so far. Without it the primary answers.
+                 * @example 0.1.0/16B3748
+                 */
+                "Recollect-Position"?: components["parameters"]["Position"];
+                /**
+                 * @description By how many seconds a replica that answers may be behind, where no position is sent.
+                 * @example 5
+                 */
+                "Recollect-Max-Staleness"?: components["parameters"]["MaxStaleness"];
+            };
             path: {
                 /** @description The id of the entity. */
                 entity_id: string;
@@ -10389,6 +10680,7 @@ export interface operations {
             /** @description Successful Response */
             200: {
                 headers: {
+                    "Recollect-Position": components["headers"]["Position"];
                     [name: string]: unknown;
                 };
                 content: {
@@ -10470,7 +10762,18 @@ export interface operations {
     merge_entities: {
         parameters: {
             query?: never;
-            header?: never;
+            header?: {
+                /**
+                 * @description The newest position that you have seen of each server: a replica answers only if it has come so far. Without it the primary answers.
+                 * @example 0.1.0/16B3748
+                 */
+                "Recollect-Position"?: components["parameters"]["Position"];
+                /**
+                 * @description By how many seconds a replica that answers may be behind, where no position is sent.
+                 * @example 5
+                 */
+                "Recollect-Max-Staleness"?: components["parameters"]["MaxStaleness"];
+            };
             path: {
                 /** @description The id of the entity. */
                 entity_id: string;
@@ -10486,6 +10789,7 @@ export interface operations {
             /** @description Successful Response */
             200: {
                 headers: {
+                    "Recollect-Position": components["headers"]["Position"];
                     [name: string]: unknown;
                 };
                 content: {
@@ -10590,7 +10894,18 @@ export interface operations {
                 /** @description Whom it is about or with; empty for an agent alone. */
                 user?: string;
             };
-            header?: never;
+            header?: {
+                /**
+                 * @description The newest position that you have seen of each server: a replica answers only if it has come so far. Without it the primary answers.
+                 * @example 0.1.0/16B3748
+                 */
+                "Recollect-Position"?: components["parameters"]["Position"];
+                /**
+                 * @description By how many seconds a replica that answers may be behind, where no position is sent.
+                 * @example 5
+                 */
+                "Recollect-Max-Staleness"?: components["parameters"]["MaxStaleness"];
+            };
             path: {
                 /** @description The id of the entity. */
                 entity_id: string;
@@ -10602,6 +10917,7 @@ export interface operations {
             /** @description Successful Response */
             200: {
                 headers: {
+                    "Recollect-Position": components["headers"]["Position"];
                     [name: string]: unknown;
                 };
                 content: {
@@ -10683,7 +10999,18 @@ export interface operations {
     split_entity: {
         parameters: {
             query?: never;
-            header?: never;
+            header?: {
+                /**
+                 * @description The newest position that you have seen of each server: a replica answers only if it has come so far. Without it the primary answers.
+                 * @example 0.1.0/16B3748
+                 */
+                "Recollect-Position"?: components["parameters"]["Position"];
+                /**
+                 * @description By how many seconds a replica that answers may be behind, where no position is sent.
+                 * @example 5
+                 */
+                "Recollect-Max-Staleness"?: components["parameters"]["MaxStaleness"];
+            };
             path: {
                 /** @description The id of the entity. */
                 entity_id: string;
@@ -10699,6 +11026,7 @@ export interface operations {
             /** @description Successful Response */
             200: {
                 headers: {
+                    "Recollect-Position": components["headers"]["Position"];
                     [name: string]: unknown;
                 };
                 content: {
@@ -10801,7 +11129,18 @@ export interface operations {
                 /** @description Whom it is about or with; empty for an agent alone. */
                 user?: string;
             };
-            header?: never;
+            header?: {
+                /**
+                 * @description The newest position that you have seen of each server: a replica answers only if it has come so far. Without it the primary answers.
+                 * @example 0.1.0/16B3748
+                 */
+                "Recollect-Position"?: components["parameters"]["Position"];
+                /**
+                 * @description By how many seconds a replica that answers may be behind, where no position is sent.
+                 * @example 5
+                 */
+                "Recollect-Max-Staleness"?: components["parameters"]["MaxStaleness"];
+            };
             path: {
                 /** @description The id of the entity. */
                 entity_id: string;
@@ -10813,6 +11152,7 @@ export interface operations {
             /** @description Successful Response */
             200: {
                 headers: {
+                    "Recollect-Position": components["headers"]["Position"];
                     [name: string]: unknown;
                 };
                 content: {
@@ -10899,7 +11239,18 @@ export interface operations {
                 /** @description Most receipts. */
                 limit?: number;
             };
-            header?: never;
+            header?: {
+                /**
+                 * @description The newest position that you have seen of each server: a replica answers only if it has come so far. Without it the primary answers.
+                 * @example 0.1.0/16B3748
+                 */
+                "Recollect-Position"?: components["parameters"]["Position"];
+                /**
+                 * @description By how many seconds a replica that answers may be behind, where no position is sent.
+                 * @example 5
+                 */
+                "Recollect-Max-Staleness"?: components["parameters"]["MaxStaleness"];
+            };
             path?: never;
             cookie?: never;
         };
@@ -10908,6 +11259,7 @@ export interface operations {
             /** @description Successful Response */
             200: {
                 headers: {
+                    "Recollect-Position": components["headers"]["Position"];
                     [name: string]: unknown;
                 };
                 content: {
@@ -10979,7 +11331,18 @@ export interface operations {
     erase_user: {
         parameters: {
             query?: never;
-            header?: never;
+            header?: {
+                /**
+                 * @description The newest position that you have seen of each server: a replica answers only if it has come so far. Without it the primary answers.
+                 * @example 0.1.0/16B3748
+                 */
+                "Recollect-Position"?: components["parameters"]["Position"];
+                /**
+                 * @description By how many seconds a replica that answers may be behind, where no position is sent.
+                 * @example 5
+                 */
+                "Recollect-Max-Staleness"?: components["parameters"]["MaxStaleness"];
+            };
             path?: never;
             cookie?: never;
         };
@@ -10992,6 +11355,7 @@ export interface operations {
             /** @description Successful Response */
             200: {
                 headers: {
+                    "Recollect-Position": components["headers"]["Position"];
                     [name: string]: unknown;
                 };
                 content: {
@@ -11080,7 +11444,18 @@ export interface operations {
                 /** @description Vectors of these models too, or of `all`; without them they are made again. */
                 vectors?: string[];
             };
-            header?: never;
+            header?: {
+                /**
+                 * @description The newest position that you have seen of each server: a replica answers only if it has come so far. Without it the primary answers.
+                 * @example 0.1.0/16B3748
+                 */
+                "Recollect-Position"?: components["parameters"]["Position"];
+                /**
+                 * @description By how many seconds a replica that answers may be behind, where no position is sent.
+                 * @example 5
+                 */
+                "Recollect-Max-Staleness"?: components["parameters"]["MaxStaleness"];
+            };
             path?: never;
             cookie?: never;
         };
@@ -11089,6 +11464,7 @@ export interface operations {
             /** @description A zip, piece by piece. */
             200: {
                 headers: {
+                    "Recollect-Position": components["headers"]["Position"];
                     [name: string]: unknown;
                 };
                 content: {
@@ -11187,7 +11563,18 @@ export interface operations {
                 /** @description Whom it is about or with; empty for an agent alone. */
                 user?: string;
             };
-            header?: never;
+            header?: {
+                /**
+                 * @description The newest position that you have seen of each server: a replica answers only if it has come so far. Without it the primary answers.
+                 * @example 0.1.0/16B3748
+                 */
+                "Recollect-Position"?: components["parameters"]["Position"];
+                /**
+                 * @description By how many seconds a replica that answers may be behind, where no position is sent.
+                 * @example 5
+                 */
+                "Recollect-Max-Staleness"?: components["parameters"]["MaxStaleness"];
+            };
             path?: never;
             cookie?: never;
         };
@@ -11196,6 +11583,7 @@ export interface operations {
             /** @description Successful Response */
             200: {
                 headers: {
+                    "Recollect-Position": components["headers"]["Position"];
                     [name: string]: unknown;
                 };
                 content: {
@@ -11270,6 +11658,16 @@ export interface operations {
             header?: {
                 /** @description Send the same key to have the same done only once. */
                 "idempotency-key"?: string;
+                /**
+                 * @description The newest position that you have seen of each server: a replica answers only if it has come so far. Without it the primary answers.
+                 * @example 0.1.0/16B3748
+                 */
+                "Recollect-Position"?: components["parameters"]["Position"];
+                /**
+                 * @description By how many seconds a replica that answers may be behind, where no position is sent.
+                 * @example 5
+                 */
+                "Recollect-Max-Staleness"?: components["parameters"]["MaxStaleness"];
             };
             path?: never;
             cookie?: never;
@@ -11283,6 +11681,7 @@ export interface operations {
             /** @description Successful Response */
             201: {
                 headers: {
+                    "Recollect-Position": components["headers"]["Position"];
                     [name: string]: unknown;
                 };
                 content: {
@@ -11364,7 +11763,18 @@ export interface operations {
     end_fact: {
         parameters: {
             query?: never;
-            header?: never;
+            header?: {
+                /**
+                 * @description The newest position that you have seen of each server: a replica answers only if it has come so far. Without it the primary answers.
+                 * @example 0.1.0/16B3748
+                 */
+                "Recollect-Position"?: components["parameters"]["Position"];
+                /**
+                 * @description By how many seconds a replica that answers may be behind, where no position is sent.
+                 * @example 5
+                 */
+                "Recollect-Max-Staleness"?: components["parameters"]["MaxStaleness"];
+            };
             path: {
                 /** @description The id of the fact, or of any version of it. */
                 fact_id: string;
@@ -11380,6 +11790,7 @@ export interface operations {
             /** @description Successful Response */
             200: {
                 headers: {
+                    "Recollect-Position": components["headers"]["Position"];
                     [name: string]: unknown;
                 };
                 content: {
@@ -11476,7 +11887,18 @@ export interface operations {
                 /** @description Whom it is about or with; empty for an agent alone. */
                 user?: string;
             };
-            header?: never;
+            header?: {
+                /**
+                 * @description The newest position that you have seen of each server: a replica answers only if it has come so far. Without it the primary answers.
+                 * @example 0.1.0/16B3748
+                 */
+                "Recollect-Position"?: components["parameters"]["Position"];
+                /**
+                 * @description By how many seconds a replica that answers may be behind, where no position is sent.
+                 * @example 5
+                 */
+                "Recollect-Max-Staleness"?: components["parameters"]["MaxStaleness"];
+            };
             path: {
                 /** @description The id of the fact, or of any version of it. */
                 fact_id: string;
@@ -11488,6 +11910,7 @@ export interface operations {
             /** @description Successful Response */
             200: {
                 headers: {
+                    "Recollect-Position": components["headers"]["Position"];
                     [name: string]: unknown;
                 };
                 content: {
@@ -11578,7 +12001,18 @@ export interface operations {
                 /** @description Whom it is about or with; empty for an agent alone. */
                 user?: string;
             };
-            header?: never;
+            header?: {
+                /**
+                 * @description The newest position that you have seen of each server: a replica answers only if it has come so far. Without it the primary answers.
+                 * @example 0.1.0/16B3748
+                 */
+                "Recollect-Position"?: components["parameters"]["Position"];
+                /**
+                 * @description By how many seconds a replica that answers may be behind, where no position is sent.
+                 * @example 5
+                 */
+                "Recollect-Max-Staleness"?: components["parameters"]["MaxStaleness"];
+            };
             path?: never;
             cookie?: never;
         };
@@ -11587,6 +12021,7 @@ export interface operations {
             /** @description Successful Response */
             200: {
                 headers: {
+                    "Recollect-Position": components["headers"]["Position"];
                     [name: string]: unknown;
                 };
                 content: {
@@ -11658,7 +12093,18 @@ export interface operations {
     revive_faded: {
         parameters: {
             query?: never;
-            header?: never;
+            header?: {
+                /**
+                 * @description The newest position that you have seen of each server: a replica answers only if it has come so far. Without it the primary answers.
+                 * @example 0.1.0/16B3748
+                 */
+                "Recollect-Position"?: components["parameters"]["Position"];
+                /**
+                 * @description By how many seconds a replica that answers may be behind, where no position is sent.
+                 * @example 5
+                 */
+                "Recollect-Max-Staleness"?: components["parameters"]["MaxStaleness"];
+            };
             path?: never;
             cookie?: never;
         };
@@ -11671,6 +12117,7 @@ export interface operations {
             /** @description Successful Response */
             200: {
                 headers: {
+                    "Recollect-Position": components["headers"]["Position"];
                     [name: string]: unknown;
                 };
                 content: {
@@ -11742,7 +12189,18 @@ export interface operations {
     fade: {
         parameters: {
             query?: never;
-            header?: never;
+            header?: {
+                /**
+                 * @description The newest position that you have seen of each server: a replica answers only if it has come so far. Without it the primary answers.
+                 * @example 0.1.0/16B3748
+                 */
+                "Recollect-Position"?: components["parameters"]["Position"];
+                /**
+                 * @description By how many seconds a replica that answers may be behind, where no position is sent.
+                 * @example 5
+                 */
+                "Recollect-Max-Staleness"?: components["parameters"]["MaxStaleness"];
+            };
             path?: never;
             cookie?: never;
         };
@@ -11755,6 +12213,7 @@ export interface operations {
             /** @description Successful Response */
             200: {
                 headers: {
+                    "Recollect-Position": components["headers"]["Position"];
                     [name: string]: unknown;
                 };
                 content: {
@@ -11826,7 +12285,18 @@ export interface operations {
     explain_fading: {
         parameters: {
             query?: never;
-            header?: never;
+            header?: {
+                /**
+                 * @description The newest position that you have seen of each server: a replica answers only if it has come so far. Without it the primary answers.
+                 * @example 0.1.0/16B3748
+                 */
+                "Recollect-Position"?: components["parameters"]["Position"];
+                /**
+                 * @description By how many seconds a replica that answers may be behind, where no position is sent.
+                 * @example 5
+                 */
+                "Recollect-Max-Staleness"?: components["parameters"]["MaxStaleness"];
+            };
             path?: never;
             cookie?: never;
         };
@@ -11839,6 +12309,7 @@ export interface operations {
             /** @description Successful Response */
             200: {
                 headers: {
+                    "Recollect-Position": components["headers"]["Position"];
                     [name: string]: unknown;
                 };
                 content: {
@@ -11910,7 +12381,18 @@ export interface operations {
     feedback: {
         parameters: {
             query?: never;
-            header?: never;
+            header?: {
+                /**
+                 * @description The newest position that you have seen of each server: a replica answers only if it has come so far. Without it the primary answers.
+                 * @example 0.1.0/16B3748
+                 */
+                "Recollect-Position"?: components["parameters"]["Position"];
+                /**
+                 * @description By how many seconds a replica that answers may be behind, where no position is sent.
+                 * @example 5
+                 */
+                "Recollect-Max-Staleness"?: components["parameters"]["MaxStaleness"];
+            };
             path?: never;
             cookie?: never;
         };
@@ -11923,6 +12405,7 @@ export interface operations {
             /** @description Successful Response */
             201: {
                 headers: {
+                    "Recollect-Position": components["headers"]["Position"];
                     [name: string]: unknown;
                 };
                 content: {
@@ -11994,7 +12477,18 @@ export interface operations {
     forget: {
         parameters: {
             query?: never;
-            header?: never;
+            header?: {
+                /**
+                 * @description The newest position that you have seen of each server: a replica answers only if it has come so far. Without it the primary answers.
+                 * @example 0.1.0/16B3748
+                 */
+                "Recollect-Position"?: components["parameters"]["Position"];
+                /**
+                 * @description By how many seconds a replica that answers may be behind, where no position is sent.
+                 * @example 5
+                 */
+                "Recollect-Max-Staleness"?: components["parameters"]["MaxStaleness"];
+            };
             path?: never;
             cookie?: never;
         };
@@ -12007,6 +12501,7 @@ export interface operations {
             /** @description Successful Response */
             200: {
                 headers: {
+                    "Recollect-Position": components["headers"]["Position"];
                     [name: string]: unknown;
                 };
                 content: {
@@ -12089,7 +12584,18 @@ export interface operations {
                 /** @description Whom it is about or with; empty for an agent alone. */
                 user?: string;
             };
-            header?: never;
+            header?: {
+                /**
+                 * @description The newest position that you have seen of each server: a replica answers only if it has come so far. Without it the primary answers.
+                 * @example 0.1.0/16B3748
+                 */
+                "Recollect-Position"?: components["parameters"]["Position"];
+                /**
+                 * @description By how many seconds a replica that answers may be behind, where no position is sent.
+                 * @example 5
+                 */
+                "Recollect-Max-Staleness"?: components["parameters"]["MaxStaleness"];
+            };
             path?: never;
             cookie?: never;
         };
@@ -12098,6 +12604,7 @@ export interface operations {
             /** @description The graph: GraphML, or an object with a list of Cypher statements and their parameters. */
             200: {
                 headers: {
+                    "Recollect-Position": components["headers"]["Position"];
                     [name: string]: unknown;
                 };
                 content: {
@@ -12170,7 +12677,18 @@ export interface operations {
     history: {
         parameters: {
             query?: never;
-            header?: never;
+            header?: {
+                /**
+                 * @description The newest position that you have seen of each server: a replica answers only if it has come so far. Without it the primary answers.
+                 * @example 0.1.0/16B3748
+                 */
+                "Recollect-Position"?: components["parameters"]["Position"];
+                /**
+                 * @description By how many seconds a replica that answers may be behind, where no position is sent.
+                 * @example 5
+                 */
+                "Recollect-Max-Staleness"?: components["parameters"]["MaxStaleness"];
+            };
             path?: never;
             cookie?: never;
         };
@@ -12183,6 +12701,7 @@ export interface operations {
             /** @description Successful Response */
             200: {
                 headers: {
+                    "Recollect-Position": components["headers"]["Position"];
                     [name: string]: unknown;
                 };
                 content: {
@@ -12273,7 +12792,18 @@ export interface operations {
                 /** @description Bring its memories as new ones, although you may restore them. */
                 as_new?: boolean;
             };
-            header?: never;
+            header?: {
+                /**
+                 * @description The newest position that you have seen of each server: a replica answers only if it has come so far. Without it the primary answers.
+                 * @example 0.1.0/16B3748
+                 */
+                "Recollect-Position"?: components["parameters"]["Position"];
+                /**
+                 * @description By how many seconds a replica that answers may be behind, where no position is sent.
+                 * @example 5
+                 */
+                "Recollect-Max-Staleness"?: components["parameters"]["MaxStaleness"];
+            };
             path?: never;
             cookie?: never;
         };
@@ -12286,6 +12816,7 @@ export interface operations {
             /** @description Successful Response */
             200: {
                 headers: {
+                    "Recollect-Position": components["headers"]["Position"];
                     [name: string]: unknown;
                 };
                 content: {
@@ -12370,6 +12901,16 @@ export interface operations {
             header?: {
                 /** @description Send the same key to have the same done only once. */
                 "idempotency-key"?: string;
+                /**
+                 * @description The newest position that you have seen of each server: a replica answers only if it has come so far. Without it the primary answers.
+                 * @example 0.1.0/16B3748
+                 */
+                "Recollect-Position"?: components["parameters"]["Position"];
+                /**
+                 * @description By how many seconds a replica that answers may be behind, where no position is sent.
+                 * @example 5
+                 */
+                "Recollect-Max-Staleness"?: components["parameters"]["MaxStaleness"];
             };
             path?: never;
             cookie?: never;
@@ -12383,6 +12924,7 @@ export interface operations {
             /** @description Successful Response */
             200: {
                 headers: {
+                    "Recollect-Position": components["headers"]["Position"];
                     [name: string]: unknown;
                 };
                 content: {
@@ -12477,7 +13019,18 @@ export interface operations {
                 /** @description Only jobs of this user; the agent's own if empty. */
                 user?: string | null;
             };
-            header?: never;
+            header?: {
+                /**
+                 * @description The newest position that you have seen of each server: a replica answers only if it has come so far. Without it the primary answers.
+                 * @example 0.1.0/16B3748
+                 */
+                "Recollect-Position"?: components["parameters"]["Position"];
+                /**
+                 * @description By how many seconds a replica that answers may be behind, where no position is sent.
+                 * @example 5
+                 */
+                "Recollect-Max-Staleness"?: components["parameters"]["MaxStaleness"];
+            };
             path?: never;
             cookie?: never;
         };
@@ -12486,6 +13039,7 @@ export interface operations {
             /** @description Successful Response */
             200: {
                 headers: {
+                    "Recollect-Position": components["headers"]["Position"];
                     [name: string]: unknown;
                 };
                 content: {
@@ -12557,7 +13111,18 @@ export interface operations {
     retry_jobs: {
         parameters: {
             query?: never;
-            header?: never;
+            header?: {
+                /**
+                 * @description The newest position that you have seen of each server: a replica answers only if it has come so far. Without it the primary answers.
+                 * @example 0.1.0/16B3748
+                 */
+                "Recollect-Position"?: components["parameters"]["Position"];
+                /**
+                 * @description By how many seconds a replica that answers may be behind, where no position is sent.
+                 * @example 5
+                 */
+                "Recollect-Max-Staleness"?: components["parameters"]["MaxStaleness"];
+            };
             path?: never;
             cookie?: never;
         };
@@ -12570,6 +13135,7 @@ export interface operations {
             /** @description Successful Response */
             200: {
                 headers: {
+                    "Recollect-Position": components["headers"]["Position"];
                     [name: string]: unknown;
                 };
                 content: {
@@ -12641,7 +13207,18 @@ export interface operations {
     read_job: {
         parameters: {
             query?: never;
-            header?: never;
+            header?: {
+                /**
+                 * @description The newest position that you have seen of each server: a replica answers only if it has come so far. Without it the primary answers.
+                 * @example 0.1.0/16B3748
+                 */
+                "Recollect-Position"?: components["parameters"]["Position"];
+                /**
+                 * @description By how many seconds a replica that answers may be behind, where no position is sent.
+                 * @example 5
+                 */
+                "Recollect-Max-Staleness"?: components["parameters"]["MaxStaleness"];
+            };
             path: {
                 /** @description The job's id. */
                 job_id: string;
@@ -12653,6 +13230,7 @@ export interface operations {
             /** @description Successful Response */
             200: {
                 headers: {
+                    "Recollect-Position": components["headers"]["Position"];
                     [name: string]: unknown;
                 };
                 content: {
@@ -12734,7 +13312,18 @@ export interface operations {
     retry_job: {
         parameters: {
             query?: never;
-            header?: never;
+            header?: {
+                /**
+                 * @description The newest position that you have seen of each server: a replica answers only if it has come so far. Without it the primary answers.
+                 * @example 0.1.0/16B3748
+                 */
+                "Recollect-Position"?: components["parameters"]["Position"];
+                /**
+                 * @description By how many seconds a replica that answers may be behind, where no position is sent.
+                 * @example 5
+                 */
+                "Recollect-Max-Staleness"?: components["parameters"]["MaxStaleness"];
+            };
             path: {
                 /** @description The job's id. */
                 job_id: string;
@@ -12746,6 +13335,7 @@ export interface operations {
             /** @description Successful Response */
             200: {
                 headers: {
+                    "Recollect-Position": components["headers"]["Position"];
                     [name: string]: unknown;
                 };
                 content: {
@@ -12827,7 +13417,18 @@ export interface operations {
     read_own_key: {
         parameters: {
             query?: never;
-            header?: never;
+            header?: {
+                /**
+                 * @description The newest position that you have seen of each server: a replica answers only if it has come so far. Without it the primary answers.
+                 * @example 0.1.0/16B3748
+                 */
+                "Recollect-Position"?: components["parameters"]["Position"];
+                /**
+                 * @description By how many seconds a replica that answers may be behind, where no position is sent.
+                 * @example 5
+                 */
+                "Recollect-Max-Staleness"?: components["parameters"]["MaxStaleness"];
+            };
             path?: never;
             cookie?: never;
         };
@@ -12836,6 +13437,7 @@ export interface operations {
             /** @description Successful Response */
             200: {
                 headers: {
+                    "Recollect-Position": components["headers"]["Position"];
                     [name: string]: unknown;
                 };
                 content: {
@@ -12907,7 +13509,18 @@ export interface operations {
     list_keys: {
         parameters: {
             query?: never;
-            header?: never;
+            header?: {
+                /**
+                 * @description The newest position that you have seen of each server: a replica answers only if it has come so far. Without it the primary answers.
+                 * @example 0.1.0/16B3748
+                 */
+                "Recollect-Position"?: components["parameters"]["Position"];
+                /**
+                 * @description By how many seconds a replica that answers may be behind, where no position is sent.
+                 * @example 5
+                 */
+                "Recollect-Max-Staleness"?: components["parameters"]["MaxStaleness"];
+            };
             path?: never;
             cookie?: never;
         };
@@ -12916,6 +13529,7 @@ export interface operations {
             /** @description Successful Response */
             200: {
                 headers: {
+                    "Recollect-Position": components["headers"]["Position"];
                     [name: string]: unknown;
                 };
                 content: {
@@ -12987,7 +13601,18 @@ export interface operations {
     create_key: {
         parameters: {
             query?: never;
-            header?: never;
+            header?: {
+                /**
+                 * @description The newest position that you have seen of each server: a replica answers only if it has come so far. Without it the primary answers.
+                 * @example 0.1.0/16B3748
+                 */
+                "Recollect-Position"?: components["parameters"]["Position"];
+                /**
+                 * @description By how many seconds a replica that answers may be behind, where no position is sent.
+                 * @example 5
+                 */
+                "Recollect-Max-Staleness"?: components["parameters"]["MaxStaleness"];
+            };
             path?: never;
             cookie?: never;
         };
@@ -13000,6 +13625,7 @@ export interface operations {
             /** @description Successful Response */
             201: {
                 headers: {
+                    "Recollect-Position": components["headers"]["Position"];
                     [name: string]: unknown;
                 };
                 content: {
@@ -13071,7 +13697,18 @@ export interface operations {
     revoke_key: {
         parameters: {
             query?: never;
-            header?: never;
+            header?: {
+                /**
+                 * @description The newest position that you have seen of each server: a replica answers only if it has come so far. Without it the primary answers.
+                 * @example 0.1.0/16B3748
+                 */
+                "Recollect-Position"?: components["parameters"]["Position"];
+                /**
+                 * @description By how many seconds a replica that answers may be behind, where no position is sent.
+                 * @example 5
+                 */
+                "Recollect-Max-Staleness"?: components["parameters"]["MaxStaleness"];
+            };
             path: {
                 /** @description The key's id. */
                 key_id: string;
@@ -13083,6 +13720,7 @@ export interface operations {
             /** @description Successful Response */
             200: {
                 headers: {
+                    "Recollect-Position": components["headers"]["Position"];
                     [name: string]: unknown;
                 };
                 content: {
@@ -13175,7 +13813,18 @@ export interface operations {
                 /** @description Whom it is about or with; empty for an agent alone. */
                 user?: string;
             };
-            header?: never;
+            header?: {
+                /**
+                 * @description The newest position that you have seen of each server: a replica answers only if it has come so far. Without it the primary answers.
+                 * @example 0.1.0/16B3748
+                 */
+                "Recollect-Position"?: components["parameters"]["Position"];
+                /**
+                 * @description By how many seconds a replica that answers may be behind, where no position is sent.
+                 * @example 5
+                 */
+                "Recollect-Max-Staleness"?: components["parameters"]["MaxStaleness"];
+            };
             path?: never;
             cookie?: never;
         };
@@ -13184,6 +13833,7 @@ export interface operations {
             /** @description Successful Response */
             200: {
                 headers: {
+                    "Recollect-Position": components["headers"]["Position"];
                     [name: string]: unknown;
                 };
                 content: {
@@ -13272,7 +13922,18 @@ export interface operations {
                 /** @description How many days to look back, today included. */
                 days?: number;
             };
-            header?: never;
+            header?: {
+                /**
+                 * @description The newest position that you have seen of each server: a replica answers only if it has come so far. Without it the primary answers.
+                 * @example 0.1.0/16B3748
+                 */
+                "Recollect-Position"?: components["parameters"]["Position"];
+                /**
+                 * @description By how many seconds a replica that answers may be behind, where no position is sent.
+                 * @example 5
+                 */
+                "Recollect-Max-Staleness"?: components["parameters"]["MaxStaleness"];
+            };
             path?: never;
             cookie?: never;
         };
@@ -13281,6 +13942,7 @@ export interface operations {
             /** @description Successful Response */
             200: {
                 headers: {
+                    "Recollect-Position": components["headers"]["Position"];
                     [name: string]: unknown;
                 };
                 content: {
@@ -13355,6 +14017,16 @@ export interface operations {
             header?: {
                 /** @description Send the same key to have the same done only once. */
                 "idempotency-key"?: string;
+                /**
+                 * @description The newest position that you have seen of each server: a replica answers only if it has come so far. Without it the primary answers.
+                 * @example 0.1.0/16B3748
+                 */
+                "Recollect-Position"?: components["parameters"]["Position"];
+                /**
+                 * @description By how many seconds a replica that answers may be behind, where no position is sent.
+                 * @example 5
+                 */
+                "Recollect-Max-Staleness"?: components["parameters"]["MaxStaleness"];
             };
             path?: never;
             cookie?: never;
@@ -13368,6 +14040,7 @@ export interface operations {
             /** @description Successful Response */
             201: {
                 headers: {
+                    "Recollect-Position": components["headers"]["Position"];
                     [name: string]: unknown;
                 };
                 content: {
@@ -13496,7 +14169,18 @@ export interface operations {
                 /** @description Whom it is about or with; empty for an agent alone. */
                 user?: string;
             };
-            header?: never;
+            header?: {
+                /**
+                 * @description The newest position that you have seen of each server: a replica answers only if it has come so far. Without it the primary answers.
+                 * @example 0.1.0/16B3748
+                 */
+                "Recollect-Position"?: components["parameters"]["Position"];
+                /**
+                 * @description By how many seconds a replica that answers may be behind, where no position is sent.
+                 * @example 5
+                 */
+                "Recollect-Max-Staleness"?: components["parameters"]["MaxStaleness"];
+            };
             path?: never;
             cookie?: never;
         };
@@ -13505,6 +14189,7 @@ export interface operations {
             /** @description Successful Response */
             200: {
                 headers: {
+                    "Recollect-Position": components["headers"]["Position"];
                     [name: string]: unknown;
                 };
                 content: {
@@ -13579,6 +14264,16 @@ export interface operations {
             header?: {
                 /** @description Send the same key to have the same done only once. */
                 "idempotency-key"?: string;
+                /**
+                 * @description The newest position that you have seen of each server: a replica answers only if it has come so far. Without it the primary answers.
+                 * @example 0.1.0/16B3748
+                 */
+                "Recollect-Position"?: components["parameters"]["Position"];
+                /**
+                 * @description By how many seconds a replica that answers may be behind, where no position is sent.
+                 * @example 5
+                 */
+                "Recollect-Max-Staleness"?: components["parameters"]["MaxStaleness"];
             };
             path?: never;
             cookie?: never;
@@ -13592,6 +14287,7 @@ export interface operations {
             /** @description Successful Response */
             201: {
                 headers: {
+                    "Recollect-Position": components["headers"]["Position"];
                     [name: string]: unknown;
                 };
                 content: {
@@ -13673,7 +14369,18 @@ export interface operations {
     read_memories: {
         parameters: {
             query?: never;
-            header?: never;
+            header?: {
+                /**
+                 * @description The newest position that you have seen of each server: a replica answers only if it has come so far. Without it the primary answers.
+                 * @example 0.1.0/16B3748
+                 */
+                "Recollect-Position"?: components["parameters"]["Position"];
+                /**
+                 * @description By how many seconds a replica that answers may be behind, where no position is sent.
+                 * @example 5
+                 */
+                "Recollect-Max-Staleness"?: components["parameters"]["MaxStaleness"];
+            };
             path?: never;
             cookie?: never;
         };
@@ -13686,6 +14393,7 @@ export interface operations {
             /** @description Successful Response */
             200: {
                 headers: {
+                    "Recollect-Position": components["headers"]["Position"];
                     [name: string]: unknown;
                 };
                 content: {
@@ -13762,7 +14470,18 @@ export interface operations {
                 /** @description Whom it is about or with; empty for an agent alone. */
                 user?: string;
             };
-            header?: never;
+            header?: {
+                /**
+                 * @description The newest position that you have seen of each server: a replica answers only if it has come so far. Without it the primary answers.
+                 * @example 0.1.0/16B3748
+                 */
+                "Recollect-Position"?: components["parameters"]["Position"];
+                /**
+                 * @description By how many seconds a replica that answers may be behind, where no position is sent.
+                 * @example 5
+                 */
+                "Recollect-Max-Staleness"?: components["parameters"]["MaxStaleness"];
+            };
             path: {
                 /** @description The id of the memory. */
                 memory_id: string;
@@ -13774,6 +14493,7 @@ export interface operations {
             /** @description Successful Response */
             200: {
                 headers: {
+                    "Recollect-Position": components["headers"]["Position"];
                     [name: string]: unknown;
                 };
                 content: {
@@ -13860,7 +14580,18 @@ export interface operations {
                 /** @description Whom it is about or with; empty for an agent alone. */
                 user?: string;
             };
-            header?: never;
+            header?: {
+                /**
+                 * @description The newest position that you have seen of each server: a replica answers only if it has come so far. Without it the primary answers.
+                 * @example 0.1.0/16B3748
+                 */
+                "Recollect-Position"?: components["parameters"]["Position"];
+                /**
+                 * @description By how many seconds a replica that answers may be behind, where no position is sent.
+                 * @example 5
+                 */
+                "Recollect-Max-Staleness"?: components["parameters"]["MaxStaleness"];
+            };
             path: {
                 /** @description The id of the memory. */
                 memory_id: string;
@@ -13872,6 +14603,7 @@ export interface operations {
             /** @description Successful Response */
             200: {
                 headers: {
+                    "Recollect-Position": components["headers"]["Position"];
                     [name: string]: unknown;
                 };
                 content: {
@@ -13962,7 +14694,18 @@ export interface operations {
                 /** @description Whom it is about or with; empty for an agent alone. */
                 user?: string;
             };
-            header?: never;
+            header?: {
+                /**
+                 * @description The newest position that you have seen of each server: a replica answers only if it has come so far. Without it the primary answers.
+                 * @example 0.1.0/16B3748
+                 */
+                "Recollect-Position"?: components["parameters"]["Position"];
+                /**
+                 * @description By how many seconds a replica that answers may be behind, where no position is sent.
+                 * @example 5
+                 */
+                "Recollect-Max-Staleness"?: components["parameters"]["MaxStaleness"];
+            };
             path: {
                 /** @description The id of the memory. */
                 memory_id: string;
@@ -13974,6 +14717,7 @@ export interface operations {
             /** @description Successful Response */
             200: {
                 headers: {
+                    "Recollect-Position": components["headers"]["Position"];
                     [name: string]: unknown;
                 };
                 content: {
@@ -14055,7 +14799,18 @@ export interface operations {
     revise: {
         parameters: {
             query?: never;
-            header?: never;
+            header?: {
+                /**
+                 * @description The newest position that you have seen of each server: a replica answers only if it has come so far. Without it the primary answers.
+                 * @example 0.1.0/16B3748
+                 */
+                "Recollect-Position"?: components["parameters"]["Position"];
+                /**
+                 * @description By how many seconds a replica that answers may be behind, where no position is sent.
+                 * @example 5
+                 */
+                "Recollect-Max-Staleness"?: components["parameters"]["MaxStaleness"];
+            };
             path: {
                 /** @description The id of the memory. */
                 memory_id: string;
@@ -14071,6 +14826,7 @@ export interface operations {
             /** @description Successful Response */
             200: {
                 headers: {
+                    "Recollect-Position": components["headers"]["Position"];
                     [name: string]: unknown;
                 };
                 content: {
@@ -14167,7 +14923,18 @@ export interface operations {
                 /** @description Whom it is about or with; empty for an agent alone. */
                 user?: string;
             };
-            header?: never;
+            header?: {
+                /**
+                 * @description The newest position that you have seen of each server: a replica answers only if it has come so far. Without it the primary answers.
+                 * @example 0.1.0/16B3748
+                 */
+                "Recollect-Position"?: components["parameters"]["Position"];
+                /**
+                 * @description By how many seconds a replica that answers may be behind, where no position is sent.
+                 * @example 5
+                 */
+                "Recollect-Max-Staleness"?: components["parameters"]["MaxStaleness"];
+            };
             path: {
                 /** @description The id of the memory. */
                 memory_id: string;
@@ -14179,6 +14946,7 @@ export interface operations {
             /** @description Successful Response */
             200: {
                 headers: {
+                    "Recollect-Position": components["headers"]["Position"];
                     [name: string]: unknown;
                 };
                 content: {
@@ -14271,7 +15039,18 @@ export interface operations {
                 /** @description Whom it is about or with; empty for an agent alone. */
                 user?: string;
             };
-            header?: never;
+            header?: {
+                /**
+                 * @description The newest position that you have seen of each server: a replica answers only if it has come so far. Without it the primary answers.
+                 * @example 0.1.0/16B3748
+                 */
+                "Recollect-Position"?: components["parameters"]["Position"];
+                /**
+                 * @description By how many seconds a replica that answers may be behind, where no position is sent.
+                 * @example 5
+                 */
+                "Recollect-Max-Staleness"?: components["parameters"]["MaxStaleness"];
+            };
             path?: never;
             cookie?: never;
         };
@@ -14280,6 +15059,7 @@ export interface operations {
             /** @description Successful Response */
             200: {
                 headers: {
+                    "Recollect-Position": components["headers"]["Position"];
                     [name: string]: unknown;
                 };
                 content: {
@@ -14354,6 +15134,16 @@ export interface operations {
             header?: {
                 /** @description Send the same key to have the same done only once. */
                 "idempotency-key"?: string;
+                /**
+                 * @description The newest position that you have seen of each server: a replica answers only if it has come so far. Without it the primary answers.
+                 * @example 0.1.0/16B3748
+                 */
+                "Recollect-Position"?: components["parameters"]["Position"];
+                /**
+                 * @description By how many seconds a replica that answers may be behind, where no position is sent.
+                 * @example 5
+                 */
+                "Recollect-Max-Staleness"?: components["parameters"]["MaxStaleness"];
             };
             path?: never;
             cookie?: never;
@@ -14367,6 +15157,7 @@ export interface operations {
             /** @description Successful Response */
             201: {
                 headers: {
+                    "Recollect-Position": components["headers"]["Position"];
                     [name: string]: unknown;
                 };
                 content: {
@@ -14451,7 +15242,18 @@ export interface operations {
                 /** @description Whose memory it is; may be empty where the key is bound to an agent. */
                 agent: string;
             };
-            header?: never;
+            header?: {
+                /**
+                 * @description The newest position that you have seen of each server: a replica answers only if it has come so far. Without it the primary answers.
+                 * @example 0.1.0/16B3748
+                 */
+                "Recollect-Position"?: components["parameters"]["Position"];
+                /**
+                 * @description By how many seconds a replica that answers may be behind, where no position is sent.
+                 * @example 5
+                 */
+                "Recollect-Max-Staleness"?: components["parameters"]["MaxStaleness"];
+            };
             path?: never;
             cookie?: never;
         };
@@ -14460,6 +15262,7 @@ export interface operations {
             /** @description Successful Response */
             200: {
                 headers: {
+                    "Recollect-Position": components["headers"]["Position"];
                     [name: string]: unknown;
                 };
                 content: {
@@ -14536,7 +15339,18 @@ export interface operations {
                 /** @description Whom it is about or with; empty for an agent alone. */
                 user?: string;
             };
-            header?: never;
+            header?: {
+                /**
+                 * @description The newest position that you have seen of each server: a replica answers only if it has come so far. Without it the primary answers.
+                 * @example 0.1.0/16B3748
+                 */
+                "Recollect-Position"?: components["parameters"]["Position"];
+                /**
+                 * @description By how many seconds a replica that answers may be behind, where no position is sent.
+                 * @example 5
+                 */
+                "Recollect-Max-Staleness"?: components["parameters"]["MaxStaleness"];
+            };
             path?: never;
             cookie?: never;
         };
@@ -14545,6 +15359,7 @@ export interface operations {
             /** @description Successful Response */
             200: {
                 headers: {
+                    "Recollect-Position": components["headers"]["Position"];
                     [name: string]: unknown;
                 };
                 content: {
@@ -14616,7 +15431,18 @@ export interface operations {
     pin: {
         parameters: {
             query?: never;
-            header?: never;
+            header?: {
+                /**
+                 * @description The newest position that you have seen of each server: a replica answers only if it has come so far. Without it the primary answers.
+                 * @example 0.1.0/16B3748
+                 */
+                "Recollect-Position"?: components["parameters"]["Position"];
+                /**
+                 * @description By how many seconds a replica that answers may be behind, where no position is sent.
+                 * @example 5
+                 */
+                "Recollect-Max-Staleness"?: components["parameters"]["MaxStaleness"];
+            };
             path?: never;
             cookie?: never;
         };
@@ -14629,6 +15455,7 @@ export interface operations {
             /** @description Successful Response */
             200: {
                 headers: {
+                    "Recollect-Position": components["headers"]["Position"];
                     [name: string]: unknown;
                 };
                 content: {
@@ -14703,7 +15530,18 @@ export interface operations {
                 /** @description Whose memory it is; may be empty where the key is bound to an agent. */
                 agent: string;
             };
-            header?: never;
+            header?: {
+                /**
+                 * @description The newest position that you have seen of each server: a replica answers only if it has come so far. Without it the primary answers.
+                 * @example 0.1.0/16B3748
+                 */
+                "Recollect-Position"?: components["parameters"]["Position"];
+                /**
+                 * @description By how many seconds a replica that answers may be behind, where no position is sent.
+                 * @example 5
+                 */
+                "Recollect-Max-Staleness"?: components["parameters"]["MaxStaleness"];
+            };
             path?: never;
             cookie?: never;
         };
@@ -14712,6 +15550,7 @@ export interface operations {
             /** @description Successful Response */
             200: {
                 headers: {
+                    "Recollect-Position": components["headers"]["Position"];
                     [name: string]: unknown;
                 };
                 content: {
@@ -14783,7 +15622,18 @@ export interface operations {
     set_profile: {
         parameters: {
             query?: never;
-            header?: never;
+            header?: {
+                /**
+                 * @description The newest position that you have seen of each server: a replica answers only if it has come so far. Without it the primary answers.
+                 * @example 0.1.0/16B3748
+                 */
+                "Recollect-Position"?: components["parameters"]["Position"];
+                /**
+                 * @description By how many seconds a replica that answers may be behind, where no position is sent.
+                 * @example 5
+                 */
+                "Recollect-Max-Staleness"?: components["parameters"]["MaxStaleness"];
+            };
             path?: never;
             cookie?: never;
         };
@@ -14796,6 +15646,7 @@ export interface operations {
             /** @description Successful Response */
             200: {
                 headers: {
+                    "Recollect-Position": components["headers"]["Position"];
                     [name: string]: unknown;
                 };
                 content: {
@@ -14867,7 +15718,18 @@ export interface operations {
     recall: {
         parameters: {
             query?: never;
-            header?: never;
+            header?: {
+                /**
+                 * @description The newest position that you have seen of each server: a replica answers only if it has come so far. Without it the primary answers.
+                 * @example 0.1.0/16B3748
+                 */
+                "Recollect-Position"?: components["parameters"]["Position"];
+                /**
+                 * @description By how many seconds a replica that answers may be behind, where no position is sent.
+                 * @example 5
+                 */
+                "Recollect-Max-Staleness"?: components["parameters"]["MaxStaleness"];
+            };
             path?: never;
             cookie?: never;
         };
@@ -14880,6 +15742,7 @@ export interface operations {
             /** @description Successful Response */
             200: {
                 headers: {
+                    "Recollect-Position": components["headers"]["Position"];
                     [name: string]: unknown;
                 };
                 content: {
@@ -14951,7 +15814,18 @@ export interface operations {
     recall_each: {
         parameters: {
             query?: never;
-            header?: never;
+            header?: {
+                /**
+                 * @description The newest position that you have seen of each server: a replica answers only if it has come so far. Without it the primary answers.
+                 * @example 0.1.0/16B3748
+                 */
+                "Recollect-Position"?: components["parameters"]["Position"];
+                /**
+                 * @description By how many seconds a replica that answers may be behind, where no position is sent.
+                 * @example 5
+                 */
+                "Recollect-Max-Staleness"?: components["parameters"]["MaxStaleness"];
+            };
             path?: never;
             cookie?: never;
         };
@@ -14964,6 +15838,7 @@ export interface operations {
             /** @description Successful Response */
             200: {
                 headers: {
+                    "Recollect-Position": components["headers"]["Position"];
                     [name: string]: unknown;
                 };
                 content: {
@@ -15044,7 +15919,18 @@ export interface operations {
                 /** @description Whom it is about or with; empty for an agent alone. */
                 user?: string;
             };
-            header?: never;
+            header?: {
+                /**
+                 * @description The newest position that you have seen of each server: a replica answers only if it has come so far. Without it the primary answers.
+                 * @example 0.1.0/16B3748
+                 */
+                "Recollect-Position"?: components["parameters"]["Position"];
+                /**
+                 * @description By how many seconds a replica that answers may be behind, where no position is sent.
+                 * @example 5
+                 */
+                "Recollect-Max-Staleness"?: components["parameters"]["MaxStaleness"];
+            };
             path?: never;
             cookie?: never;
         };
@@ -15053,6 +15939,7 @@ export interface operations {
             /** @description Successful Response */
             200: {
                 headers: {
+                    "Recollect-Position": components["headers"]["Position"];
                     [name: string]: unknown;
                 };
                 content: {
@@ -15129,7 +16016,18 @@ export interface operations {
                 /** @description Whom it is about or with; empty for an agent alone. */
                 user?: string;
             };
-            header?: never;
+            header?: {
+                /**
+                 * @description The newest position that you have seen of each server: a replica answers only if it has come so far. Without it the primary answers.
+                 * @example 0.1.0/16B3748
+                 */
+                "Recollect-Position"?: components["parameters"]["Position"];
+                /**
+                 * @description By how many seconds a replica that answers may be behind, where no position is sent.
+                 * @example 5
+                 */
+                "Recollect-Max-Staleness"?: components["parameters"]["MaxStaleness"];
+            };
             path: {
                 /** @description The id of a recall that was kept. */
                 recall_id: string;
@@ -15141,6 +16039,7 @@ export interface operations {
             /** @description Successful Response */
             200: {
                 headers: {
+                    "Recollect-Position": components["headers"]["Position"];
                     [name: string]: unknown;
                 };
                 content: {
@@ -15222,7 +16121,18 @@ export interface operations {
     replay_recall: {
         parameters: {
             query?: never;
-            header?: never;
+            header?: {
+                /**
+                 * @description The newest position that you have seen of each server: a replica answers only if it has come so far. Without it the primary answers.
+                 * @example 0.1.0/16B3748
+                 */
+                "Recollect-Position"?: components["parameters"]["Position"];
+                /**
+                 * @description By how many seconds a replica that answers may be behind, where no position is sent.
+                 * @example 5
+                 */
+                "Recollect-Max-Staleness"?: components["parameters"]["MaxStaleness"];
+            };
             path: {
                 /** @description The id of a recall that was kept. */
                 recall_id: string;
@@ -15238,6 +16148,7 @@ export interface operations {
             /** @description Successful Response */
             200: {
                 headers: {
+                    "Recollect-Position": components["headers"]["Position"];
                     [name: string]: unknown;
                 };
                 content: {
@@ -15328,7 +16239,18 @@ export interface operations {
                 /** @description Most receipts on a page. */
                 limit?: number;
             };
-            header?: never;
+            header?: {
+                /**
+                 * @description The newest position that you have seen of each server: a replica answers only if it has come so far. Without it the primary answers.
+                 * @example 0.1.0/16B3748
+                 */
+                "Recollect-Position"?: components["parameters"]["Position"];
+                /**
+                 * @description By how many seconds a replica that answers may be behind, where no position is sent.
+                 * @example 5
+                 */
+                "Recollect-Max-Staleness"?: components["parameters"]["MaxStaleness"];
+            };
             path?: never;
             cookie?: never;
         };
@@ -15337,6 +16259,7 @@ export interface operations {
             /** @description Successful Response */
             200: {
                 headers: {
+                    "Recollect-Position": components["headers"]["Position"];
                     [name: string]: unknown;
                 };
                 content: {
@@ -15408,7 +16331,18 @@ export interface operations {
     reflect: {
         parameters: {
             query?: never;
-            header?: never;
+            header?: {
+                /**
+                 * @description The newest position that you have seen of each server: a replica answers only if it has come so far. Without it the primary answers.
+                 * @example 0.1.0/16B3748
+                 */
+                "Recollect-Position"?: components["parameters"]["Position"];
+                /**
+                 * @description By how many seconds a replica that answers may be behind, where no position is sent.
+                 * @example 5
+                 */
+                "Recollect-Max-Staleness"?: components["parameters"]["MaxStaleness"];
+            };
             path?: never;
             cookie?: never;
         };
@@ -15421,6 +16355,7 @@ export interface operations {
             /** @description Successful Response */
             202: {
                 headers: {
+                    "Recollect-Position": components["headers"]["Position"];
                     [name: string]: unknown;
                 };
                 content: {
@@ -15507,7 +16442,18 @@ export interface operations {
                 /** @description Whom it is about or with; empty for an agent alone. */
                 user?: string;
             };
-            header?: never;
+            header?: {
+                /**
+                 * @description The newest position that you have seen of each server: a replica answers only if it has come so far. Without it the primary answers.
+                 * @example 0.1.0/16B3748
+                 */
+                "Recollect-Position"?: components["parameters"]["Position"];
+                /**
+                 * @description By how many seconds a replica that answers may be behind, where no position is sent.
+                 * @example 5
+                 */
+                "Recollect-Max-Staleness"?: components["parameters"]["MaxStaleness"];
+            };
             path: {
                 /** @description The job's id. */
                 job_id: string;
@@ -15519,6 +16465,7 @@ export interface operations {
             /** @description Successful Response */
             200: {
                 headers: {
+                    "Recollect-Position": components["headers"]["Position"];
                     [name: string]: unknown;
                 };
                 content: {
@@ -15611,7 +16558,18 @@ export interface operations {
                 /** @description recent, size or name. */
                 order?: components["schemas"]["ScopeOrder"];
             };
-            header?: never;
+            header?: {
+                /**
+                 * @description The newest position that you have seen of each server: a replica answers only if it has come so far. Without it the primary answers.
+                 * @example 0.1.0/16B3748
+                 */
+                "Recollect-Position"?: components["parameters"]["Position"];
+                /**
+                 * @description By how many seconds a replica that answers may be behind, where no position is sent.
+                 * @example 5
+                 */
+                "Recollect-Max-Staleness"?: components["parameters"]["MaxStaleness"];
+            };
             path?: never;
             cookie?: never;
         };
@@ -15620,6 +16578,7 @@ export interface operations {
             /** @description Successful Response */
             200: {
                 headers: {
+                    "Recollect-Position": components["headers"]["Position"];
                     [name: string]: unknown;
                 };
                 content: {
@@ -15691,7 +16650,18 @@ export interface operations {
     read_status: {
         parameters: {
             query?: never;
-            header?: never;
+            header?: {
+                /**
+                 * @description The newest position that you have seen of each server: a replica answers only if it has come so far. Without it the primary answers.
+                 * @example 0.1.0/16B3748
+                 */
+                "Recollect-Position"?: components["parameters"]["Position"];
+                /**
+                 * @description By how many seconds a replica that answers may be behind, where no position is sent.
+                 * @example 5
+                 */
+                "Recollect-Max-Staleness"?: components["parameters"]["MaxStaleness"];
+            };
             path?: never;
             cookie?: never;
         };
@@ -15700,6 +16670,7 @@ export interface operations {
             /** @description Successful Response */
             200: {
                 headers: {
+                    "Recollect-Position": components["headers"]["Position"];
                     [name: string]: unknown;
                 };
                 content: {
@@ -15780,7 +16751,18 @@ export interface operations {
                 /** @description Whom it is about or with; empty for an agent alone. */
                 user?: string;
             };
-            header?: never;
+            header?: {
+                /**
+                 * @description The newest position that you have seen of each server: a replica answers only if it has come so far. Without it the primary answers.
+                 * @example 0.1.0/16B3748
+                 */
+                "Recollect-Position"?: components["parameters"]["Position"];
+                /**
+                 * @description By how many seconds a replica that answers may be behind, where no position is sent.
+                 * @example 5
+                 */
+                "Recollect-Max-Staleness"?: components["parameters"]["MaxStaleness"];
+            };
             path?: never;
             cookie?: never;
         };
@@ -15789,6 +16771,7 @@ export interface operations {
             /** @description Successful Response */
             200: {
                 headers: {
+                    "Recollect-Position": components["headers"]["Position"];
                     [name: string]: unknown;
                 };
                 content: {
@@ -15881,7 +16864,18 @@ export interface operations {
                 /** @description Whom it is about or with; empty for an agent alone. */
                 user?: string;
             };
-            header?: never;
+            header?: {
+                /**
+                 * @description The newest position that you have seen of each server: a replica answers only if it has come so far. Without it the primary answers.
+                 * @example 0.1.0/16B3748
+                 */
+                "Recollect-Position"?: components["parameters"]["Position"];
+                /**
+                 * @description By how many seconds a replica that answers may be behind, where no position is sent.
+                 * @example 5
+                 */
+                "Recollect-Max-Staleness"?: components["parameters"]["MaxStaleness"];
+            };
             path?: never;
             cookie?: never;
         };
@@ -15890,6 +16884,7 @@ export interface operations {
             /** @description Successful Response */
             200: {
                 headers: {
+                    "Recollect-Position": components["headers"]["Position"];
                     [name: string]: unknown;
                 };
                 content: {
@@ -15961,7 +16956,18 @@ export interface operations {
     link_topic: {
         parameters: {
             query?: never;
-            header?: never;
+            header?: {
+                /**
+                 * @description The newest position that you have seen of each server: a replica answers only if it has come so far. Without it the primary answers.
+                 * @example 0.1.0/16B3748
+                 */
+                "Recollect-Position"?: components["parameters"]["Position"];
+                /**
+                 * @description By how many seconds a replica that answers may be behind, where no position is sent.
+                 * @example 5
+                 */
+                "Recollect-Max-Staleness"?: components["parameters"]["MaxStaleness"];
+            };
             path?: never;
             cookie?: never;
         };
@@ -15974,6 +16980,7 @@ export interface operations {
             /** @description Successful Response */
             200: {
                 headers: {
+                    "Recollect-Position": components["headers"]["Position"];
                     [name: string]: unknown;
                 };
                 content: {
@@ -16055,7 +17062,18 @@ export interface operations {
     merge_topic: {
         parameters: {
             query?: never;
-            header?: never;
+            header?: {
+                /**
+                 * @description The newest position that you have seen of each server: a replica answers only if it has come so far. Without it the primary answers.
+                 * @example 0.1.0/16B3748
+                 */
+                "Recollect-Position"?: components["parameters"]["Position"];
+                /**
+                 * @description By how many seconds a replica that answers may be behind, where no position is sent.
+                 * @example 5
+                 */
+                "Recollect-Max-Staleness"?: components["parameters"]["MaxStaleness"];
+            };
             path?: never;
             cookie?: never;
         };
@@ -16068,6 +17086,7 @@ export interface operations {
             /** @description Successful Response */
             200: {
                 headers: {
+                    "Recollect-Position": components["headers"]["Position"];
                     [name: string]: unknown;
                 };
                 content: {
@@ -16149,7 +17168,18 @@ export interface operations {
     move_topic: {
         parameters: {
             query?: never;
-            header?: never;
+            header?: {
+                /**
+                 * @description The newest position that you have seen of each server: a replica answers only if it has come so far. Without it the primary answers.
+                 * @example 0.1.0/16B3748
+                 */
+                "Recollect-Position"?: components["parameters"]["Position"];
+                /**
+                 * @description By how many seconds a replica that answers may be behind, where no position is sent.
+                 * @example 5
+                 */
+                "Recollect-Max-Staleness"?: components["parameters"]["MaxStaleness"];
+            };
             path?: never;
             cookie?: never;
         };
@@ -16162,6 +17192,7 @@ export interface operations {
             /** @description Successful Response */
             200: {
                 headers: {
+                    "Recollect-Position": components["headers"]["Position"];
                     [name: string]: unknown;
                 };
                 content: {
@@ -16262,7 +17293,18 @@ export interface operations {
                 /** @description Whom it is about or with; empty for an agent alone. */
                 user?: string;
             };
-            header?: never;
+            header?: {
+                /**
+                 * @description The newest position that you have seen of each server: a replica answers only if it has come so far. Without it the primary answers.
+                 * @example 0.1.0/16B3748
+                 */
+                "Recollect-Position"?: components["parameters"]["Position"];
+                /**
+                 * @description By how many seconds a replica that answers may be behind, where no position is sent.
+                 * @example 5
+                 */
+                "Recollect-Max-Staleness"?: components["parameters"]["MaxStaleness"];
+            };
             path?: never;
             cookie?: never;
         };
@@ -16271,6 +17313,7 @@ export interface operations {
             /** @description Successful Response */
             200: {
                 headers: {
+                    "Recollect-Position": components["headers"]["Position"];
                     [name: string]: unknown;
                 };
                 content: {
@@ -16342,7 +17385,18 @@ export interface operations {
     rename_topic: {
         parameters: {
             query?: never;
-            header?: never;
+            header?: {
+                /**
+                 * @description The newest position that you have seen of each server: a replica answers only if it has come so far. Without it the primary answers.
+                 * @example 0.1.0/16B3748
+                 */
+                "Recollect-Position"?: components["parameters"]["Position"];
+                /**
+                 * @description By how many seconds a replica that answers may be behind, where no position is sent.
+                 * @example 5
+                 */
+                "Recollect-Max-Staleness"?: components["parameters"]["MaxStaleness"];
+            };
             path?: never;
             cookie?: never;
         };
@@ -16355,6 +17409,7 @@ export interface operations {
             /** @description Successful Response */
             200: {
                 headers: {
+                    "Recollect-Position": components["headers"]["Position"];
                     [name: string]: unknown;
                 };
                 content: {
@@ -16455,7 +17510,18 @@ export interface operations {
                 /** @description Whom it is about or with; empty for an agent alone. */
                 user?: string;
             };
-            header?: never;
+            header?: {
+                /**
+                 * @description The newest position that you have seen of each server: a replica answers only if it has come so far. Without it the primary answers.
+                 * @example 0.1.0/16B3748
+                 */
+                "Recollect-Position"?: components["parameters"]["Position"];
+                /**
+                 * @description By how many seconds a replica that answers may be behind, where no position is sent.
+                 * @example 5
+                 */
+                "Recollect-Max-Staleness"?: components["parameters"]["MaxStaleness"];
+            };
             path?: never;
             cookie?: never;
         };
@@ -16464,6 +17530,7 @@ export interface operations {
             /** @description Successful Response */
             200: {
                 headers: {
+                    "Recollect-Position": components["headers"]["Position"];
                     [name: string]: unknown;
                 };
                 content: {
@@ -16545,7 +17612,18 @@ export interface operations {
     unlink_topic: {
         parameters: {
             query?: never;
-            header?: never;
+            header?: {
+                /**
+                 * @description The newest position that you have seen of each server: a replica answers only if it has come so far. Without it the primary answers.
+                 * @example 0.1.0/16B3748
+                 */
+                "Recollect-Position"?: components["parameters"]["Position"];
+                /**
+                 * @description By how many seconds a replica that answers may be behind, where no position is sent.
+                 * @example 5
+                 */
+                "Recollect-Max-Staleness"?: components["parameters"]["MaxStaleness"];
+            };
             path?: never;
             cookie?: never;
         };
@@ -16558,6 +17636,7 @@ export interface operations {
             /** @description Successful Response */
             200: {
                 headers: {
+                    "Recollect-Position": components["headers"]["Position"];
                     [name: string]: unknown;
                 };
                 content: {
@@ -16639,7 +17718,18 @@ export interface operations {
     tune: {
         parameters: {
             query?: never;
-            header?: never;
+            header?: {
+                /**
+                 * @description The newest position that you have seen of each server: a replica answers only if it has come so far. Without it the primary answers.
+                 * @example 0.1.0/16B3748
+                 */
+                "Recollect-Position"?: components["parameters"]["Position"];
+                /**
+                 * @description By how many seconds a replica that answers may be behind, where no position is sent.
+                 * @example 5
+                 */
+                "Recollect-Max-Staleness"?: components["parameters"]["MaxStaleness"];
+            };
             path?: never;
             cookie?: never;
         };
@@ -16652,6 +17742,7 @@ export interface operations {
             /** @description Successful Response */
             200: {
                 headers: {
+                    "Recollect-Position": components["headers"]["Position"];
                     [name: string]: unknown;
                 };
                 content: {
