@@ -11,6 +11,7 @@ from cold_scopes import chilly, objects_in, send_out
 from recollect.core.service.numbers import bucket_of
 from recollect.llm.fake import FakeEmbedder
 from recollect.models.outside import Tier
+from recollect.store.cold.tiers import defer_waking
 from recollect.verbs.service.moves import Moves
 from shards import NAMES, lay_out_servers, started
 
@@ -94,6 +95,7 @@ async def test_scopes_of_two_shards_leave_and_come_back_by_keys_of_the_home(many
     assert objects_in(tmp_path / "objects") == []
 
 
+@pytest.mark.promise("A cold scope that moves to another shard comes back there the same")
 async def test_a_cold_scope_moves_without_its_object(many, layout, tmp_path):
     minds = await filled(many)
     expected = await contents(minds)
@@ -114,15 +116,13 @@ async def test_a_cold_scope_moves_without_its_object(many, layout, tmp_path):
     assert await many.operator.cold.tidy() == 0
 
 
-async def test_a_worker_wakes_and_freezes_where_it_works(many, layout, tmp_path):
+async def test_a_worker_wakes_scopes_where_it_works(many, layout, tmp_path):
     minds = await filled(many)
     await Moves(layout.owner).move("one", "south", quiet, (2048, 4095))
     await send_out(many, user=None, tenant="one")
     for mind in minds.values():
         scope_id = await scope_number(layout, mind)
         database = await many.parts.servers.of_number(scope_id)
-        from recollect.store.cold.tiers import defer_waking
-
         await defer_waking(database, scope_id)
     await many.work(until_empty=True)
     assert (await many.operator.cold.standing()).cold == 0

@@ -78,6 +78,7 @@ async def test_one_receipt_counts_what_every_shard_has_erased(many, layout, call
 BROKEN = ["begin_part", "erase_scope", "finish"]
 
 
+@pytest.mark.promise("A user is erased from every shard and counted once, whatever breaks off meanwhile")
 @pytest.mark.parametrize("problem", [UnavailableError, MovedError])
 @pytest.mark.parametrize("step", BROKEN)
 async def test_a_job_goes_on_with_what_was_broken_off_anywhere(many, layout, caller, monkeypatch, step, problem):

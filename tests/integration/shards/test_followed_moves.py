@@ -74,6 +74,7 @@ async def test_a_cursor_holds_after_a_move_and_after_the_next_one(many, layout):
             assert [each.number for each in await stored(changes, len(expected) - 1)] == numbers[1:]
 
 
+@pytest.mark.promise("Who follows a scope that moves to another shard hears of every change once and in order")
 async def test_a_follower_goes_along_while_it_is_written(many, layout):
     mind = await many.mind("ada", "li", tenant="one")
     await mind.remember("The first.")

@@ -89,6 +89,7 @@ async def test_each_shard_is_held_and_asked_apart_and_a_rebuild_of_one_leaves_th
         assert (await answer.single())["shown"] == 4
 
 
+@pytest.mark.promise("After a move the mirrors of the new shard hold a tenant's rows, and those of the old one none")
 async def test_a_tenant_that_moves_is_let_go_of_and_held_anew(many, layout, minds):
     mind, other = minds
     scope_id = await scope_of(mind)
