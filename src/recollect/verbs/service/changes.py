@@ -38,12 +38,11 @@ async def follow(parts: Parts, caller: Caller, scope: Scope, since: str) -> Asyn
                         began = True
                         yield change
         except MovedError:
-            pause = next(waits, None)
-            if pause is None:
+            if (pause := next(waits, None)) is None:
                 raise
-        await asyncio.sleep(pause)
-        await parts.servers.read_anew(scope.tenant_id)
-        parts = await parts.at(scope)
+            await asyncio.sleep(pause)
+            await parts.servers.read_anew(scope.tenant_id)
+            parts = await parts.at(scope)
 
 
 async def follow_there(
