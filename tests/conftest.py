@@ -19,6 +19,7 @@ from recollect.core.recall import relevance
 from recollect.doors.cli import terminal
 from recollect.doors.http.app import create_app
 from recollect.doors.http.auth import KnownKeys
+from recollect.doors.http.server.limits import Limiter
 from recollect.llm.fake import FakeChatModel, FakeEmbedder
 from recollect.mind.service import Addresses
 from recollect.models.recall import Script as RecallScript
@@ -157,7 +158,7 @@ async def mind(recollect):
 def application(recollect):
     """Lend an application: the framework builds routes when they are first asked for, which costs more than a test."""
     app = IDLE.pop() if IDLE else create_app()
-    app.state.recollect, app.state.known_keys = recollect, KnownKeys()
+    app.state.recollect, app.state.known_keys, app.state.limiter = recollect, KnownKeys(), Limiter()
     try:
         yield app
     finally:

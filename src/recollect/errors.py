@@ -58,6 +58,12 @@ class UnavailableError(RecollectError):
     unavailable = True
 
 
+class RateLimitError(UnavailableError):
+    """A key or a tenant has asked more of a server than its limit allows; try again when the server says."""
+
+    code = "rate_limit"
+
+
 class OverdueError(UnavailableError):
     """A statement took longer than its time and was cancelled; earlier statements were answered."""
 

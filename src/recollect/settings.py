@@ -229,6 +229,16 @@ class Settings(BaseSettings):
     neo4j_key: SecretStr = Field(default=SecretStr(""), description="Bearer token, in place of a user.")
     neo4j_ca: Path | None = Field(default=None, description="Certificate authority of the server, if its own.")
     neo4j_database: str = Field(default="neo4j", description="Database that the mirror has to itself.")
+    log_level: Literal["debug", "info", "warning", "error"] = Field(
+        default="info", description="From which level on events are logged; every request is `info`."
+    )
+    traces_url: str = Field(
+        default="",
+        description="Address of a receiver of OTLP over HTTP, such as `http://127.0.0.1:4318`; empty = no traces.",
+    )
+    traces_share: float = Field(
+        default=1.0, ge=0, le=1, description="How many requests and jobs are traced; 0.01 is one in a hundred."
+    )
     host: str = Field(default="127.0.0.1", description="Address that `recollect serve` listens on.")
     mcp_hosts: str = Field(
         default="",

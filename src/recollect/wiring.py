@@ -28,7 +28,7 @@ from recollect.errors import ConflictError, SetupError
 from recollect.jobs.worker import SHORT_STOP_SECONDS, working_beside
 from recollect.llm.build import build_chat_model, build_embedder, choose_local
 from recollect.llm.chat import ChatModel
-from recollect.llm.embedder import Embedder
+from recollect.llm.embedder import Embedder, TracedEmbedder
 from recollect.llm.tokens.count import load_tokenizers
 from recollect.loading import load
 from recollect.mind.operators.backups import Backups, Home
@@ -51,6 +51,7 @@ from recollect.store.shards import catalog, moves
 from recollect.store.shards.map import ShardMap, default_map_file, first_shard
 from recollect.store.shards.probe import AnyProbe, ShardProbe
 from recollect.store.shards.servers import ManyServers, NoServer, OneServer, Servers
+from recollect.tracing import Tracing
 from recollect.verbs.cold.waking import Waker
 from recollect.verbs.knowledge.steps import choose_steps
 from recollect.verbs.parts import Parts
@@ -130,7 +131,7 @@ async def connected(
             channels=(*(channel() for channel in CHANNELS), *mirrored),
             mirrors=mirrors,
             cold=build_storage(settings),
-            embedder=embedder,
+            embedder=TracedEmbedder(embedder) if embedder and Tracing.tracer else embedder,
             embed_wait_seconds=settings.embed_wait_seconds,
             embed_batch=settings.embedder_batch,
             chat=chat,

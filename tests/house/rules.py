@@ -25,7 +25,7 @@ UNCOUNTED = {"tests", "workflows", "dist"}
 CLIENT = re.compile(r"recollect\.(client|sync|models|errors)(\.\w+)?")
 
 ROOMS = {"models", "core", "store", "llm", "channels", "verbs", "jobs", "mind", "client", "sync", "doors"}
-FILES = {"__init__", "errors", "loading", "settings", "wiring"}
+FILES = {"__init__", "errors", "loading", "settings", "tracing", "wiring"}
 LOADED = {
     "anyio": "only who waits needs it",
     "anyio.from_thread": "only who has no event loop needs it",
@@ -39,6 +39,15 @@ LOADED = {
     "obstore.store": "an extra",
     "onnx": "an extra",
     "onnxruntime": "an extra",
+    "opentelemetry.exporter.otlp.proto.http.metric_exporter": "an extra",
+    "opentelemetry.exporter.otlp.proto.http.trace_exporter": "an extra",
+    "opentelemetry.sdk.metrics": "an extra",
+    "opentelemetry.sdk.metrics.export": "an extra",
+    "opentelemetry.sdk.resources": "an extra",
+    "opentelemetry.sdk.trace": "an extra",
+    "opentelemetry.sdk.trace.export": "an extra",
+    "opentelemetry.sdk.trace.sampling": "an extra",
+    "opentelemetry.trace.propagation.tracecontext": "an extra",
     "rjieba": "an extra",
     "tiktoken": "only who counts tokens needs it",
     "uvloop": "not made for every platform",

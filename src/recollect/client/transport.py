@@ -29,6 +29,7 @@ ERRORS = {
         errors.ConflictError,
         errors.CursorExpiredError,
         errors.UnavailableError,
+        errors.RateLimitError,
         errors.WakingError,
         errors.ColdStorageError,
         errors.ChatModelError,

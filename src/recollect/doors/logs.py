@@ -1,23 +1,24 @@
-"""Log of the long-lived processes: every event is one line of JSON with codes and ids, never content or a traceback."""
+"""Log of the long-lived processes: every event is one line of JSON with time, level, codes and ids, never content."""
 
 from __future__ import annotations
 
 import json
 import logging
 import traceback
+from datetime import UTC, datetime
 
 OURS = "recollect"
 REPEAT_SECONDS = 60.0
 FRAMES = 8
 
 
-def log_to_stderr() -> None:
-    """Log our own events as they are, and warnings of libraries as events of ours."""
+def log_to_stderr(level: str = "info") -> None:
+    """Log our own events from a level on, and warnings of libraries as events of ours."""
     handler = logging.StreamHandler()
     handler.setFormatter(Lines())
     handler.addFilter(Seldom())
     logging.basicConfig(level=logging.WARNING, handlers=[handler])
-    logging.getLogger(OURS).setLevel(logging.INFO)
+    logging.getLogger(OURS).setLevel(level.upper())
 
 
 def report(log: logging.Logger, event: str, problem: BaseException, **ids: str) -> None:
@@ -36,13 +37,19 @@ class Lines(logging.Formatter):
 
     def format(self, record: logging.LogRecord) -> str:
         """Write one line."""
+        head = f'{{"time": "{tell_time(record.created)}", "level": "{record.levelname.lower()}", '
         if is_ours(record):
-            return record.getMessage()
-        line = {"event": "library", "logger": record.name, "level": record.levelname.lower()}
+            return head + record.getMessage().removeprefix("{")
+        line = {"event": "library", "logger": record.name}
         line["place"] = f"{record.module}:{record.lineno}"
         if error := error_of(record):
             line["error"] = error
-        return json.dumps(line)
+        return head + json.dumps(line).removeprefix("{")
+
+
+def tell_time(seconds: float) -> str:
+    """Write a moment by UTC, to the millisecond."""
+    return f"{datetime.fromtimestamp(seconds, UTC):%Y-%m-%dT%H:%M:%S}.{int(seconds * 1000) % 1000:03}Z"
 
 
 class Seldom(logging.Filter):

@@ -1,4 +1,4 @@
-"""A worker that lost a job cannot end it: the outcome of a run counts only while the run has its lease."""
+"""Which job a worker takes next, by turns of tenants; and a worker that lost a job cannot end it."""
 
 from __future__ import annotations
 
@@ -20,7 +20,19 @@ def lease_of(context: JobContext) -> Lease:
 
 
 class GuardedJobManager(JobManager):
-    """The engine's job manager, which otherwise ends a job by its number, even if another run has it."""
+    """The engine's job manager, which otherwise takes the oldest job, and ends one even if another run has it."""
+
+    taken_for = -1
+    """The tenant whose job was taken last; that of the next one has a higher number, or the lowest."""
+
+    async def fetch_job(self, queues: Iterable[str] | None, worker_id: int) -> Job | None:  # noqa: ARG002 - of all queues
+        """Take the next job, of another tenant than the last one if others wait."""
+        asked = {"worker_id": worker_id, "after": self.taken_for}
+        rows = await self.connector.execute_query_all_async(QUERIES["take"], **asked)
+        for row in rows:
+            self.taken_for = int(row.pop("tenant_id"))
+            return Job.from_row(row)
+        return None
 
     async def finish_job(self, job: Job, status: Status, delete_job: bool) -> None:  # noqa: FBT001 - the engine's call
         """End a job, unless another run has it."""

@@ -53,6 +53,7 @@ from recollect.store.memories import accesses, embeddings
 from recollect.store.mirrors.mirror import Mirror
 from recollect.store.service import jobs, upkeep
 from recollect.store.service.scopes import read_text_version
+from recollect.tracing import span
 
 Erasing: TypeAlias = Callable[[int, UUID], Awaitable[None]]
 LONGEST_WAIT_SECONDS = 30
@@ -225,7 +226,12 @@ class Tasks:
 async def keep_reason(database: Database, call_next: AsyncCallNext, context: JobContext, _worker: Worker) -> None:
     """Run a job, and store why it failed; only messages of our own errors certainly quote no content."""
     try:
-        with working_in(find_bucket(context.job)), folding_by(await find_version(database, context.job)):
+        with (
+            span("job", f"job {context.job.task_name}") as traced,
+            working_in(find_bucket(context.job)),
+            folding_by(await find_version(database, context.job)),
+        ):
+            traced.note(job_id=context.job.id or 0, attempt=context.job.attempts)
             await call_next()
     except MovedError:
         return  # What it was for has gone to another server, which has a job of its own for it.

@@ -14,6 +14,7 @@ from recollect.core.text.terms import has_ideographs
 from recollect.errors import EmbedderError
 from recollect.models.memories import Embedding
 from recollect.models.service import EmbeddingSpace
+from recollect.tracing import span
 
 MINILM = "all-MiniLM-L6-v2@1"
 GLOSS = "all-MiniLM-L6-v2@1+cc-cedict@1"
@@ -54,6 +55,24 @@ class Embedder(Protocol):
     async def close(self) -> None:
         """Release what the model holds; it cannot embed afterwards."""
         ...
+
+
+class TracedEmbedder:
+    """An embedder whose calls are traced."""
+
+    def __init__(self, embedder: Embedder) -> None:
+        self._embedder = embedder
+        self.model, self.dimensions, self.reads = embedder.model, embedder.dimensions, embedder.reads
+
+    async def embed(self, texts: Sequence[str]) -> NDArray[np.float32]:
+        """Return one unit vector per text."""
+        with span("embed") as traced:
+            traced.note(model=self.model, texts=len(texts))
+            return await self._embedder.embed(texts)
+
+    async def close(self) -> None:
+        """Close the embedder."""
+        await self._embedder.close()
 
 
 def serves(embedder: Embedder | None, space: EmbeddingSpace | None) -> bool:

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import re
-from collections.abc import AsyncIterator, Sequence
-from contextlib import AbstractContextManager, asynccontextmanager
+from collections.abc import AsyncIterator, Iterator, Sequence
+from contextlib import AbstractContextManager, asynccontextmanager, contextmanager
+from contextvars import ContextVar
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Self
@@ -112,10 +113,18 @@ class OutsideCall:
         if max_staleness and not SECONDS.fullmatch(max_staleness):
             raise InvalidInputError("The staleness that is allowed is a number of seconds.")
         self._positions = CallPositions(read_positions(position), float(max_staleness) if max_staleness else None)
+        self.caller: Caller | None = None
+        """Who calls, once the database has said so."""
 
-    def serving(self) -> AbstractContextManager[None]:
+    @contextmanager
+    def serving(self) -> Iterator[None]:
         """Serve it."""
-        return serving(self._positions)
+        before = OUTSIDE.set(self)
+        try:
+            with serving(self._positions):
+                yield
+        finally:
+            OUTSIDE.reset(before)
 
     @property
     def position(self) -> str:
@@ -126,6 +135,16 @@ class OutsideCall:
     def served_by(self) -> str:
         """Say who has read for it, the primary or a replica, where there are replicas."""
         return self._positions.served_by
+
+
+OUTSIDE: ContextVar[OutsideCall | None] = ContextVar("outside", default=None)
+
+
+def note_caller(caller: Caller) -> None:
+    """Tell the call from outside, if one is served, who calls."""
+    call = OUTSIDE.get()
+    if call is not None:
+        call.caller = caller
 
 
 def right_for(cues: Sequence[Cue]) -> Right:

@@ -24,11 +24,12 @@ from recollect.jobs.worker import STOP_SECONDS, Duties, build_app, run_worker
 from recollect.llm.build import build_chat_model
 from recollect.llm.chat import ChatModel
 from recollect.llm.embedder import explain_unserved
-from recollect.mind.access import Access, lend_to, within
+from recollect.mind.access import Access, lend_to, note_caller, within
 from recollect.mind.imports import Erasures, Exports
 from recollect.mind.keys import KeyVerbs
 from recollect.mind.mind import Mind
 from recollect.mind.operators.cold import ColdScopes
+from recollect.mind.operators.limits import OperatorLimits
 from recollect.mind.operators.mirrors import Mirrors
 from recollect.mind.operators.spaces import EmbeddingSpaces
 from recollect.models.agents import Overview, Reflection, SavedMind
@@ -131,7 +132,9 @@ class Recollect(KeyVerbs):
             authorizing = partial(scopes.authorize, home, secret, door, agent, user)
             return await awake(self.parts, authorizing), home
 
-        return await repeat(ask, lambda: servers.read_anew(tenant_id))
+        authorized, home = await repeat(ask, lambda: servers.read_anew(tenant_id))
+        note_caller(authorized.caller)
+        return authorized, home
 
     async def mind(
         self, agent: str, user: str = "", *, tenant: str = "default", max_staleness: float | None = None
@@ -218,7 +221,7 @@ class Recollect(KeyVerbs):
     def operator(self) -> Operator:
         """Return the operations for operators."""
         cold = ColdScopes(self.parts, self.settings.deadline_seconds)
-        return Operator(self, Readers(self.addresses.tenants), cold)
+        return Operator(self, Readers(self.addresses.tenants), cold, OperatorLimits(self.addresses.tenants))
 
 
 def bind(
@@ -270,6 +273,7 @@ class Operator:
     recollect: Recollect
     readers: Readers
     cold: ColdScopes
+    limits: OperatorLimits
 
     async def act_for(self, tenant: str) -> Caller:
         """Act for a tenant with every right, making the tenant if it is new."""

@@ -100,6 +100,29 @@ class Bounds:
 
 
 @dataclass(frozen=True, slots=True)
+class Limits:
+    """What a key, or all keys of a tenant together, may ask of one process; None is without a limit."""
+
+    requests_per_second: float | None = None
+    burst: int | None = None
+    """How many requests may come at once; as many as in a second if None."""
+    bytes_per_minute: int | None = None
+    """Of the bodies of all requests."""
+    largest_body: int | None = None
+    """In bytes."""
+    change_streams: int | None = None
+    """How many streams of changes may be open; they do not count as requests."""
+
+
+@dataclass(frozen=True, slots=True)
+class Counted:
+    """Limits, and as what their use is counted: a key with those that it made, or a tenant."""
+
+    name: str
+    limits: Limits
+
+
+@dataclass(frozen=True, slots=True)
 class Caller:
     """The caller, as the service established it from the key and the door."""
 
@@ -110,6 +133,8 @@ class Caller:
     bounds: Bounds = Bounds()
     key_id: UUID | None = None
     """The key that was shown; None for a library, a job or an operator."""
+    counted: tuple[Counted, ...] = ()
+    """The limits of the key and of the tenant, if there are any."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -132,6 +157,8 @@ class ApiKey:
     """The key that it was made by and ends with, if there is one."""
     last_used_at: datetime | None = None
     """The beginning of the day, by UTC, on which it was used last."""
+    limits: Limits = Limits()
+    """What it may ask of one process, together with the keys that it made."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -200,7 +200,7 @@ def test_a_lost_database_leaves_no_traceback_in_the_log(own, late):
             lines += worker.stderr.read().splitlines()
     assert worker.returncode == 0
     events = [json.loads(line) for line in lines]
-    assert {event["event"] for event in events} == {"worker_restarts", "library"}
+    assert {event["event"] for event in events} == {"ready", "worker_restarts", "library"}
     said = [(event["logger"], event["place"], event.get("error")) for event in events if event["event"] == "library"]
     assert len(said) < 30, said
 

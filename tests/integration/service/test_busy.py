@@ -81,7 +81,7 @@ async def test_a_connection_is_kept_until_its_retry(small):
 async def test_a_request_is_served_when_its_turn_comes(full, locked):
     app, _, http, held = full
     waiting = asyncio.create_task(http.post("/v1/recall", json=RECALL))
-    await until(lambda: app.state.capacity._waiting)
+    await until(lambda: list(app.state.capacity.turns.waiting))
     locked.rollback()
     assert (await waiting).status_code == 200
     await asyncio.gather(*held)
@@ -91,8 +91,8 @@ async def test_a_request_is_served_when_its_turn_comes(full, locked):
 async def test_clients_that_do_not_retry_wait_instead(full, path):
     app, _, http, _ = full
     asking = asyncio.create_task(http.post(path, json={}))
-    await until(lambda: app.state.capacity._waiting)
-    [waiting] = app.state.capacity._waiting
+    await until(lambda: list(app.state.capacity.turns.waiting))
+    [waiting] = app.state.capacity.turns.waiting
     assert waiting.until > asyncio.get_running_loop().time() + BURST_SECONDS * 10
     asking.cancel()
 

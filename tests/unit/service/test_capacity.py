@@ -12,11 +12,11 @@ from recollect.doors.http.server.capacity import (
     BURST_SECONDS,
     CALM_SECONDS,
     LONGEST_SECONDS,
-    MOST_WAITING,
     USUAL_REFUSALS,
     WAIT_SECONDS,
     Capacity,
 )
+from recollect.doors.http.server.turns import MOST_WAITING, Requester
 
 MOST = 6
 
@@ -35,8 +35,11 @@ class Queue:
     def __init__(self):
         self.capacity, self.begun = busy(), []
 
-    def enter(self, client, now=0.0, **more):
-        return self.capacity.enter(client, MOST, now, lambda: self.begun.append(client), **more)
+    def enter(self, client, now=0.0, tenant="one", **more):
+        return self.capacity.enter(Requester(client, tenant), MOST, now, lambda: self.begun.append(client), **more)
+
+    def leave(self, now, tenant="one"):
+        self.capacity.leave(tenant, now)
 
     def refuse(self, waiting, now):
         return self.capacity.refuse(waiting, MOST, now)
@@ -52,13 +55,13 @@ def full():
 def test_requests_wait_for_their_turn_in_the_order_in_which_they_came(full):
     for name in "abc":
         assert full.enter(name).until == BURST_SECONDS
-    full.capacity.leave(0.1)
-    full.capacity.leave(0.2)
+    full.leave(0.1)
+    full.leave(0.2)
     assert (full.begun, full.capacity.active) == (["a", "b"], MOST)
 
 
 def test_a_free_place_is_taken_at_once(full):
-    full.capacity.leave(0.1)
+    full.leave(0.1)
     assert full.capacity.active == MOST - 1
     assert full.enter("next", 0.1) is None
 
@@ -68,7 +71,7 @@ def test_who_has_gone_is_not_waited_for(full):
     full.enter("here")
     full.capacity.drop(gone)
     full.capacity.drop(gone)
-    full.capacity.leave(0.1)
+    full.leave(0.1)
     assert full.begun == ["here"]
 
 
@@ -89,7 +92,7 @@ def test_after_a_refusal_requests_wait_briefly_for_a_while(full):
     assert full.enter("b", 2.0).until == 2.0 + WAIT_SECONDS
     assert full.enter("c", 2.0 + CALM_SECONDS).until == pytest.approx(2.0 + CALM_SECONDS + WAIT_SECONDS)
     while full.capacity.active:
-        full.capacity.leave(20.0)
+        full.leave(20.0)
     for client in range(MOST):
         assert full.enter(("served", client), 30.0) is None
     assert full.enter("d", 30.0).until == 30.0 + BURST_SECONDS
@@ -110,7 +113,7 @@ def test_retries_go_before_clients_that_were_just_answered(full):
     for other in range(3):
         full.enter(("other", other), 0.9)
     full.enter("told", 1.0)
-    full.capacity.leave(1.1)
+    full.leave(1.1)
     assert full.begun == ["told"]
 
 
@@ -131,7 +134,7 @@ def test_a_retry_that_comes_much_too_late_is_a_new_request(full):
 
 def refuse_all(capacity, moments):
     """Refuse a client at each of these moments; return when the retries are due."""
-    clients = [capacity.enter(("refused", n), 0, moment, lambda: None) for n, moment in enumerate(moments)]
+    clients = [capacity.enter(Requester(("refused", n)), 0, moment, lambda: None) for n, moment in enumerate(moments)]
     return [moment + capacity.refuse(client, MOST, moment) for client, moment in zip(clients, moments, strict=True)]
 
 
@@ -143,8 +146,8 @@ def test_clients_refused_together_do_not_retry_together():
 def test_the_wait_is_as_short_as_the_rate_of_answers_allows():
     slow, fast = Capacity(), Capacity()
     for _ in range(2_000):
-        fast.enter("x", 10**6, 0.0, lambda: None)
-        fast.leave(0.0)
+        fast.enter(Requester("x"), 10**6, 0.0, lambda: None)
+        fast.leave(None, 0.0)
     moments = [number / 50 for number in range(50)]
     waits = [
         [due - moment for due, moment in zip(refuse_all(each, moments), moments, strict=True)] for each in (slow, fast)
@@ -187,7 +190,7 @@ class Simulation:
 
     def ask(self, client):
         self.asked[client] = self.clock
-        waiting = self.capacity.enter(client, MOST, self.clock, lambda: self.begin(client))
+        waiting = self.capacity.enter(Requester(client), MOST, self.clock, lambda: self.begin(client))
         if waiting is None:
             self.begin(client)
         else:
@@ -198,7 +201,7 @@ class Simulation:
         self.left[client] = self.work * self.chance.uniform(0.7, 1.3)
 
     def give_up(self, client, waiting):
-        if waiting not in self.capacity._waiting:
+        if waiting not in self.capacity.turns.waiting:
             return
         seconds = self.capacity.refuse(waiting, MOST, self.clock)
         self.in_a_row[client] += 1
@@ -208,7 +211,7 @@ class Simulation:
     def answer(self, client):
         del self.left[client]
         self.answered.append((self.clock, self.clock - self.asked[client]))
-        self.capacity.leave(self.clock)
+        self.capacity.leave(None, self.clock)
         self.plan(self.clock + self.chance.uniform(0.001, 0.005), self.ask, client)
 
     def times(self, after=0.0):

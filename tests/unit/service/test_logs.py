@@ -36,6 +36,7 @@ def record(name="procrastinate.worker", *, line=7, at=0.0, error=None, args=()):
 def test_an_error_of_a_library_is_one_line_without_its_text(handle, written):
     handle(record(error=ConnectionError(CANARY)))
     assert json.loads(written.getvalue()) == {
+        "time": "1970-01-12T13:46:40.000Z",
         "event": "library",
         "logger": "procrastinate.worker",
         "level": "warning",
@@ -64,4 +65,5 @@ def test_our_own_events_are_all_written_as_they_are(handle, written):
         made = record("recollect.worker")
         made.msg, made.args = '{"event": "worker_restarts"}', ()
         handle(made)
-    assert written.getvalue() == '{"event": "worker_restarts"}\n' * 3
+    head = '{"time": "1970-01-12T13:46:40.000Z", "level": "warning", '
+    assert written.getvalue() == f'{head}"event": "worker_restarts"}}\n' * 3

@@ -85,11 +85,13 @@ ROOMS: Mapping[str, Mapping[str, str]] = {
     MCP: {
         "mcp": "Serve the memory to an MCP client over standard input and output, until the client leaves.",
     },
+    "operators.tenants": {
+        "key": "Make, list, limit and revoke API keys.",
+        "tenants": "Say what a tenant may use and ask.",
+    },
     "service": {
         "reflect": "Think about what has gathered, now and not by a worker; show the questions and the thoughts.",
         "status": "Show which models the service uses, and what it still has to do for a tenant.",
-        "key": "Make, list and revoke API keys.",
-        "tenants": "Say how many tokens a tenant may use on a day.",
         "ledger": "Show what models cost by day, step and model, and what is left of today's budget.",
         "jobs": "See what waits, runs or has failed, and let it be tried again.",
         "space": "Look after embedding spaces: the vectors of one model each.",

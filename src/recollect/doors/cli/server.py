@@ -5,11 +5,14 @@ from __future__ import annotations
 import asyncio
 import errno
 import gc
+import json
 import logging
 import socket
 from collections.abc import Callable, Coroutine, Iterator, Sequence
-from contextlib import ExitStack, contextmanager, suppress
+from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext, suppress
 from dataclasses import dataclass
+from functools import partial
+from importlib.metadata import version
 from importlib.util import find_spec
 from typing import Annotated, Any, cast
 
@@ -36,6 +39,7 @@ from recollect.errors import RecollectError, SetupError
 from recollect.loading import load
 from recollect.mind.service import Recollect
 from recollect.settings import Settings
+from recollect.tracing import tracing
 from recollect.wiring import open_recollect, set_up
 
 commands = typer.Typer()
@@ -73,7 +77,7 @@ class Server(uvicorn.Server):
 
 async def up(settings: Settings, tenant: str, console: Console) -> None:
     """Run everything in this process until stopped, or until the worker fails."""
-    log_to_stderr()
+    log_to_stderr(settings.log_level)
     with bound_sockets(settings) as sockets:
         async with open_recollect(settings, work=False, wait_seconds=settings.start_wait_seconds) as recollect:
             secret = await recollect.operator.first_key(tenant)
@@ -121,8 +125,7 @@ def make_link(server: uvicorn.Server, settings: Settings, tenant: str) -> str:
 
 async def greet(server: uvicorn.Server, recollect: Recollect, welcome: Welcome, console: Console) -> None:
     """Say how to use it, once it answers."""
-    await call_when_started(server, lambda: None)
-    port = server.servers[0].sockets[0].getsockname()[1]
+    await call_when_started(server, lambda: log_ready(recollect, address=address_of(server, recollect.settings)))
     embedder = recollect.parts.embedder
     key = (
         translate("API key (shown this once): [bold]{secret}[/bold]", secret=welcome.secret)
@@ -133,7 +136,7 @@ async def greet(server: uvicorn.Server, recollect: Recollect, welcome: Welcome, 
     active = [space.model for space, _ in await recollect.operator.spaces.list() if space.state == "active"]
     if embedder and embedder.model not in active:
         model += f", but recall reads {' '.join(active)}: run `recollect space change`"
-    url = f"http://{recollect.settings.host}:{port}"
+    url = address_of(server, recollect.settings)
     if welcome.link:
         # After `#`, which no browser sends: neither into a server's log nor to another page.
         address = f"{url}/console#link={welcome.link}"
@@ -145,7 +148,7 @@ async def greet(server: uvicorn.Server, recollect: Recollect, welcome: Welcome, 
 
 async def serve(settings: Settings, workers: int, supervisor: int | None) -> None:
     """Serve the API until stopped, by this process or by several."""
-    log_to_stderr()
+    log_to_stderr(settings.log_level)
     if workers > 1:
         with bound_sockets(settings):
             pass  # Refuse an address that is taken: sockets that share one would not notice.
@@ -156,14 +159,41 @@ async def serve(settings: Settings, workers: int, supervisor: int | None) -> Non
         async with open_recollect(settings, work=False, wait_seconds=settings.start_wait_seconds) as recollect:
             server = build_server(settings, recollect)
             with supervised(supervisor, lambda: setattr(server, "should_exit", True)) as report_ready:
-                reporting = asyncio.create_task(call_when_started(server, report_ready))
+                reporting = asyncio.create_task(
+                    call_when_started(server, partial(log_listening, server, recollect, report_ready))
+                )
                 try:
                     await listen(server, sockets, settings)
                 finally:
                     reporting.cancel()
 
 
-async def call_when_started(server: uvicorn.Server, call: Callable[[], None]) -> None:
+def log_ready(recollect: Recollect, *, address: str = "") -> None:
+    """Log once that a process is ready, and with what."""
+    embedder = recollect.parts.embedder
+    line = {
+        "event": "ready",
+        "version": version("recollect"),
+        "address": address or None,
+        "schema": recollect.probe.schema,
+        "embedder": embedder.model if embedder else None,
+        "postgresql": recollect.probe.postgresql,
+    }
+    LOG.info(json.dumps(line))
+
+
+def address_of(server: uvicorn.Server, settings: Settings) -> str:
+    """Say where a server that has started listens."""
+    return f"http://{settings.host}:{server.servers[0].sockets[0].getsockname()[1]}"
+
+
+def log_listening(server: uvicorn.Server, recollect: Recollect, report_ready: Callable[[], None]) -> None:
+    """Tell the supervisor and the log that a server listens."""
+    report_ready()
+    log_ready(recollect, address=address_of(server, recollect.settings))
+
+
+async def call_when_started(server: uvicorn.Server, call: Callable[[], object]) -> None:
     """Call once the server answers."""
     while not server.started:  # noqa: ASYNC110 - the server tells nobody when it has started
         await asyncio.sleep(0.02)
@@ -172,8 +202,9 @@ async def call_when_started(server: uvicorn.Server, call: Callable[[], None]) ->
 
 async def work(settings: Settings, concurrency: int) -> None:
     """Run jobs until SIGINT or SIGTERM; what was begun is finished first."""
-    log_to_stderr()
+    log_to_stderr(settings.log_level)
     async with open_recollect(settings, work=False, wait_seconds=settings.start_wait_seconds) as recollect:
+        log_ready(recollect)
         task = asyncio.create_task(recollect.work(concurrency))
         stop_on_signals(task.cancel)
         with suppress(asyncio.CancelledError):
@@ -245,10 +276,17 @@ def refuse_address(settings: Settings, problem: OSError) -> SetupError:
     return SetupError(f"Cannot listen on {place} ({problem.strerror}): set RECOLLECT_HOST or RECOLLECT_PORT.")
 
 
+def traced(settings: Settings, role: str) -> AbstractContextManager[None]:
+    """Send traces as the settings say."""
+    return tracing(settings.traces_url, settings.traces_share, role)
+
+
 @commands.command("up")
 def start_up(tenant: Tenant = "default") -> None:
     """Start everything on this machine: PostgreSQL, migrations, API, worker, a first API key."""
-    run(up(Settings(), tenant, out))
+    settings = Settings()
+    with traced(settings, "up"):
+        run(up(settings, tenant, out))
 
 
 @commands.command("serve")
@@ -257,13 +295,17 @@ def start_serving(
     supervisor: Annotated[int | None, typer.Option(hidden=True, help="File descriptor of who started us.")] = None,
 ) -> None:
     """Serve the HTTP API; run `recollect worker` beside it."""
-    run(serve(Settings(), workers, supervisor))
+    settings = Settings()
+    with nullcontext() if workers > 1 else traced(settings, "serve"):
+        run(serve(settings, workers, supervisor))
 
 
 @commands.command("worker")
 def start_worker(concurrency: Annotated[int, typer.Option(help="Jobs at a time.")] = 4) -> None:
     """Run background jobs until stopped."""
-    run(work(Settings(), concurrency))
+    settings = Settings()
+    with traced(settings, "worker"):
+        run(work(settings, concurrency))
 
 
 @commands.command()

@@ -1,34 +1,31 @@
-"""Commands for operators: keys, embedding spaces, jobs, costs, budgets and readers."""
+"""Commands for operators: embedding spaces, jobs, costs and readers."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from datetime import UTC, datetime, timedelta
-from typing import Annotated, Any
-from uuid import UUID
+from datetime import datetime, timedelta
+from typing import Annotated
 
 import typer
 from rich.markup import escape
 from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 from rich.table import Column, Table
 
-from recollect.doors.cli.terminal import Agent, Tenant, User, err, out, run, run_on_each, with_mind, with_options
+from recollect.doors.cli.terminal import Agent, Tenant, User, err, out, run, run_on_each, with_mind
 from recollect.doors.words import translate
 from recollect.mind.mind import Mind
 from recollect.mind.service import Recollect
 from recollect.models.agents import NOTHING_THERE, Reflection
 from recollect.models.memories import Memory
-from recollect.models.service import ApiKey, Bounds, DailyBudget, EmbeddingSpace, Right, ServiceStatus
+from recollect.models.service import DailyBudget, EmbeddingSpace, ServiceStatus
 
 commands = typer.Typer()
 
 jobs_app = typer.Typer(help="See what waits, runs or has failed, and let it be tried again.")
-tenants_app = typer.Typer(help="Say how many tokens a tenant may use on a day.", no_args_is_help=True)
 AnyAgent = Annotated[str, typer.Option(help="Whose memory it is.", show_default="all of the tenant's")]
 NUMBERS = ("calls", "failed", "partial", "prompt", "completion", "seconds", "price")
 reader_app = typer.Typer(help="Make, list and drop roles that read a tenant's memories by SQL.", no_args_is_help=True)
 Name = Annotated[str, typer.Argument(help="What the role is called on the server.")]
-key_app = typer.Typer(help="Make, list and revoke API keys.", no_args_is_help=True)
 space_app = typer.Typer(help="Look after embedding spaces: the vectors of one model each.", no_args_is_help=True)
 
 
@@ -180,27 +177,6 @@ def ledger(
     out.print(describe(found.budget), highlight=False)
 
 
-@tenants_app.callback()
-def tenants() -> None:
-    """Say how many tokens a tenant may use on a day."""
-
-
-@tenants_app.command("budget")
-def budget(
-    tenant: Annotated[str, typer.Argument(metavar="TENANT", help="Which tenant's.")],
-    tokens: Annotated[int | None, typer.Argument(help="Tokens a UTC day; 0 for no limit.", min=0)] = None,
-    usual: Annotated[bool, typer.Option("--usual", help="Go by RECOLLECT_TOKENS_PER_DAY again.")] = False,
-) -> None:
-    """Show a tenant's budget, or set it; enrichment that waits for more goes on at once."""
-
-    async def work(recollect: Recollect) -> DailyBudget | None:
-        if tokens is None and not usual:
-            return (await recollect.ledger(days=1, tenant=tenant)).budget
-        return await recollect.ledger.allow(tenant, None if usual else tokens)
-
-    out.print(describe(run(work)), highlight=False)
-
-
 def describe(budget: DailyBudget | None) -> str:
     """Say in one line what is left of the day; of no budget nothing."""
     if budget is None:
@@ -232,65 +208,6 @@ def drop_reader(name: Name) -> None:
     """Drop a reader; it reads nothing from now on."""
     run(lambda recollect: recollect.operator.readers.drop(name))
     out.print(translate("dropped"))
-
-
-@key_app.command("create")
-@with_options(
-    agent=Annotated[str | None, typer.Option(help="The only agent it may name.", show_default="any")],
-    user=Annotated[str | None, typer.Option(help="The only user of it; '' for the agent alone.", show_default="any")],
-    hours=Annotated[
-        float | None, typer.Option(min=0.01, max=876_000, help="It expires after so many hours.", show_default="never")
-    ],
-)
-def create_key(
-    name: Annotated[str, typer.Argument(help="Shown as the origin of what the key remembers.")],
-    right: Annotated[list[Right] | None, typer.Option(help="read, write, admin or delegate; repeat.")] = None,
-    trust: Annotated[int, typer.Option(help="0 to 100: how far its memories are trusted.")] = 50,
-    tenant: Tenant = "default",
-    **more: Any,  # noqa: ANN401 - what `with_options` names
-) -> None:
-    """Make an API key and show its secret, this once; bound to an agent, or to one of its users, if they are named."""
-
-    async def work(recollect: Recollect) -> str:
-        caller, rights = await recollect.operator.act_for(tenant), right or [Right.READ, Right.WRITE]
-        bounds, hours = Bounds(more.get("agent"), more.get("user")), more.get("hours")
-        expires_at = None if hours is None else datetime.now(UTC) + timedelta(hours=hours)
-        return (await recollect.create_key(caller, name, rights, trust, bounds, expires_at))[1]
-
-    out.print(run(work), highlight=False)
-
-
-@key_app.command("list")
-def list_keys(tenant: Tenant = "default") -> None:
-    """List a tenant's keys; of those that other keys made, only what is still valid."""
-    columns = ("name", "rights", "trust", "bound to", "made", "used", "expires", "revoked")
-    table = Table(Column("id", no_wrap=True, min_width=36), *columns)
-
-    async def work(recollect: Recollect) -> None:
-        for key in await recollect.list_keys(await recollect.operator.act_for(tenant)):
-            rights, bound = " ".join(sorted(key.rights)), escape(tell_bounds(key))
-            used = f"{key.last_used_at:%F}" if key.last_used_at else ""
-            times = (show_time(key.created_at), used, show_time(key.expires_at), show_time(key.revoked_at))
-            table.add_row(str(key.id), escape(key.name), rights, str(key.trust), bound, *times)
-
-    run(work)
-    out.print(table)
-
-
-def tell_bounds(key: ApiKey) -> str:
-    """Write what a key may name: `ada` with any user, `ada/li` alone, `ada/` without a user."""
-    return "" if key.agent is None else key.agent if key.user is None else f"{key.agent}/{key.user}"
-
-
-@key_app.command("revoke")
-def revoke_key(key_id: UUID, tenant: Tenant = "default") -> None:
-    """Revoke a key."""
-
-    async def work(recollect: Recollect) -> None:
-        await recollect.revoke_key(await recollect.operator.act_for(tenant), key_id)
-
-    run(work)
-    out.print(translate("revoked"))
 
 
 @space_app.command("list")
@@ -351,7 +268,5 @@ def index_large_scopes(
 
 
 commands.add_typer(jobs_app, name="jobs")
-commands.add_typer(tenants_app, name="tenants")
 commands.add_typer(reader_app, name="reader")
-commands.add_typer(key_app, name="key")
 commands.add_typer(space_app, name="space")

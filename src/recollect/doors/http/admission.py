@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 import asyncio
+import math
 import time
 
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
+from recollect.doors.http.limiting import hold_back
 from recollect.doors.http.metrics import REFUSED
 from recollect.doors.http.middleware import GUARDED, UPLOADS, has_body
 from recollect.doors.http.problems import respond
 from recollect.doors.http.server.capacity import Capacity
+from recollect.doors.http.server.turns import Requester
+from recollect.models.service import Caller
 from recollect.settings import Settings
 
 PATIENT = ("/mcp", "/dify/")
@@ -31,15 +35,16 @@ class Admission:
         if scope["type"] != "http" or not scope["path"].startswith(WAITING):
             await self._app(scope, receive, send)
             return
+        slot = Slot(scope)
+        early = slot.time_left()
+        if early and not await hold_back(scope, early):
+            await refuse(scope, receive, send, math.ceil(early), closing=True)
+            return
         small = has_body(dict(scope["headers"])) and scope["path"] not in UPLOADS
         body = await read_body(receive) if small else []
-        slot = Slot(scope)
         seconds = await slot.take()
         if seconds is not None:
-            REFUSED.inc()
-            answer = respond(503, "busy", f"The service is busy; try again in {seconds} seconds.")
-            answer.headers["Retry-After"] = str(seconds)
-            await answer(scope, receive, send)
+            await refuse(scope, receive, send, seconds)
             return
 
         async def replay() -> Message:
@@ -56,6 +61,16 @@ class Admission:
             slot.free()
 
 
+async def refuse(scope: Scope, receive: Receive, send: Send, seconds: int, *, closing: bool = False) -> None:
+    """Answer that there is no place, and when to retry; end the connection of one that does not wait."""
+    REFUSED.inc()
+    answer = respond(503, "busy", f"The service is busy; try again in {seconds} seconds.")
+    answer.headers["Retry-After"] = str(seconds)
+    if closing:
+        answer.headers["Connection"] = "close"
+    await answer(scope, receive, send)
+
+
 async def read_body(receive: Receive) -> list[Message]:
     """Read a body to its end."""
     messages = [await receive()]
@@ -70,17 +85,23 @@ class Slot:
     def __init__(self, scope: Scope) -> None:
         settings: Settings = scope["app"].state.recollect.settings
         self._capacity: Capacity = scope["app"].state.capacity
-        self._client, self._most = scope.get("client"), settings.most_requests
+        caller: Caller | None = scope.get("caller")
+        self._requester = Requester(scope.get("client"), caller.tenant_id if caller else None)
+        self._most = settings.most_requests
         self._patience = settings.deadline_seconds / 2 if scope["path"].startswith(PATIENT) else 0.0
         self._loop, self._taken = asyncio.get_running_loop(), False
         # Called by routes that wait for a model.
         scope["free_slot"] = self.free
 
+    def time_left(self) -> float:
+        """Say for how many seconds the client was told to wait on."""
+        return self._capacity.time_left(self._requester, self._loop.time())
+
     async def take(self) -> int | None:
         """Wait for a place; if none becomes free in time, return the seconds after which to retry."""
         begun = asyncio.Event()
         self._capacity.look(time.thread_time(), self._loop.time())
-        waiting = self._capacity.enter(self._client, self._most, self._loop.time(), begun.set, self._patience)
+        waiting = self._capacity.enter(self._requester, self._most, self._loop.time(), begun.set, self._patience)
         try:
             if waiting is not None:
                 async with asyncio.timeout_at(waiting.until):
@@ -91,7 +112,7 @@ class Slot:
         except asyncio.CancelledError:
             # The deadline is over, or the process ends. The turn may have come in the same moment.
             if begun.is_set():
-                self._capacity.leave(self._loop.time())
+                self._capacity.leave(self._requester.tenant, self._loop.time())
             elif waiting is not None:
                 self._capacity.drop(waiting)
             raise
@@ -102,4 +123,4 @@ class Slot:
         """Let the next request begin."""
         if self._taken:
             self._taken = False
-            self._capacity.leave(self._loop.time())
+            self._capacity.leave(self._requester.tenant, self._loop.time())

@@ -18,6 +18,7 @@ from recollect.doors.http.admission import Admission
 from recollect.doors.http.auth import KnownKeys
 from recollect.doors.http.document import HttpDoor
 from recollect.doors.http.key_check import KeyCheck
+from recollect.doors.http.limiting import Limiting
 from recollect.doors.http.middleware import Observed
 from recollect.doors.http.origins import Origins
 from recollect.doors.http.routes import (
@@ -33,6 +34,7 @@ from recollect.doors.http.routes import (
     topics,
 )
 from recollect.doors.http.server.capacity import Capacity
+from recollect.doors.http.server.limits import Limiter
 from recollect.doors.http.transfers import Transfers
 from recollect.doors.mcp import http as mcp
 from recollect.mind.service import Recollect
@@ -67,6 +69,7 @@ def create_app(settings: Settings | None = None, recollect: Recollect | None = N
         redirect_slashes=False,
     )
     app.state.known_keys, app.state.capacity, app.state.transfers = KnownKeys(), Capacity(), Transfers()
+    app.state.limiter = Limiter()
     app.state.pages, app.state.links = console.Pages.read(console.FOLDER), console.OneTimeLinks()
     app.state.draining = asyncio.Event()  # set by the server, or at the end
     for router in (
@@ -81,6 +84,7 @@ def create_app(settings: Settings | None = None, recollect: Recollect | None = N
     problems.install(app)
     app.add_middleware(DifyDoor)
     app.add_middleware(Admission)
+    app.add_middleware(Limiting)
     app.add_middleware(KeyCheck)
     app.add_middleware(Origins)
     app.add_middleware(Observed)  # added last, so that it sees every request first

@@ -15,6 +15,7 @@ from recollect.doors.http.bodies.fields import AGENT, AS_OF, AT, EXAMPLE_ID, USE
 from recollect.errors import UnauthenticatedError
 from recollect.mind.mind import Mind
 from recollect.mind.service import Recollect
+from recollect.models.service import Caller
 
 DOOR = "http"
 JSON = "application/json"
@@ -26,20 +27,24 @@ bearer = HTTPBearer(auto_error=False, scheme_name="ApiKey", description="An API 
 
 
 class KnownKeys:
-    """Keys that were valid within the last minute: they may send large bodies without another check."""
+    """Keys that were valid within the last minute: whose they are, and which limits they have.
+
+    Nobody is let in by this: the database checks the key of every request.
+    """
 
     def __init__(self) -> None:
-        self._until: OrderedDict[str, float] = OrderedDict()
+        self._known: OrderedDict[str, tuple[float, Caller]] = OrderedDict()
 
-    def add(self, secret: str) -> None:
+    def add(self, secret: str, caller: Caller) -> None:
         """Remember a key that the database has just accepted."""
-        self._until[secret] = time.monotonic() + KNOWN_SECONDS
-        if len(self._until) > MOST_KNOWN:
-            self._until.popitem(last=False)
+        self._known[secret] = (time.monotonic() + KNOWN_SECONDS, caller)
+        if len(self._known) > MOST_KNOWN:
+            self._known.popitem(last=False)
 
-    def has(self, secret: str) -> bool:
-        """Tell whether a key was valid lately."""
-        return self._until.get(secret, 0.0) > time.monotonic()
+    def find(self, secret: str) -> Caller | None:
+        """Find out whose key it is, if it was valid lately."""
+        until, caller = self._known.get(secret, (0.0, None))
+        return caller if until > time.monotonic() else None
 
 
 async def running(request: Request) -> Recollect:
@@ -76,9 +81,7 @@ async def mind_opener(request: Request, shown: Annotated[str, Depends(secret)]) 
     """Give the route a function that turns the names of a scope into a mind."""
 
     async def open_mind(agent: str, user: str) -> Mind:
-        mind = await (await running(request)).authorize(shown, door_of(request), agent, user)
-        request.app.state.known_keys.add(shown)
-        return mind
+        return await (await running(request)).authorize(shown, door_of(request), agent, user)
 
     return open_mind
 

@@ -42,7 +42,7 @@ class KeyCheck:
 
 
 async def check_key(scope: Scope) -> None:
-    """Raise unless a key is shown; ask the database about it before a body is read."""
+    """Raise unless a key is shown; ask the database about it before a body is read. Note whose it is, if known."""
     headers = dict(scope["headers"])
     if b"authorization" not in headers and scope["path"].startswith(FOR_PAGES):
         take_session(scope)
@@ -50,12 +50,12 @@ async def check_key(scope: Scope) -> None:
     scheme, _, shown = headers.get(b"authorization", b"").partition(b" ")
     if scheme.lower() != b"bearer" or not shown.strip():
         raise UnauthenticatedError(SHOW_KEY)
-    if not has_body(headers):
-        return
     secret, state = shown.strip().decode("latin-1"), scope["app"].state
-    if not state.known_keys.has(secret):
-        await state.recollect.authenticate(secret, DOOR, bound=True)
-        state.known_keys.add(secret)
+    caller = state.known_keys.find(secret)
+    if caller is None and has_body(headers):
+        caller = await state.recollect.authenticate(secret, DOOR, bound=True)
+        state.known_keys.add(secret, caller)
+    scope["secret"], scope["caller"] = secret, caller
 
 
 def take_session(scope: Scope) -> None:

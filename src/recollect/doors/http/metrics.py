@@ -20,6 +20,8 @@ FOLDER_VARIABLE = "PROMETHEUS_MULTIPROC_DIR"
 POOL_SECONDS = 1.0
 REQUESTS = Counter("recollect_http_requests_total", "Requests answered.", ["method", "route", "status"])
 REFUSED = Counter("recollect_http_refused_total", "Requests refused because the process was busy.")
+LIMITED = Counter("recollect_http_limited_total", "Requests refused because a key or a tenant has reached its limit.")
+HELD = Gauge("recollect_http_held", "Requests held back that came before their time.", multiprocess_mode="livesum")
 SECONDS = Histogram(
     "recollect_http_request_seconds",
     "Time from the first byte in to the last byte out.",

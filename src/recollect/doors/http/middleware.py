@@ -20,6 +20,8 @@ from recollect.doors.logs import report
 from recollect.errors import InvalidInputError
 from recollect.mind.access import OutsideCall
 from recollect.mind.service import Recollect
+from recollect.models.service import Caller
+from recollect.tracing import OpenSpan, span
 
 LARGEST_BODY = 3 * 1024 * 1024
 REQUEST_ID = re.compile(rb"[A-Za-z0-9._-]{1,64}")
@@ -34,6 +36,7 @@ UPLOADS = ("/v1/import",)
 """Paths whose body is a file: it may be larger, and its route writes it to a disk as it comes."""
 POSITION, MAX_STALENESS = b"recollect-position", b"recollect-max-staleness"
 """What a caller has seen, or what a write has come to; and by how many seconds an answer may be behind."""
+TRACE = b"traceparent"
 METHODS = frozenset({"GET", "POST", "PUT", "PATCH", "DELETE", "HEAD", "OPTIONS"})
 
 
@@ -56,6 +59,11 @@ class Observed:
             await self._app(scope, receive, send)
             return
         call = Call(scope, receive, send)
+        with span("request", sent=trace_of(dict(scope["headers"]))) as traced:
+            await self._serve(call, scope)
+            call.tell(traced)
+
+    async def _serve(self, call: Call, scope: Scope) -> None:
         try:
             call.check_size(call.announced_size())
             async with call.timer:
@@ -81,6 +89,23 @@ def has_body(headers: Mapping[bytes, bytes]) -> bool:
     return b"transfer-encoding" in headers or headers.get(b"content-length", b"0") != b"0"
 
 
+def trace_of(headers: Mapping[bytes, bytes]) -> Mapping[str, str] | None:
+    """Return the trace that a client says it is in, if it does."""
+    given = headers.get(TRACE)
+    return {TRACE.decode(): given.decode("latin-1")} if given else None
+
+
+def name_route(scope: Scope) -> tuple[str, str]:
+    """Name the method, and the route without what its path names."""
+    method = scope["method"] if scope["method"] in METHODS else "OTHER"
+    return method, getattr(scope.get("route"), "path", "unknown")
+
+
+def key_name(caller: Caller) -> str:
+    """Name the key that was shown."""
+    return caller.origin.partition(":")[2]
+
+
 class Call:
     """One running request: what it sent, what it was answered, how long it took."""
 
@@ -98,7 +123,15 @@ class Call:
         self._upload_seconds = UPLOAD_SECONDS * max(1.0, self.largest / LARGEST_BODY)
         self._upload_ends = asyncio.get_running_loop().time() + self._upload_seconds
         self._positions = OutsideCall()
-        scope["allow_seconds"] = self.allow
+        scope["allow_seconds"], scope["restrict_size"] = self.allow, self.restrict
+
+    def tell(self, traced: OpenSpan) -> None:
+        """Say of a trace what the log says, too."""
+        method, route = name_route(self._scope)
+        traced.rename(f"{method} {route}")
+        traced.note(request_id=self.id.decode(), status=self._status, route=route)
+        if caller := self.caller:
+            traced.note(tenant=caller.tenant_id, key=key_name(caller))
 
     def read_positions(self) -> OutsideCall:
         """Read what the caller has seen of other answers, and how far behind this one may be."""
@@ -118,6 +151,11 @@ class Call:
         """Give this request more time than others have: called by routes that wait for a model."""
         self.deadline_seconds += seconds
         self.extend()
+
+    def restrict(self, size: int) -> None:
+        """Take no larger body than this."""
+        self.largest = min(self.largest, size)
+        self.check_size(self.announced_size())
 
     def announced_size(self) -> int:
         """Read the size that the client announced."""
@@ -151,6 +189,7 @@ class Call:
         """Pass the answer on, with the request's id."""
         if message["type"] == "http.response.start":
             self._status = message["status"]
+            self.note_key()
             await self.drain()
             # A client that is answered before its body has come must stop sending it.
             closing = [(b"connection", b"close")] if self._uploading else []
@@ -161,6 +200,16 @@ class Call:
             # An answer in pieces may take as long as each piece comes in time.
             self.extend()
         await self._send(message)
+
+    def note_key(self) -> None:
+        """Remember the key that the database has accepted."""
+        if (caller := self._positions.caller) and "secret" in self._scope:
+            self._scope["app"].state.known_keys.add(self._scope["secret"], caller)
+
+    @property
+    def caller(self) -> Caller | None:
+        """Say who asks: whom the database has let in, or whose key it was lately."""
+        return self._positions.caller or self._scope.get("caller")
 
     async def drain(self) -> None:
         """Read on for a moment: who is still sending a file does not see an answer that closes the connection."""
@@ -181,15 +230,17 @@ class Call:
         """Count, measure and log; ids and codes only."""
         note_pool(self._recollect.pool_counters)
         seconds = time.perf_counter() - self._started
-        route = getattr(self._scope.get("route"), "path", "unknown")
-        method = self._scope["method"] if self._scope["method"] in METHODS else "OTHER"
+        method, route = name_route(self._scope)
         REQUESTS.labels(method, route, str(self._status)).inc()
         SECONDS.labels(method, route).observe(seconds)
         if self._positions.served_by:
             READS.labels(route, self._positions.served_by).inc()
+        caller = self.caller
         line = {
             "event": "request",
             "request_id": self.id.decode(),
+            "tenant": caller.tenant_id if caller else None,
+            "key": key_name(caller) if caller else None,
             "method": method,
             "route": route,
             "status": self._status,

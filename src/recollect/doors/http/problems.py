@@ -23,6 +23,7 @@ from recollect.errors import (
     InvalidInputError,
     MirrorError,
     NotFoundError,
+    RateLimitError,
     RecollectError,
     SetupError,
     UnauthenticatedError,
@@ -39,6 +40,7 @@ STATUS: Mapping[type[RecollectError], int] = {
     NotFoundError: 404,
     ConflictError: 409,
     CursorExpiredError: 410,
+    RateLimitError: 429,
     UnavailableError: 503,
     BudgetError: 503,
     ChatModelError: 502,
@@ -56,6 +58,7 @@ TITLES = {
     410: "The changes after this cursor are no longer known",
     413: "The request is too large",
     422: "The request cannot be accepted as it stands",
+    429: "A limit is reached; try again later",
     502: "A model gave no usable answer",
     503: "Try again later",
 }
@@ -66,6 +69,10 @@ MESSAGES = {
     "string_too_short": "This must not be empty",
 }
 HEADERS: Mapping[int, Mapping[str, str]] = {401: {"WWW-Authenticate": "Bearer"}, 503: {"Retry-After": "1"}}
+
+
+LATER = frozenset({429, 503})
+RETRY_AFTER = {"Retry-After": {"description": "After how many seconds to try again.", "schema": {"type": "integer"}}}
 
 
 class FieldProblem(BaseModel):
@@ -93,8 +100,9 @@ def describe(*statuses: int) -> dict[int | str, dict[str, object]]:
             "model": Problem,
             "description": TITLES[status],
             "content": {PROBLEM: {"schema": {"$ref": "#/components/schemas/Problem"}}},
+            **({"headers": RETRY_AFTER} if status in LATER else {}),
         }
-        for status in (400, 401, 403, 413, 422, 503, *statuses)
+        for status in (400, 401, 403, 413, 422, 429, 503, *statuses)
     }
 
 

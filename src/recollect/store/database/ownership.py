@@ -4,11 +4,14 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from dataclasses import asdict
+from uuid import UUID
 
 from psycopg import AsyncConnection, errors, sql
 from psycopg.rows import DictRow, dict_row
 
 from recollect.errors import NotFoundError, SetupError
+from recollect.models.service import Limits
 from recollect.store.database.pool import load_queries
 
 QUERIES = load_queries(__file__)
@@ -75,3 +78,22 @@ async def set_budget(dsn: str, name: str, tokens: int | None) -> int | None:
         await connection.execute(QUERIES["wake"], {"tenant_id": row["id"]})
         number: int = row["id"]
         return number
+
+
+async def limit_tenant(dsn: str, name: str, limits: Limits | None = None) -> Limits | None:
+    """Set the limits of a tenant, if some are given; return those that it has, None if there is no such tenant."""
+    async with owning(dsn) as connection:
+        if limits is not None:
+            await connection.execute(QUERIES["limit_tenant"], {"name": name, **asdict(limits)})
+        row = await (await connection.execute(QUERIES["tenant_limits"], {"name": name})).fetchone()
+    return Limits(**row) if row else None
+
+
+async def limit_key(dsn: str, tenant_id: int, key_id: UUID, limits: Limits | None = None) -> Limits | None:
+    """Set the limits of a key, if some are given; return those that it has, None if there is no such key."""
+    async with owning(dsn) as connection, connection.transaction():
+        await connection.execute(QUERIES["act_for"], {"tenant": str(tenant_id)})
+        if limits is not None:
+            await connection.execute(QUERIES["limit_key"], {"key_id": key_id, **asdict(limits)})
+        row = await (await connection.execute(QUERIES["key_limits"], {"key_id": key_id})).fetchone()
+    return Limits(**row) if row else None

@@ -25,3 +25,24 @@ update tenants set tokens_per_day = %(tokens)s where name = %(name)s returning i
 update procrastinate_jobs set scheduled_at = clock_timestamp()
 where status = 'todo' and attempts > 0 and scheduled_at > clock_timestamp()
   and (args ->> 'scope_id')::bigint >> 40 = %(tenant_id)s
+
+-- name: tenant_limits
+select requests_per_second, burst, bytes_per_minute, largest_body, change_streams from tenants where name = %(name)s
+
+-- name: limit_tenant
+update tenants set requests_per_second = %(requests_per_second)s, burst = %(burst)s, bytes_per_minute = %(bytes_per_minute)s,
+    largest_body = %(largest_body)s, change_streams = %(change_streams)s
+where name = %(name)s
+
+-- name: act_for
+-- Row-level security binds the owner, too.
+select set_config('recollect.tenant', %(tenant)s, true)
+
+-- name: key_limits
+select requests_per_second, burst, bytes_per_minute, largest_body, change_streams from api_keys
+where tenant_id = current_tenant() and id = %(key_id)s
+
+-- name: limit_key
+update api_keys set requests_per_second = %(requests_per_second)s, burst = %(burst)s, bytes_per_minute = %(bytes_per_minute)s,
+    largest_body = %(largest_body)s, change_streams = %(change_streams)s
+where tenant_id = current_tenant() and id = %(key_id)s

@@ -29,6 +29,7 @@ from recollect.store.database.calls import BUCKET, COMMITS, note_written
 from recollect.store.database.pipeline import HeldPipeline
 from recollect.store.database.prepared import LOST, NamedStatements, Preparing, is_changed
 from recollect.store.database.translation import describe, translated_errors
+from recollect.tracing import begin
 
 HEADING = re.compile(r"^-- name: (\w+)\n", re.MULTILINE)
 Connection: TypeAlias = AsyncConnection[DictRow]
@@ -253,7 +254,9 @@ class Database:
     async def statement(self) -> AsyncIterator[Connection]:
         """Lend a connection for one statement that names its tenant itself."""
         with translated_errors():
+            end = begin("pool_wait")
             async with self._pool.connection() as connection:
+                end()
                 try:
                     yield connection
                 except LOST as problem:

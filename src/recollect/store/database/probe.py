@@ -69,6 +69,16 @@ class Probe:
         """Close the connection."""
         await self._connection.close()
 
+    @property
+    def postgresql(self) -> str:
+        """Say which version the server has."""
+        return self._connection.info.parameter_status("server_version") or ""
+
+    @property
+    def schema(self) -> str:
+        """Name the newest migration that this program knows; the database has it, or this would not be open."""
+        return max(step.name for step in own_migrations())
+
     async def check(self) -> None:
         """Raise UnavailableError unless the database answers, and SchemaError unless its schema fits this program."""
         async with self._turn:

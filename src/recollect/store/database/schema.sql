@@ -91,7 +91,7 @@ begin
     end if;
 end $$;
 
-CREATE FUNCTION public.authorize(shown_hash text, asked_agent text, asked_user text, lock_wait text) RETURNS TABLE(tenant_id integer, key_id uuid, name text, rights text[], trust smallint, bound_agent text, bound_user text, agent text, "user" text, place public.place)
+CREATE FUNCTION public.authorize(shown_hash text, asked_agent text, asked_user text, lock_wait text) RETURNS TABLE(tenant_id integer, key_id uuid, name text, rights text[], trust smallint, bound_agent text, bound_user text, counted_as uuid, key_limits double precision[], tenant_limits double precision[], agent text, "user" text, place public.place)
     LANGUAGE plpgsql
     AS $$
 declare
@@ -103,17 +103,26 @@ begin
     perform set_config('recollect.key', shown_hash, true), set_config('lock_timeout', lock_wait, true);
     select k.tenant_id, k.id, k.name, k.rights, k.trust, k.agent, k."user",
            coalesce(nullif(asked_agent, ''), k.agent, ''), coalesce(nullif(asked_user, ''), k."user", ''),
-           k.parent, k.last_used_at
-        into tenant_id, key_id, name, rights, trust, bound_agent, bound_user, agent, "user", ancestor, used_at
-        from api_keys k where k.secret_hash = decode(shown_hash, 'hex') and k.revoked_at is null
+           k.parent, k.last_used_at, k.id,
+           limits_of(k.requests_per_second, k.burst, k.bytes_per_minute, k.largest_body, k.change_streams),
+           limits_of(t.requests_per_second, t.burst, t.bytes_per_minute, t.largest_body, t.change_streams)
+        into tenant_id, key_id, name, rights, trust, bound_agent, bound_user, agent, "user", ancestor, used_at,
+             counted_as, key_limits, tenant_limits
+        from api_keys k join tenants t on t.id = k.tenant_id where k.secret_hash = decode(shown_hash, 'hex') and k.revoked_at is null
         and (k.expires_at is null or k.expires_at > clock_timestamp());
     if not found then
         return;
     end if;
     perform set_config('recollect.tenant', tenant_id::text, true);
-    -- A child ends with the key that made it.
-    if ancestor is not null and not key_stands(tenant_id, ancestor) then
-        return;
+    -- A child ends with the key that made it, and counts as that one.
+    if ancestor is not null then
+        counted_as := root_key(tenant_id, ancestor);
+        if counted_as is null then
+            return;
+        end if;
+        key_limits := (
+            select limits_of(k.requests_per_second, k.burst, k.bytes_per_minute, k.largest_body, k.change_streams)
+            from api_keys k where k.tenant_id = authorize.tenant_id and k.id = counted_as);
     end if;
     if used_at is distinct from today then
         perform note_use(tenant_id, key_id, today);
@@ -1787,23 +1796,6 @@ CREATE FUNCTION public.keep_contested_message(asked_scope bigint, current uuid, 
     from messages where scope_id = asked_scope and id = current
 $$;
 
-CREATE FUNCTION public.key_stands(tenant integer, shown uuid) RETURNS boolean
-    LANGUAGE plpgsql STABLE
-    AS $$
-declare
-    looked_at uuid := shown;
-begin
-    while looked_at is not null loop
-        select k.parent into looked_at from api_keys k
-        where k.tenant_id = tenant and k.id = looked_at and k.revoked_at is null
-          and (k.expires_at is null or k.expires_at > clock_timestamp());
-        if not found then
-            return false;
-        end if;
-    end loop;
-    return true;
-end $$;
-
 CREATE FUNCTION public.last_place(asked_scope bigint, asked_topic uuid, asked_memory uuid) RETURNS integer
     LANGUAGE sql STABLE
     AS $$
@@ -1985,6 +1977,10 @@ begin
     set model = excluded.model, prompt_version = excluded.prompt_version, content = excluded.content,
         made_at = excluded.made_at;
 end $$;
+
+CREATE FUNCTION public.limits_of(requests_per_second double precision, burst integer, bytes_per_minute bigint, largest_body integer, change_streams integer) RETURNS double precision[]
+    LANGUAGE sql IMMUTABLE PARALLEL SAFE
+    RETURN NULLIF(ARRAY[requests_per_second, (burst)::double precision, (bytes_per_minute)::double precision, (largest_body)::double precision, (change_streams)::double precision], ARRAY[NULL::double precision, NULL::double precision, NULL::double precision, NULL::double precision, NULL::double precision]);
 
 CREATE FUNCTION public.list_topics(asked_scope bigint, asked_paths text[], allowed uuid[]) RETURNS TABLE(path text, name text, memories bigint, seen boolean, activation double precision, newest_at timestamp with time zone)
     LANGUAGE sql STABLE
@@ -2858,6 +2854,25 @@ begin
                        and withheld is null order by id);
 end $$;
 
+CREATE FUNCTION public.root_key(tenant integer, shown uuid) RETURNS uuid
+    LANGUAGE plpgsql STABLE
+    AS $$
+declare
+    looked_at uuid := shown;
+    root uuid;
+begin
+    while looked_at is not null loop
+        root := looked_at;
+        select k.parent into looked_at from api_keys k
+        where k.tenant_id = tenant and k.id = root and k.revoked_at is null
+          and (k.expires_at is null or k.expires_at > clock_timestamp());
+        if not found then
+            return null;
+        end if;
+    end loop;
+    return root;
+end $$;
+
 CREATE FUNCTION public.said_before(asked_scope bigint, asked_id uuid, most integer) RETURNS TABLE(parent_id uuid, speaker text, content text)
     LANGUAGE sql STABLE
     AS $$
@@ -2937,7 +2952,7 @@ CREATE FUNCTION public.standing_keys(tenants integer[], shown uuid[]) RETURNS SE
     LANGUAGE sql STABLE SECURITY DEFINER
     SET search_path TO 'pg_catalog', 'public', 'pg_temp'
     AS $$
-    select given.key from unnest(tenants, shown) as given (tenant, key) where key_stands(given.tenant, given.key)
+    select given.key from unnest(tenants, shown) as given (tenant, key) where root_key(given.tenant, given.key) is not null
 $$;
 
 CREATE FUNCTION public.stands(asked_scope bigint, asked_id uuid, occurred_at timestamp with time zone, as_of timestamp with time zone, at timestamp with time zone) RETURNS boolean
@@ -3334,6 +3349,16 @@ CREATE TABLE public.api_keys (
     expires_at timestamp with time zone,
     parent uuid,
     last_used_at timestamp with time zone,
+    requests_per_second double precision,
+    burst integer,
+    bytes_per_minute bigint,
+    largest_body integer,
+    change_streams integer,
+    CONSTRAINT api_keys_burst_check CHECK ((burst > 0)),
+    CONSTRAINT api_keys_bytes_per_minute_check CHECK ((bytes_per_minute > 0)),
+    CONSTRAINT api_keys_change_streams_check CHECK ((change_streams > 0)),
+    CONSTRAINT api_keys_largest_body_check CHECK ((largest_body > 0)),
+    CONSTRAINT api_keys_requests_per_second_check CHECK ((requests_per_second > (0)::double precision)),
     CONSTRAINT api_keys_rights_check CHECK (((rights <@ ARRAY['read'::text, 'write'::text, 'admin'::text, 'delegate'::text]) AND (cardinality(rights) > 0))),
     CONSTRAINT api_keys_secret_hash_check CHECK ((length(secret_hash) = 32)),
     CONSTRAINT api_keys_trust_check CHECK (((trust >= 0) AND (trust <= 100))),
@@ -4010,7 +4035,17 @@ CREATE TABLE public.tenants (
     name text NOT NULL,
     created_at timestamp with time zone DEFAULT clock_timestamp() NOT NULL,
     tokens_per_day bigint,
+    requests_per_second double precision,
+    burst integer,
+    bytes_per_minute bigint,
+    largest_body integer,
+    change_streams integer,
+    CONSTRAINT tenants_burst_check CHECK ((burst > 0)),
+    CONSTRAINT tenants_bytes_per_minute_check CHECK ((bytes_per_minute > 0)),
+    CONSTRAINT tenants_change_streams_check CHECK ((change_streams > 0)),
     CONSTRAINT tenants_id_check CHECK (((id >= 1) AND (id <= 8388607))),
+    CONSTRAINT tenants_largest_body_check CHECK ((largest_body > 0)),
+    CONSTRAINT tenants_requests_per_second_check CHECK ((requests_per_second > (0)::double precision)),
     CONSTRAINT tenants_tokens_per_day_check CHECK ((tokens_per_day >= 0))
 );
 
@@ -5411,6 +5446,16 @@ GRANT UPDATE(wrapped_by) ON TABLE public.tenant_keys TO recollect_service;
 GRANT SELECT(id) ON TABLE public.tenants TO recollect_service;
 
 GRANT SELECT(tokens_per_day) ON TABLE public.tenants TO recollect_service;
+
+GRANT SELECT(requests_per_second) ON TABLE public.tenants TO recollect_service;
+
+GRANT SELECT(burst) ON TABLE public.tenants TO recollect_service;
+
+GRANT SELECT(bytes_per_minute) ON TABLE public.tenants TO recollect_service;
+
+GRANT SELECT(largest_body) ON TABLE public.tenants TO recollect_service;
+
+GRANT SELECT(change_streams) ON TABLE public.tenants TO recollect_service;
 
 GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE public.topic_links TO recollect_service;
 

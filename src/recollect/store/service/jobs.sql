@@ -127,6 +127,11 @@ insert into job_effects (scope_id, key, job_id) values (%(scope_id)s, %(key)s, %
 on conflict (scope_id, key) do nothing
 returning key
 
+-- name: take
+select id, status, task_name, priority, lock, queueing_lock, args, scheduled_at, queue_name, attempts, worker_id,
+       coalesce((args ->> 'scope_id')::bigint >> 40, 0) as tenant_id
+from take_job(%(worker_id)s, %(after)s)
+
 -- name: finish
 with held as materialized (
     select id from procrastinate_jobs

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import hashlib
 import secrets
+from dataclasses import fields
 from uuid import UUID
 
 from psycopg.rows import DictRow
 
 from recollect.core.service.secrets import RANDOM_BYTES, write_secret
 from recollect.errors import NotFoundError
-from recollect.models.service import ApiKey, KeyRequest, Right
+from recollect.models.service import ApiKey, KeyRequest, Limits, Right
 from recollect.store.database.pool import Database, load_queries
 
 QUERIES = load_queries(__file__)
@@ -63,4 +64,5 @@ async def revoke_key(database: Database, tenant_id: int, key_id: UUID, parent: U
 
 def to_key(row: DictRow) -> ApiKey:
     """Turn a row into a key."""
-    return ApiKey(**{**row, "rights": frozenset(Right(right) for right in row["rights"])})
+    limits = Limits(**{each.name: row.pop(each.name) for each in fields(Limits)})
+    return ApiKey(**{**row, "rights": frozenset(Right(right) for right in row["rights"])}, limits=limits)

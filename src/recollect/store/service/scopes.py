@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import asdict, dataclass, replace
 from datetime import UTC, datetime
 from typing import TypeVar
@@ -20,7 +20,7 @@ from recollect.core.text.variants import NEWEST, check_version, choose_version
 from recollect.errors import ForbiddenError, UnauthenticatedError, WakingError
 from recollect.models.agents import Profile
 from recollect.models.outside import Tier
-from recollect.models.service import Bounds, Caller, EmbeddingSpace, Right, Scope
+from recollect.models.service import Bounds, Caller, Counted, EmbeddingSpace, Limits, Right, Scope
 from recollect.store.database.pool import Connection, Database, load_queries
 
 QUERIES = load_queries(__file__)
@@ -107,8 +107,21 @@ async def authorize(database: Database, secret: str, door: str, agent: str, user
         raise ForbiddenError(OUT_OF_BOUNDS)
     rights = frozenset(Right(right) for right in row["rights"])
     bounds = Bounds(row["bound_agent"], row["bound_user"])
-    caller = Caller(row["tenant_id"], rights, f"{door}:{row['name']}", row["trust"], bounds, row["key_id"])
+    origin, counted = f"{door}:{row['name']}", read_counted(row)
+    caller = Caller(row["tenant_id"], rights, origin, row["trust"], bounds, row["key_id"], counted)
     return Authorized(caller, Scope(caller.tenant_id, row["agent"], row["user"]), to_place(row))
+
+
+def read_counted(row: DictRow) -> tuple[Counted, ...]:
+    """Read the limits of a key and of its tenant, if there are any."""
+    named = (("key", row["counted_as"], row["key_limits"]), ("tenant", row["tenant_id"], row["tenant_limits"]))
+    return tuple(Counted(f"{kind} {name}", to_limits(found)) for kind, name, found in named if found is not None)
+
+
+def to_limits(found: Sequence[float | None]) -> Limits:
+    """Turn the numbers of a row into limits: but for the rate, all are whole."""
+    rate, *whole = found
+    return Limits(rate, *(None if each is None else int(each) for each in whole))
 
 
 async def locate(database: Database, scope: Scope) -> Place:

@@ -1,5 +1,6 @@
 -- name: authorize
-select tenant_id, key_id, name, rights, trust, bound_agent, bound_user, agent, "user", (place).*
+select tenant_id, key_id, name, rights, trust, bound_agent, bound_user, counted_as, key_limits, tenant_limits, agent, "user",
+       (place).*
 from authorize(%(hash)s, %(agent)s, %(user)s, %(lock_timeout)s)
 
 -- name: locate

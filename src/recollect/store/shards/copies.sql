@@ -37,12 +37,18 @@ where table_schema = 'public' and table_type = 'BASE TABLE'
 order by table_name
 
 -- name: read_tenant
-select id, name, tokens_per_day from tenants where id = %(tenant_id)s
+select id, name, tokens_per_day, requests_per_second, burst, bytes_per_minute, largest_body, change_streams from tenants
+where id = %(tenant_id)s
 
 -- name: copy_tenant
-insert into tenants (id, name, tokens_per_day) overriding system value
-values (%(id)s, %(name)s, %(tokens_per_day)s)
-on conflict (id) do update set tokens_per_day = excluded.tokens_per_day
+insert into tenants (id, name, tokens_per_day, requests_per_second, burst, bytes_per_minute, largest_body, change_streams)
+overriding system value
+values (%(id)s, %(name)s, %(tokens_per_day)s, %(requests_per_second)s, %(burst)s, %(bytes_per_minute)s,
+        %(largest_body)s, %(change_streams)s)
+on conflict (id) do update set tokens_per_day = excluded.tokens_per_day,
+    requests_per_second = excluded.requests_per_second, burst = excluded.burst,
+    bytes_per_minute = excluded.bytes_per_minute, largest_body = excluded.largest_body,
+    change_streams = excluded.change_streams
 
 -- name: has_other_part
 select exists (select from placements where tenant_id = %(tenant_id)s and state <> 'closed') as present

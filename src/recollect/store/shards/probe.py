@@ -29,6 +29,16 @@ class ShardProbe:
         for probe in self._probes.values():
             await probe.close()
 
+    @property
+    def postgresql(self) -> str:
+        """Say which versions the servers have."""
+        return ", ".join(sorted({probe.postgresql for probe in self._probes.values()}))
+
+    @property
+    def schema(self) -> str:
+        """Name the newest migration that this program knows."""
+        return next((probe.schema for probe in self._probes.values()), "")
+
     async def check(self) -> None:
         """Look at every shard; raise the error of one of them if none can be used."""
         shards = list(self._shards().values())

@@ -22,6 +22,7 @@ from recollect.errors import OverdueError
 from recollect.models.recall import Cue
 from recollect.store.database.pool import read_answered
 from recollect.store.service.scopes import Place
+from recollect.tracing import span
 from recollect.verbs.parts import Parts
 
 Outcome = TypeVar("Outcome")
@@ -123,8 +124,10 @@ async def ask_in_turn(
         if seconds < SHORTEST_SECONDS:
             found |= {question.key: give_up("there was no time left to ask it") for question in waiting}
             break
-        sent = await send(parts, place, step, Round(waiting), seconds)
-        proposals = await (keep_answered if sent.broken else read_all)(sent, seconds)
+        with span("channels") as traced:
+            sent = await send(parts, place, step, Round(waiting), seconds)
+            proposals = await (keep_answered if sent.broken else read_all)(sent, seconds)
+            traced.note(asked=" ".join(dict.fromkeys(each.channel.name for each in waiting)), answered=len(proposals))
         waiting = [question for question in waiting if question.key not in proposals]
         found |= proposals
     return found

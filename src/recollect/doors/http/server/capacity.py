@@ -1,4 +1,4 @@
-"""Serve so many requests at a time; others wait for their turn, and are told when to retry if it does not come."""
+"""Serve so many requests at a time; tenants take turns, and whose turn is not near is told when to retry."""
 
 from __future__ import annotations
 
@@ -6,6 +6,8 @@ import math
 from bisect import bisect_left, bisect_right, insort
 from collections.abc import Callable, Hashable
 from dataclasses import dataclass
+
+from recollect.doors.http.server.turns import Requester, Turns, Waiting
 
 BURST_SECONDS = 1.0
 """How long a request waits for its turn if the queue is short-lived, as many clients may begin at the same time, or if
@@ -18,7 +20,10 @@ SHARE_SECONDS = 0.25
 """The time over which that share is measured."""
 CALM_SECONDS = 10.0
 """How long after the last refusal the load is over."""
-MOST_WAITING = 256
+MOST_HELD = 1024
+"""How many requests that come before their time are held back at once; each is a connection without a body."""
+EARLY_SECONDS = 0.05
+"""A retry that comes by so much before its time is not too early."""
 USUAL_REFUSALS = 2
 """A client that was refused more often in a row waits as in a burst."""
 LONGEST_SECONDS = 8
@@ -39,82 +44,82 @@ class ExpectedRetry:
     due: float
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Waiting:
-    """A request that waits: how often it was refused before, until when it waits, and what to call at its turn."""
-
-    client: Hashable
-    refusals: int
-    until: float
-    begin: Callable[[], None]
-
-
 class Capacity:
     """How many requests are served, which ones wait, and whose retries are expected.
 
-    Retries go first: a client that was just answered asks again at once, and would take every place before those who
-    wait as they were told. Retries are spread, so that no more of them come together than can be served.
+    Tenants take turns. Of one tenant, retries go first: a client that was just answered asks again at once, and would
+    take every place before those who wait as they were told. Retries are spread, so that no more of them come together
+    than can be served; one that comes too early is held back.
     """
 
     def __init__(self) -> None:
-        self.active = 0
-        self._waiting: list[Waiting] = []
+        self.held = 0
+        self.turns = Turns()
         self._empty_at = self._refused_at = -math.inf
         self._worked, self._looked_at, self.share = 0.0, -math.inf, 0.0
         self._expected: dict[Hashable, ExpectedRetry] = {}
         self._due: list[float] = []
         self._answered, self._counted_at = 0.0, 0.0
 
+    @property
+    def active(self) -> int:
+        """Say how many requests are served."""
+        return self.turns.active
+
     def enter(
-        self, client: Hashable, most: int, now: float, begin: Callable[[], None], patience: float = 0.0
+        self, requester: Requester, most: int, now: float, begin: Callable[[], None], patience: float = 0.0
     ) -> Waiting | None:
         """Serve a request, which returns None, or let it wait; at least as long as its patience says."""
         self._drop_expired(now)
-        refusals = self._take_retry(client)
-        if not self._waiting:
+        refusals = self._take_retry(requester.connection)
+        self.turns.note(requester.tenant, most, now)
+        if not self.turns.lines:
             self._empty_at = now
-            if self.active < most:
-                self.active += 1
-                return None
-        if len(self._waiting) >= MOST_WAITING:
-            return Waiting(client, refusals, now, begin)
-        waiting = Waiting(client, refusals, now + max(patience, self._patience(refusals, now)), begin)
-        insort(self._waiting, waiting, key=lambda each: -each.refusals)
+        if self.turns.begin(requester.tenant, now):
+            return None
+        if not self.turns.has_room(requester.tenant):
+            return Waiting(requester, refusals, now, begin)
+        usual = self._patience(refusals, now, soon=self.turns.is_near(requester.tenant))
+        waiting = Waiting(requester, refusals, now + max(patience, usual), begin)
+        self.turns.add(waiting)
         return waiting
+
+    def time_left(self, requester: Requester, now: float) -> float:
+        """Say for how many seconds a client that was refused was told to wait on; 0 if it is not too early."""
+        expected = self._expected.get(requester.connection)
+        left = expected.due - now if expected else 0.0
+        return left if left > EARLY_SECONDS else 0.0
 
     def look(self, worked: float, now: float) -> None:
         """Take note of how many seconds the process has worked until now."""
         if now - self._looked_at >= SHARE_SECONDS:
             self.share = (worked - self._worked) / (now - self._looked_at)
             self._worked, self._looked_at = worked, now
+            self.turns.busy = self.share >= BUSY_SHARE
 
-    def leave(self, now: float) -> None:
-        """Record that a request was answered; the next one begins."""
+    def leave(self, tenant: Hashable, now: float) -> None:
+        """Record that a request of a tenant was answered; the next one begins."""
         self._answered = self._rate(now) * WINDOW_SECONDS + 1
         self._counted_at = now
-        if self._waiting:
-            self._waiting.pop(0).begin()
-        else:
-            self.active -= 1
+        self.turns.leave(tenant, now)
 
     def drop(self, waiting: Waiting) -> None:
         """Take a request out of the queue."""
-        if waiting in self._waiting:
-            self._waiting.remove(waiting)
+        self.turns.drop(waiting)
 
     def refuse(self, waiting: Waiting, most: int, now: float) -> int:
         """Take a request out of the queue; return the seconds after which its client may retry."""
         self.drop(waiting)
         self._refused_at = now
         seconds = self._choose_second(most, now)
-        self._expected[waiting.client] = ExpectedRetry(waiting.refusals + 1, now + seconds)
+        self._expected[waiting.requester.connection] = ExpectedRetry(waiting.refusals + 1, now + seconds)
         insort(self._due, now + seconds)
         return seconds
 
-    def _patience(self, refusals: int, now: float) -> float:
+    def _patience(self, refusals: int, now: float, *, soon: bool) -> float:
         """Say how long a request may wait at this moment."""
         burst = now < self._empty_at + BURST_SECONDS and now > self._refused_at + CALM_SECONDS
-        if burst or refusals > USUAL_REFUSALS or self.share < BUSY_SHARE:
+        if burst or soon or refusals > USUAL_REFUSALS or self.share < BUSY_SHARE:
             return BURST_SECONDS
         return WAIT_SECONDS * (1 + refusals)
 
@@ -131,9 +136,9 @@ class Capacity:
                 best, fewest = second, due
         return best
 
-    def _take_retry(self, client: Hashable) -> int:
+    def _take_retry(self, connection: Hashable) -> int:
         """Say how often in a row the request was refused that a client sends again; 0 if it sends a new one."""
-        expected = self._expected.pop(client, None)
+        expected = self._expected.pop(connection, None)
         if expected is None:
             return 0
         del self._due[bisect_left(self._due, expected.due)]

@@ -79,10 +79,16 @@ create table tenants (
     name text not null unique,
     created_at timestamptz not null default clock_timestamp(),
     -- How many tokens enrichment may spend a day; null means as configured.
-    tokens_per_day bigint check (tokens_per_day >= 0)
+    tokens_per_day bigint check (tokens_per_day >= 0),
+    -- What all of its keys together may ask of one process; null means without a limit.
+    requests_per_second double precision check (requests_per_second > 0), burst integer check (burst > 0),
+    bytes_per_minute bigint check (bytes_per_minute > 0),
+    largest_body integer check (largest_body > 0),
+    change_streams integer check (change_streams > 0)
 );
 -- The names of tenants are the operator's alone.
-grant select (id, tokens_per_day) on tenants to recollect_service;
+grant select (id, tokens_per_day, requests_per_second, burst, bytes_per_minute, largest_body, change_streams)
+    on tenants to recollect_service;
 
 -- Set per transaction, never per session. Unset or empty means nobody, and nobody sees nothing.
 create function current_tenant() returns bigint
@@ -129,6 +135,11 @@ create table api_keys (
     parent uuid,
     -- To the day: written by the first request of a day.
     last_used_at timestamptz,
+    -- What it may ask of one process, together with the keys that it made; null means without a limit.
+    requests_per_second double precision check (requests_per_second > 0), burst integer check (burst > 0),
+    bytes_per_minute bigint check (bytes_per_minute > 0),
+    largest_body integer check (largest_body > 0),
+    change_streams integer check (change_streams > 0),
     primary key (tenant_id, id),
     constraint children_expire check (parent is null or expires_at is not null),
     constraint bound_from_the_agent_on check (agent is not null or "user" is null)
@@ -143,21 +154,23 @@ grant select, insert on api_keys to recollect_service;
 grant update (revoked_at, last_used_at) on api_keys to recollect_service;
 create index expiring_keys on api_keys (expires_at) where expires_at is not null;
 
--- Whether a key is let in: neither it nor a key that it ends with is revoked, expired or gone.
-create function key_stands(tenant integer, shown uuid) returns boolean
+-- The key at the top of those that a key ends with, or itself; null, and not let in, if one is revoked, expired or gone.
+create function root_key(tenant integer, shown uuid) returns uuid
     language plpgsql stable as $$
 declare
     looked_at uuid := shown;
+    root uuid;
 begin
     while looked_at is not null loop
+        root := looked_at;
         select k.parent into looked_at from api_keys k
-        where k.tenant_id = tenant and k.id = looked_at and k.revoked_at is null
+        where k.tenant_id = tenant and k.id = root and k.revoked_at is null
           and (k.expires_at is null or k.expires_at > clock_timestamp());
         if not found then
-            return false;
+            return null;
         end if;
     end loop;
-    return true;
+    return root;
 end $$;
 
 -- How many scopes a bucket of a tenant has had: a number is given once, and moves with its tenant.

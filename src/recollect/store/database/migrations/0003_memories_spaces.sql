@@ -185,13 +185,23 @@ begin
         and last_used_at is distinct from day for no key update skip locked);
 end $$;
 
+-- Limits as one value; null where there are none, which is usual.
+create function limits_of(
+    requests_per_second double precision, burst integer, bytes_per_minute bigint, largest_body integer,
+    change_streams integer) returns float8[]
+    language sql immutable parallel safe
+    return nullif(
+        array[requests_per_second, burst, bytes_per_minute, largest_body, change_streams],
+        array[null, null, null, null, null]::float8[]);
+
 -- From a secret's hash to a caller and a place in one call: the key names the tenant, the tenant opens the scope.
 -- What the caller leaves out is as the key is bound. Where it names anything else, both names are null, and nothing
 -- is looked up: whether there is such a scope makes no difference, not even in time.
 create function authorize(shown_hash text, asked_agent text, asked_user text, lock_wait text)
     returns table (
         tenant_id integer, key_id uuid, name text, rights text[], trust smallint,
-        bound_agent text, bound_user text, agent text, "user" text, place place)
+        bound_agent text, bound_user text, counted_as uuid, key_limits float8[], tenant_limits float8[],
+        agent text, "user" text, place place)
     language plpgsql as $$
 declare
     today timestamptz := date_trunc('day', statement_timestamp(), 'UTC');
@@ -202,17 +212,26 @@ begin
     perform set_config('recollect.key', shown_hash, true), set_config('lock_timeout', lock_wait, true);
     select k.tenant_id, k.id, k.name, k.rights, k.trust, k.agent, k."user",
            coalesce(nullif(asked_agent, ''), k.agent, ''), coalesce(nullif(asked_user, ''), k."user", ''),
-           k.parent, k.last_used_at
-        into tenant_id, key_id, name, rights, trust, bound_agent, bound_user, agent, "user", ancestor, used_at
-        from api_keys k where k.secret_hash = decode(shown_hash, 'hex') and k.revoked_at is null
+           k.parent, k.last_used_at, k.id,
+           limits_of(k.requests_per_second, k.burst, k.bytes_per_minute, k.largest_body, k.change_streams),
+           limits_of(t.requests_per_second, t.burst, t.bytes_per_minute, t.largest_body, t.change_streams)
+        into tenant_id, key_id, name, rights, trust, bound_agent, bound_user, agent, "user", ancestor, used_at,
+             counted_as, key_limits, tenant_limits
+        from api_keys k join tenants t on t.id = k.tenant_id where k.secret_hash = decode(shown_hash, 'hex') and k.revoked_at is null
         and (k.expires_at is null or k.expires_at > clock_timestamp());
     if not found then
         return;
     end if;
     perform set_config('recollect.tenant', tenant_id::text, true);
-    -- A child ends with the key that made it.
-    if ancestor is not null and not key_stands(tenant_id, ancestor) then
-        return;
+    -- A child ends with the key that made it, and counts as that one.
+    if ancestor is not null then
+        counted_as := root_key(tenant_id, ancestor);
+        if counted_as is null then
+            return;
+        end if;
+        key_limits := (
+            select limits_of(k.requests_per_second, k.burst, k.bytes_per_minute, k.largest_body, k.change_streams)
+            from api_keys k where k.tenant_id = authorize.tenant_id and k.id = counted_as);
     end if;
     if used_at is distinct from today then
         perform note_use(tenant_id, key_id, today);

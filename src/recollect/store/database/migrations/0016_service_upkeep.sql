@@ -294,7 +294,7 @@ create function standing_keys(tenants integer[], shown uuid[]) returns setof uui
     language sql stable security definer
     set search_path = pg_catalog, public, pg_temp
 as $$
-    select given.key from unnest(tenants, shown) as given (tenant, key) where key_stands(given.tenant, given.key)
+    select given.key from unnest(tenants, shown) as given (tenant, key) where root_key(given.tenant, given.key) is not null
 $$;
 
 select hand_to_upkeep(
@@ -302,3 +302,64 @@ select hand_to_upkeep(
     'due_conversations(double precision, double precision, double precision, bigint, text, integer)',
     'ended_facts(integer)', 'tenants_to_add_up()', 'prune_kept(text, timestamptz, integer)',
     'newest_changes(bigint[])', 'standing_keys(integer[], uuid[])');
+
+-- Workers take turns by tenant: a tenant's jobs that wait, those without a time before those with one. What is done for no
+-- tenant in particular has a turn of its own, that of number 0.
+create index waiting_jobs_by_turn on procrastinate_jobs (
+    coalesce((args ->> 'scope_id')::bigint >> 40, 0), coalesce(scheduled_at, '-infinity'), id) where status = 'todo';
+
+-- Whether a job that waits may begin: of its lock none runs, and none waits before it.
+create function can_begin(job procrastinate_jobs) returns boolean
+    language sql stable as $$
+    select job.lock is null or not exists (
+        select from procrastinate_jobs other where other.lock = job.lock and other.status = 'doing'
+    ) and not exists (
+        select from procrastinate_jobs other
+        where other.lock = job.lock and other.status = 'todo' and (other.priority, -other.id) > (job.priority, -job.id)
+    )
+$$;
+
+-- Take the next job for a worker: of the first tenant after the given one that has a job which could begin, its oldest. The
+-- engine's own function takes the oldest of all, for which a tenant with many jobs lets every other one wait.
+create function take_job(worker bigint, after_tenant bigint) returns setof procrastinate_jobs
+    language plpgsql
+    set enable_seqscan = off set enable_bitmapscan = off set enable_sort = off
+as $$
+declare
+    moment timestamptz := clock_timestamp();
+    turn bigint := after_tenant;
+    lap integer := 0;
+    chosen bigint;
+begin
+    loop
+        turn := (
+            select coalesce((args ->> 'scope_id')::bigint >> 40, 0) from procrastinate_jobs
+            where status = 'todo' and coalesce((args ->> 'scope_id')::bigint >> 40, 0) > turn
+            order by coalesce((args ->> 'scope_id')::bigint >> 40, 0) limit 1);
+        if turn is null or lap = 1 and turn > after_tenant then
+            exit when lap = 1;
+            lap := 1;
+            turn := -1;
+            continue;
+        end if;
+        select least(fresh.id, due.id) into chosen
+        from (select) one
+        left join lateral (
+            select job.id from procrastinate_jobs job
+            where job.status = 'todo' and coalesce((job.args ->> 'scope_id')::bigint >> 40, 0) = turn
+              and coalesce(job.scheduled_at, '-infinity') = '-infinity' and can_begin(job)
+            order by job.id limit 1 for update skip locked
+        ) fresh on true
+        left join lateral (
+            select job.id from procrastinate_jobs job
+            where job.status = 'todo' and coalesce((job.args ->> 'scope_id')::bigint >> 40, 0) = turn
+              and coalesce(job.scheduled_at, '-infinity') > '-infinity'
+              and coalesce(job.scheduled_at, '-infinity') <= moment and can_begin(job)
+            order by coalesce(job.scheduled_at, '-infinity'), job.id limit 1 for update skip locked
+        ) due on true;
+        if chosen is not null then
+            return query update procrastinate_jobs set status = 'doing', worker_id = worker where id = chosen returning *;
+            return;
+        end if;
+    end loop;
+end $$;
