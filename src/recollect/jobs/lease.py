@@ -25,9 +25,9 @@ class GuardedJobManager(JobManager):
     taken_for = -1
     """The tenant whose job was taken last; that of the next one has a higher number, or the lowest."""
 
-    async def fetch_job(self, queues: Iterable[str] | None, worker_id: int) -> Job | None:  # noqa: ARG002 - of all queues
+    async def fetch_job(self, queues: Iterable[str] | None, worker_id: int) -> Job | None:
         """Take the next job, of another tenant than the last one if others wait."""
-        asked = {"worker_id": worker_id, "after": self.taken_for}
+        asked = {"worker_id": worker_id, "after": self.taken_for, "queues": None if queues is None else list(queues)}
         rows = await self.connector.execute_query_all_async(QUERIES["take"], **asked)
         for row in rows:
             self.taken_for = int(row.pop("tenant_id"))

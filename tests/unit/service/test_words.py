@@ -11,7 +11,7 @@ from recollect.doors import words
 from recollect.doors.words import CHINESE, GREETING, translate
 from recollect.models.agents import NOTHING_NEW, NOTHING_THERE
 
-SOURCES = "".join(page.read_text(encoding="utf-8") for page in Path(words.__file__).with_name("cli").glob("*.py"))
+SOURCES = "".join(page.read_text(encoding="utf-8") for page in Path(words.__file__).with_name("cli").rglob("*.py"))
 ELSEWHERE = {GREETING, NOTHING_THERE, NOTHING_NEW}
 """What the command line says in the words of others."""
 

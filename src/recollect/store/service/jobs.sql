@@ -130,7 +130,7 @@ returning key
 -- name: take
 select id, status, task_name, priority, lock, queueing_lock, args, scheduled_at, queue_name, attempts, worker_id,
        coalesce((args ->> 'scope_id')::bigint >> 40, 0) as tenant_id
-from take_job(%(worker_id)s, %(after)s)
+from take_job(%(worker_id)s, %(after)s, %(queues)s::text[])
 
 -- name: finish
 with held as materialized (

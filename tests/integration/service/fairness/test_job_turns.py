@@ -56,7 +56,9 @@ async def test_tenants_take_turns(engine, owner, figure):
     assert await take(engine, worker, 6) == [QUIET, OTHER, LOUD, QUIET, OTHER, LOUD]
     owner.execute("analyze procrastinate_jobs")
     for _ in range(2):  # the first call also reads the function
-        plan = owner.execute("explain (analyze, buffers, format json) select * from take_job(%s, %s)", [worker, LOUD])
+        plan = owner.execute(
+            "explain (analyze, buffers, format json) select * from take_job(%s, %s, null)", [worker, LOUD]
+        )
         read = plan.fetchone()[0][0]["Plan"]
     blocks = read["Shared Hit Blocks"] + read["Shared Read Blocks"]
     figure(f"the next job is found in {blocks} blocks")

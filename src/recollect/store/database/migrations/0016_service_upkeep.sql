@@ -321,7 +321,7 @@ $$;
 
 -- Take the next job for a worker: of the first tenant after the given one that has a job which could begin, its oldest. The
 -- engine's own function takes the oldest of all, for which a tenant with many jobs lets every other one wait.
-create function take_job(worker bigint, after_tenant bigint) returns setof procrastinate_jobs
+create function take_job(worker bigint, after_tenant bigint, queues text[]) returns setof procrastinate_jobs
     language plpgsql
     set enable_seqscan = off set enable_bitmapscan = off set enable_sort = off
 as $$
@@ -348,6 +348,7 @@ begin
             select job.id from procrastinate_jobs job
             where job.status = 'todo' and coalesce((job.args ->> 'scope_id')::bigint >> 40, 0) = turn
               and coalesce(job.scheduled_at, '-infinity') = '-infinity' and can_begin(job)
+              and (queues is null or job.queue_name = any (queues))
             order by job.id limit 1 for update skip locked
         ) fresh on true
         left join lateral (
@@ -355,6 +356,7 @@ begin
             where job.status = 'todo' and coalesce((job.args ->> 'scope_id')::bigint >> 40, 0) = turn
               and coalesce(job.scheduled_at, '-infinity') > '-infinity'
               and coalesce(job.scheduled_at, '-infinity') <= moment and can_begin(job)
+              and (queues is null or job.queue_name = any (queues))
             order by coalesce(job.scheduled_at, '-infinity'), job.id limit 1 for update skip locked
         ) due on true;
         if chosen is not null then
