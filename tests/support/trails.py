@@ -36,7 +36,8 @@ def lay_trail(owner: psycopg.Connection) -> None:
     owner.execute("create table ended (attempts integer)")
     owner.execute(
         "create function keep_ended() returns trigger language plpgsql security definer as $$ begin "
-        "if old.task_name in ('trail', 'enrich') then insert into public.ended values (old.attempts); end if; return old; end $$"
+        "if old.task_name in ('trail', 'enrich') then insert into public.ended values (old.attempts); end if; "
+        "return old; end $$"
     )
     owner.execute(
         "create trigger keep_ended after delete on procrastinate_jobs for each row execute function keep_ended()"

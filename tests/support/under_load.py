@@ -12,13 +12,13 @@ from typing import Protocol
 
 import httpx
 
-from told import Acknowledged, calling, find_repeated
 from conftest import addresses_of, http_client, new_key
 from recollect.llm.fake import FakeEmbedder
 from recollect.mind.service import Addresses
 from recollect.settings import Settings
 from recollect.store.database.ownership import ensure_database
 from recollect.wiring import connected, prepare
+from told import Acknowledged, calling, find_repeated
 
 WRITERS = 6
 DATABASE = "under_load"

@@ -8037,7 +8037,7 @@ export interface components {
          */
         MaxStaleness: string;
         /**
-         * @description The newest position that you have seen of each server: a replica answers only if it has come so far. Without it the primary answers.
+         * @description The newest position that you have seen of each server: a replica answers only if it is so far. Without it the primary answers.
          * @example 0.1.0/16B3748
          */
         Position: string;
@@ -8243,7 +8243,7 @@ export interface operations {
             };
             header?: {
                 /**
-                 * @description The newest position that you have seen of each server: a replica answers only if it has come so far. Without it the primary answers.
+                 * @description The newest position that you have seen of each server: a replica answers only if it is so far. Without it the primary answers.
                  * @example 0.1.0/16B3748
                  */
                 "Recollect-Position"?: components["parameters"]["Position"];
@@ -8349,7 +8349,7 @@ export interface operations {
             query?: never;
             header?: {
                 /**
-                 * @description The newest position that you have seen of each server: a replica answers only if it has come so far. Without it the primary answers.
+                 * @description The newest position that you have seen of each server: a replica answers only if it is so far. Without it the primary answers.
                  * @example 0.1.0/16B3748
                  */
                 "Recollect-Position"?: components["parameters"]["Position"];
@@ -8459,7 +8459,7 @@ export interface operations {
             query?: never;
             header?: {
                 /**
-                 * @description The newest position that you have seen of each server: a replica answers only if it has come so far. Without it the primary answers.
+                 * @description The newest position that you have seen of each server: a replica answers only if it is so far. Without it the primary answers.
                  * @example 0.1.0/16B3748
                  */
                 "Recollect-Position"?: components["parameters"]["Position"];
@@ -8596,7 +8596,7 @@ export interface operations {
             };
             header?: {
                 /**
-                 * @description The newest position that you have seen of each server: a replica answers only if it has come so far. Without it the primary answers.
+                 * @description The newest position that you have seen of each server: a replica answers only if it is so far. Without it the primary answers.
                  * @example 0.1.0/16B3748
                  */
                 "Recollect-Position"?: components["parameters"]["Position"];
@@ -8724,7 +8724,7 @@ export interface operations {
                 /** @description The same, as browsers send it. */
                 "last-event-id"?: string;
                 /**
-                 * @description The newest position that you have seen of each server: a replica answers only if it has come so far. Without it the primary answers.
+                 * @description The newest position that you have seen of each server: a replica answers only if it is so far. Without it the primary answers.
                  * @example 0.1.0/16B3748
                  */
                 "Recollect-Position"?: components["parameters"]["Position"];
@@ -8857,7 +8857,7 @@ export interface operations {
             };
             header?: {
                 /**
-                 * @description The newest position that you have seen of each server: a replica answers only if it has come so far. Without it the primary answers.
+                 * @description The newest position that you have seen of each server: a replica answers only if it is so far. Without it the primary answers.
                  * @example 0.1.0/16B3748
                  */
                 "Recollect-Position"?: components["parameters"]["Position"];
@@ -8973,7 +8973,7 @@ export interface operations {
             query?: never;
             header?: {
                 /**
-                 * @description The newest position that you have seen of each server: a replica answers only if it has come so far. Without it the primary answers.
+                 * @description The newest position that you have seen of each server: a replica answers only if it is so far. Without it the primary answers.
                  * @example 0.1.0/16B3748
                  */
                 "Recollect-Position"?: components["parameters"]["Position"];
@@ -9114,7 +9114,7 @@ export interface operations {
             };
             header?: {
                 /**
-                 * @description The newest position that you have seen of each server: a replica answers only if it has come so far. Without it the primary answers.
+                 * @description The newest position that you have seen of each server: a replica answers only if it is so far. Without it the primary answers.
                  * @example 0.1.0/16B3748
                  */
                 "Recollect-Position"?: components["parameters"]["Position"];
@@ -9225,7 +9225,7 @@ export interface operations {
             };
             header?: {
                 /**
-                 * @description The newest position that you have seen of each server: a replica answers only if it has come so far. Without it the primary answers.
+                 * @description The newest position that you have seen of each server: a replica answers only if it is so far. Without it the primary answers.
                  * @example 0.1.0/16B3748
                  */
                 "Recollect-Position"?: components["parameters"]["Position"];
@@ -9344,7 +9344,7 @@ export interface operations {
             query?: never;
             header?: {
                 /**
-                 * @description The newest position that you have seen of each server: a replica answers only if it has come so far. Without it the primary answers.
+                 * @description The newest position that you have seen of each server: a replica answers only if it is so far. Without it the primary answers.
                  * @example 0.1.0/16B3748
                  */
                 "Recollect-Position"?: components["parameters"]["Position"];
@@ -9467,7 +9467,7 @@ export interface operations {
             query?: never;
             header?: {
                 /**
-                 * @description The newest position that you have seen of each server: a replica answers only if it has come so far. Without it the primary answers.
+                 * @description The newest position that you have seen of each server: a replica answers only if it is so far. Without it the primary answers.
                  * @example 0.1.0/16B3748
                  */
                 "Recollect-Position"?: components["parameters"]["Position"];
@@ -9600,7 +9600,7 @@ export interface operations {
             query?: never;
             header?: {
                 /**
-                 * @description The newest position that you have seen of each server: a replica answers only if it has come so far. Without it the primary answers.
+                 * @description The newest position that you have seen of each server: a replica answers only if it is so far. Without it the primary answers.
                  * @example 0.1.0/16B3748
                  */
                 "Recollect-Position"?: components["parameters"]["Position"];
@@ -9740,7 +9740,7 @@ export interface operations {
             };
             header?: {
                 /**
-                 * @description The newest position that you have seen of each server: a replica answers only if it has come so far. Without it the primary answers.
+                 * @description The newest position that you have seen of each server: a replica answers only if it is so far. Without it the primary answers.
                  * @example 0.1.0/16B3748
                  */
                 "Recollect-Position"?: components["parameters"]["Position"];
@@ -9868,7 +9868,7 @@ export interface operations {
             };
             header?: {
                 /**
-                 * @description The newest position that you have seen of each server: a replica answers only if it has come so far. Without it the primary answers.
+                 * @description The newest position that you have seen of each server: a replica answers only if it is so far. Without it the primary answers.
                  * @example 0.1.0/16B3748
                  */
                 "Recollect-Position"?: components["parameters"]["Position"];
@@ -9987,7 +9987,7 @@ export interface operations {
             query?: never;
             header?: {
                 /**
-                 * @description The newest position that you have seen of each server: a replica answers only if it has come so far. Without it the primary answers.
+                 * @description The newest position that you have seen of each server: a replica answers only if it is so far. Without it the primary answers.
                  * @example 0.1.0/16B3748
                  */
                 "Recollect-Position"?: components["parameters"]["Position"];
@@ -10117,7 +10117,7 @@ export interface operations {
             };
             header?: {
                 /**
-                 * @description The newest position that you have seen of each server: a replica answers only if it has come so far. Without it the primary answers.
+                 * @description The newest position that you have seen of each server: a replica answers only if it is so far. Without it the primary answers.
                  * @example 0.1.0/16B3748
                  */
                 "Recollect-Position"?: components["parameters"]["Position"];
@@ -10226,7 +10226,7 @@ export interface operations {
             query?: never;
             header?: {
                 /**
-                 * @description The newest position that you have seen of each server: a replica answers only if it has come so far. Without it the primary answers.
+                 * @description The newest position that you have seen of each server: a replica answers only if it is so far. Without it the primary answers.
                  * @example 0.1.0/16B3748
                  */
                 "Recollect-Position"?: components["parameters"]["Position"];
@@ -10368,7 +10368,7 @@ export interface operations {
             };
             header?: {
                 /**
-                 * @description The newest position that you have seen of each server: a replica answers only if it has come so far. Without it the primary answers.
+                 * @description The newest position that you have seen of each server: a replica answers only if it is so far. Without it the primary answers.
                  * @example 0.1.0/16B3748
                  */
                 "Recollect-Position"?: components["parameters"]["Position"];
@@ -10487,7 +10487,7 @@ export interface operations {
             query?: never;
             header?: {
                 /**
-                 * @description The newest position that you have seen of each server: a replica answers only if it has come so far. Without it the primary answers.
+                 * @description The newest position that you have seen of each server: a replica answers only if it is so far. Without it the primary answers.
                  * @example 0.1.0/16B3748
                  */
                 "Recollect-Position"?: components["parameters"]["Position"];
@@ -10610,7 +10610,7 @@ export interface operations {
             query?: never;
             header?: {
                 /**
-                 * @description The newest position that you have seen of each server: a replica answers only if it has come so far. Without it the primary answers.
+                 * @description The newest position that you have seen of each server: a replica answers only if it is so far. Without it the primary answers.
                  * @example 0.1.0/16B3748
                  */
                 "Recollect-Position"?: components["parameters"]["Position"];
@@ -10767,7 +10767,7 @@ export interface operations {
             };
             header?: {
                 /**
-                 * @description The newest position that you have seen of each server: a replica answers only if it has come so far. Without it the primary answers.
+                 * @description The newest position that you have seen of each server: a replica answers only if it is so far. Without it the primary answers.
                  * @example 0.1.0/16B3748
                  */
                 "Recollect-Position"?: components["parameters"]["Position"];
@@ -10886,7 +10886,7 @@ export interface operations {
             };
             header?: {
                 /**
-                 * @description The newest position that you have seen of each server: a replica answers only if it has come so far. Without it the primary answers.
+                 * @description The newest position that you have seen of each server: a replica answers only if it is so far. Without it the primary answers.
                  * @example 0.1.0/16B3748
                  */
                 "Recollect-Position"?: components["parameters"]["Position"];
@@ -10999,7 +10999,7 @@ export interface operations {
             };
             header?: {
                 /**
-                 * @description The newest position that you have seen of each server: a replica answers only if it has come so far. Without it the primary answers.
+                 * @description The newest position that you have seen of each server: a replica answers only if it is so far. Without it the primary answers.
                  * @example 0.1.0/16B3748
                  */
                 "Recollect-Position"?: components["parameters"]["Position"];
@@ -11118,7 +11118,7 @@ export interface operations {
             query?: never;
             header?: {
                 /**
-                 * @description The newest position that you have seen of each server: a replica answers only if it has come so far. Without it the primary answers.
+                 * @description The newest position that you have seen of each server: a replica answers only if it is so far. Without it the primary answers.
                  * @example 0.1.0/16B3748
                  */
                 "Recollect-Position"?: components["parameters"]["Position"];
@@ -11264,7 +11264,7 @@ export interface operations {
             };
             header?: {
                 /**
-                 * @description The newest position that you have seen of each server: a replica answers only if it has come so far. Without it the primary answers.
+                 * @description The newest position that you have seen of each server: a replica answers only if it is so far. Without it the primary answers.
                  * @example 0.1.0/16B3748
                  */
                 "Recollect-Position"?: components["parameters"]["Position"];
@@ -11383,7 +11383,7 @@ export interface operations {
             query?: never;
             header?: {
                 /**
-                 * @description The newest position that you have seen of each server: a replica answers only if it has come so far. Without it the primary answers.
+                 * @description The newest position that you have seen of each server: a replica answers only if it is so far. Without it the primary answers.
                  * @example 0.1.0/16B3748
                  */
                 "Recollect-Position"?: components["parameters"]["Position"];
@@ -11527,7 +11527,7 @@ export interface operations {
             };
             header?: {
                 /**
-                 * @description The newest position that you have seen of each server: a replica answers only if it has come so far. Without it the primary answers.
+                 * @description The newest position that you have seen of each server: a replica answers only if it is so far. Without it the primary answers.
                  * @example 0.1.0/16B3748
                  */
                 "Recollect-Position"?: components["parameters"]["Position"];
@@ -11651,7 +11651,7 @@ export interface operations {
             };
             header?: {
                 /**
-                 * @description The newest position that you have seen of each server: a replica answers only if it has come so far. Without it the primary answers.
+                 * @description The newest position that you have seen of each server: a replica answers only if it is so far. Without it the primary answers.
                  * @example 0.1.0/16B3748
                  */
                 "Recollect-Position"?: components["parameters"]["Position"];
@@ -11757,7 +11757,7 @@ export interface operations {
             query?: never;
             header?: {
                 /**
-                 * @description The newest position that you have seen of each server: a replica answers only if it has come so far. Without it the primary answers.
+                 * @description The newest position that you have seen of each server: a replica answers only if it is so far. Without it the primary answers.
                  * @example 0.1.0/16B3748
                  */
                 "Recollect-Position"?: components["parameters"]["Position"];
@@ -11884,7 +11884,7 @@ export interface operations {
             };
             header?: {
                 /**
-                 * @description The newest position that you have seen of each server: a replica answers only if it has come so far. Without it the primary answers.
+                 * @description The newest position that you have seen of each server: a replica answers only if it is so far. Without it the primary answers.
                  * @example 0.1.0/16B3748
                  */
                 "Recollect-Position"?: components["parameters"]["Position"];
@@ -12017,7 +12017,7 @@ export interface operations {
             };
             header?: {
                 /**
-                 * @description The newest position that you have seen of each server: a replica answers only if it has come so far. Without it the primary answers.
+                 * @description The newest position that you have seen of each server: a replica answers only if it is so far. Without it the primary answers.
                  * @example 0.1.0/16B3748
                  */
                 "Recollect-Position"?: components["parameters"]["Position"];
@@ -12125,7 +12125,7 @@ export interface operations {
                 /** @description Send the same key to have the same done only once. */
                 "idempotency-key"?: string;
                 /**
-                 * @description The newest position that you have seen of each server: a replica answers only if it has come so far. Without it the primary answers.
+                 * @description The newest position that you have seen of each server: a replica answers only if it is so far. Without it the primary answers.
                  * @example 0.1.0/16B3748
                  */
                 "Recollect-Position"?: components["parameters"]["Position"];
@@ -12245,7 +12245,7 @@ export interface operations {
             query?: never;
             header?: {
                 /**
-                 * @description The newest position that you have seen of each server: a replica answers only if it has come so far. Without it the primary answers.
+                 * @description The newest position that you have seen of each server: a replica answers only if it is so far. Without it the primary answers.
                  * @example 0.1.0/16B3748
                  */
                 "Recollect-Position"?: components["parameters"]["Position"];
@@ -12383,7 +12383,7 @@ export interface operations {
             };
             header?: {
                 /**
-                 * @description The newest position that you have seen of each server: a replica answers only if it has come so far. Without it the primary answers.
+                 * @description The newest position that you have seen of each server: a replica answers only if it is so far. Without it the primary answers.
                  * @example 0.1.0/16B3748
                  */
                 "Recollect-Position"?: components["parameters"]["Position"];
@@ -12511,7 +12511,7 @@ export interface operations {
             };
             header?: {
                 /**
-                 * @description The newest position that you have seen of each server: a replica answers only if it has come so far. Without it the primary answers.
+                 * @description The newest position that you have seen of each server: a replica answers only if it is so far. Without it the primary answers.
                  * @example 0.1.0/16B3748
                  */
                 "Recollect-Position"?: components["parameters"]["Position"];
@@ -12617,7 +12617,7 @@ export interface operations {
             query?: never;
             header?: {
                 /**
-                 * @description The newest position that you have seen of each server: a replica answers only if it has come so far. Without it the primary answers.
+                 * @description The newest position that you have seen of each server: a replica answers only if it is so far. Without it the primary answers.
                  * @example 0.1.0/16B3748
                  */
                 "Recollect-Position"?: components["parameters"]["Position"];
@@ -12727,7 +12727,7 @@ export interface operations {
             query?: never;
             header?: {
                 /**
-                 * @description The newest position that you have seen of each server: a replica answers only if it has come so far. Without it the primary answers.
+                 * @description The newest position that you have seen of each server: a replica answers only if it is so far. Without it the primary answers.
                  * @example 0.1.0/16B3748
                  */
                 "Recollect-Position"?: components["parameters"]["Position"];
@@ -12837,7 +12837,7 @@ export interface operations {
             query?: never;
             header?: {
                 /**
-                 * @description The newest position that you have seen of each server: a replica answers only if it has come so far. Without it the primary answers.
+                 * @description The newest position that you have seen of each server: a replica answers only if it is so far. Without it the primary answers.
                  * @example 0.1.0/16B3748
                  */
                 "Recollect-Position"?: components["parameters"]["Position"];
@@ -12947,7 +12947,7 @@ export interface operations {
             query?: never;
             header?: {
                 /**
-                 * @description The newest position that you have seen of each server: a replica answers only if it has come so far. Without it the primary answers.
+                 * @description The newest position that you have seen of each server: a replica answers only if it is so far. Without it the primary answers.
                  * @example 0.1.0/16B3748
                  */
                 "Recollect-Position"?: components["parameters"]["Position"];
@@ -13057,7 +13057,7 @@ export interface operations {
             query?: never;
             header?: {
                 /**
-                 * @description The newest position that you have seen of each server: a replica answers only if it has come so far. Without it the primary answers.
+                 * @description The newest position that you have seen of each server: a replica answers only if it is so far. Without it the primary answers.
                  * @example 0.1.0/16B3748
                  */
                 "Recollect-Position"?: components["parameters"]["Position"];
@@ -13178,7 +13178,7 @@ export interface operations {
             };
             header?: {
                 /**
-                 * @description The newest position that you have seen of each server: a replica answers only if it has come so far. Without it the primary answers.
+                 * @description The newest position that you have seen of each server: a replica answers only if it is so far. Without it the primary answers.
                  * @example 0.1.0/16B3748
                  */
                 "Recollect-Position"?: components["parameters"]["Position"];
@@ -13285,7 +13285,7 @@ export interface operations {
             query?: never;
             header?: {
                 /**
-                 * @description The newest position that you have seen of each server: a replica answers only if it has come so far. Without it the primary answers.
+                 * @description The newest position that you have seen of each server: a replica answers only if it is so far. Without it the primary answers.
                  * @example 0.1.0/16B3748
                  */
                 "Recollect-Position"?: components["parameters"]["Position"];
@@ -13414,7 +13414,7 @@ export interface operations {
             };
             header?: {
                 /**
-                 * @description The newest position that you have seen of each server: a replica answers only if it has come so far. Without it the primary answers.
+                 * @description The newest position that you have seen of each server: a replica answers only if it is so far. Without it the primary answers.
                  * @example 0.1.0/16B3748
                  */
                 "Recollect-Position"?: components["parameters"]["Position"];
@@ -13536,7 +13536,7 @@ export interface operations {
                 /** @description Send the same key to have the same done only once. */
                 "idempotency-key"?: string;
                 /**
-                 * @description The newest position that you have seen of each server: a replica answers only if it has come so far. Without it the primary answers.
+                 * @description The newest position that you have seen of each server: a replica answers only if it is so far. Without it the primary answers.
                  * @example 0.1.0/16B3748
                  */
                 "Recollect-Position"?: components["parameters"]["Position"];
@@ -13669,7 +13669,7 @@ export interface operations {
             };
             header?: {
                 /**
-                 * @description The newest position that you have seen of each server: a replica answers only if it has come so far. Without it the primary answers.
+                 * @description The newest position that you have seen of each server: a replica answers only if it is so far. Without it the primary answers.
                  * @example 0.1.0/16B3748
                  */
                 "Recollect-Position"?: components["parameters"]["Position"];
@@ -13775,7 +13775,7 @@ export interface operations {
             query?: never;
             header?: {
                 /**
-                 * @description The newest position that you have seen of each server: a replica answers only if it has come so far. Without it the primary answers.
+                 * @description The newest position that you have seen of each server: a replica answers only if it is so far. Without it the primary answers.
                  * @example 0.1.0/16B3748
                  */
                 "Recollect-Position"?: components["parameters"]["Position"];
@@ -13885,7 +13885,7 @@ export interface operations {
             query?: never;
             header?: {
                 /**
-                 * @description The newest position that you have seen of each server: a replica answers only if it has come so far. Without it the primary answers.
+                 * @description The newest position that you have seen of each server: a replica answers only if it is so far. Without it the primary answers.
                  * @example 0.1.0/16B3748
                  */
                 "Recollect-Position"?: components["parameters"]["Position"];
@@ -14004,7 +14004,7 @@ export interface operations {
             query?: never;
             header?: {
                 /**
-                 * @description The newest position that you have seen of each server: a replica answers only if it has come so far. Without it the primary answers.
+                 * @description The newest position that you have seen of each server: a replica answers only if it is so far. Without it the primary answers.
                  * @example 0.1.0/16B3748
                  */
                 "Recollect-Position"?: components["parameters"]["Position"];
@@ -14123,7 +14123,7 @@ export interface operations {
             query?: never;
             header?: {
                 /**
-                 * @description The newest position that you have seen of each server: a replica answers only if it has come so far. Without it the primary answers.
+                 * @description The newest position that you have seen of each server: a replica answers only if it is so far. Without it the primary answers.
                  * @example 0.1.0/16B3748
                  */
                 "Recollect-Position"?: components["parameters"]["Position"];
@@ -14229,7 +14229,7 @@ export interface operations {
             query?: never;
             header?: {
                 /**
-                 * @description The newest position that you have seen of each server: a replica answers only if it has come so far. Without it the primary answers.
+                 * @description The newest position that you have seen of each server: a replica answers only if it is so far. Without it the primary answers.
                  * @example 0.1.0/16B3748
                  */
                 "Recollect-Position"?: components["parameters"]["Position"];
@@ -14335,7 +14335,7 @@ export interface operations {
             query?: never;
             header?: {
                 /**
-                 * @description The newest position that you have seen of each server: a replica answers only if it has come so far. Without it the primary answers.
+                 * @description The newest position that you have seen of each server: a replica answers only if it is so far. Without it the primary answers.
                  * @example 0.1.0/16B3748
                  */
                 "Recollect-Position"?: components["parameters"]["Position"];
@@ -14445,7 +14445,7 @@ export interface operations {
             query?: never;
             header?: {
                 /**
-                 * @description The newest position that you have seen of each server: a replica answers only if it has come so far. Without it the primary answers.
+                 * @description The newest position that you have seen of each server: a replica answers only if it is so far. Without it the primary answers.
                  * @example 0.1.0/16B3748
                  */
                 "Recollect-Position"?: components["parameters"]["Position"];
@@ -14575,7 +14575,7 @@ export interface operations {
             };
             header?: {
                 /**
-                 * @description The newest position that you have seen of each server: a replica answers only if it has come so far. Without it the primary answers.
+                 * @description The newest position that you have seen of each server: a replica answers only if it is so far. Without it the primary answers.
                  * @example 0.1.0/16B3748
                  */
                 "Recollect-Position"?: components["parameters"]["Position"];
@@ -14698,7 +14698,7 @@ export interface operations {
             };
             header?: {
                 /**
-                 * @description The newest position that you have seen of each server: a replica answers only if it has come so far. Without it the primary answers.
+                 * @description The newest position that you have seen of each server: a replica answers only if it is so far. Without it the primary answers.
                  * @example 0.1.0/16B3748
                  */
                 "Recollect-Position"?: components["parameters"]["Position"];
@@ -14806,7 +14806,7 @@ export interface operations {
                 /** @description Send the same key to have the same done only once. */
                 "idempotency-key"?: string;
                 /**
-                 * @description The newest position that you have seen of each server: a replica answers only if it has come so far. Without it the primary answers.
+                 * @description The newest position that you have seen of each server: a replica answers only if it is so far. Without it the primary answers.
                  * @example 0.1.0/16B3748
                  */
                 "Recollect-Position"?: components["parameters"]["Position"];
@@ -14973,7 +14973,7 @@ export interface operations {
             };
             header?: {
                 /**
-                 * @description The newest position that you have seen of each server: a replica answers only if it has come so far. Without it the primary answers.
+                 * @description The newest position that you have seen of each server: a replica answers only if it is so far. Without it the primary answers.
                  * @example 0.1.0/16B3748
                  */
                 "Recollect-Position"?: components["parameters"]["Position"];
@@ -15081,7 +15081,7 @@ export interface operations {
                 /** @description Send the same key to have the same done only once. */
                 "idempotency-key"?: string;
                 /**
-                 * @description The newest position that you have seen of each server: a replica answers only if it has come so far. Without it the primary answers.
+                 * @description The newest position that you have seen of each server: a replica answers only if it is so far. Without it the primary answers.
                  * @example 0.1.0/16B3748
                  */
                 "Recollect-Position"?: components["parameters"]["Position"];
@@ -15201,7 +15201,7 @@ export interface operations {
             query?: never;
             header?: {
                 /**
-                 * @description The newest position that you have seen of each server: a replica answers only if it has come so far. Without it the primary answers.
+                 * @description The newest position that you have seen of each server: a replica answers only if it is so far. Without it the primary answers.
                  * @example 0.1.0/16B3748
                  */
                 "Recollect-Position"?: components["parameters"]["Position"];
@@ -15316,7 +15316,7 @@ export interface operations {
             };
             header?: {
                 /**
-                 * @description The newest position that you have seen of each server: a replica answers only if it has come so far. Without it the primary answers.
+                 * @description The newest position that you have seen of each server: a replica answers only if it is so far. Without it the primary answers.
                  * @example 0.1.0/16B3748
                  */
                 "Recollect-Position"?: components["parameters"]["Position"];
@@ -15440,7 +15440,7 @@ export interface operations {
             };
             header?: {
                 /**
-                 * @description The newest position that you have seen of each server: a replica answers only if it has come so far. Without it the primary answers.
+                 * @description The newest position that you have seen of each server: a replica answers only if it is so far. Without it the primary answers.
                  * @example 0.1.0/16B3748
                  */
                 "Recollect-Position"?: components["parameters"]["Position"];
@@ -15568,7 +15568,7 @@ export interface operations {
             };
             header?: {
                 /**
-                 * @description The newest position that you have seen of each server: a replica answers only if it has come so far. Without it the primary answers.
+                 * @description The newest position that you have seen of each server: a replica answers only if it is so far. Without it the primary answers.
                  * @example 0.1.0/16B3748
                  */
                 "Recollect-Position"?: components["parameters"]["Position"];
@@ -15687,7 +15687,7 @@ export interface operations {
             query?: never;
             header?: {
                 /**
-                 * @description The newest position that you have seen of each server: a replica answers only if it has come so far. Without it the primary answers.
+                 * @description The newest position that you have seen of each server: a replica answers only if it is so far. Without it the primary answers.
                  * @example 0.1.0/16B3748
                  */
                 "Recollect-Position"?: components["parameters"]["Position"];
@@ -15825,7 +15825,7 @@ export interface operations {
             };
             header?: {
                 /**
-                 * @description The newest position that you have seen of each server: a replica answers only if it has come so far. Without it the primary answers.
+                 * @description The newest position that you have seen of each server: a replica answers only if it is so far. Without it the primary answers.
                  * @example 0.1.0/16B3748
                  */
                 "Recollect-Position"?: components["parameters"]["Position"];
@@ -15955,7 +15955,7 @@ export interface operations {
             };
             header?: {
                 /**
-                 * @description The newest position that you have seen of each server: a replica answers only if it has come so far. Without it the primary answers.
+                 * @description The newest position that you have seen of each server: a replica answers only if it is so far. Without it the primary answers.
                  * @example 0.1.0/16B3748
                  */
                 "Recollect-Position"?: components["parameters"]["Position"];
@@ -16063,7 +16063,7 @@ export interface operations {
                 /** @description Send the same key to have the same done only once. */
                 "idempotency-key"?: string;
                 /**
-                 * @description The newest position that you have seen of each server: a replica answers only if it has come so far. Without it the primary answers.
+                 * @description The newest position that you have seen of each server: a replica answers only if it is so far. Without it the primary answers.
                  * @example 0.1.0/16B3748
                  */
                 "Recollect-Position"?: components["parameters"]["Position"];
@@ -16186,7 +16186,7 @@ export interface operations {
             };
             header?: {
                 /**
-                 * @description The newest position that you have seen of each server: a replica answers only if it has come so far. Without it the primary answers.
+                 * @description The newest position that you have seen of each server: a replica answers only if it is so far. Without it the primary answers.
                  * @example 0.1.0/16B3748
                  */
                 "Recollect-Position"?: components["parameters"]["Position"];
@@ -16297,7 +16297,7 @@ export interface operations {
             };
             header?: {
                 /**
-                 * @description The newest position that you have seen of each server: a replica answers only if it has come so far. Without it the primary answers.
+                 * @description The newest position that you have seen of each server: a replica answers only if it is so far. Without it the primary answers.
                  * @example 0.1.0/16B3748
                  */
                 "Recollect-Position"?: components["parameters"]["Position"];
@@ -16403,7 +16403,7 @@ export interface operations {
             query?: never;
             header?: {
                 /**
-                 * @description The newest position that you have seen of each server: a replica answers only if it has come so far. Without it the primary answers.
+                 * @description The newest position that you have seen of each server: a replica answers only if it is so far. Without it the primary answers.
                  * @example 0.1.0/16B3748
                  */
                 "Recollect-Position"?: components["parameters"]["Position"];
@@ -16516,7 +16516,7 @@ export interface operations {
             };
             header?: {
                 /**
-                 * @description The newest position that you have seen of each server: a replica answers only if it has come so far. Without it the primary answers.
+                 * @description The newest position that you have seen of each server: a replica answers only if it is so far. Without it the primary answers.
                  * @example 0.1.0/16B3748
                  */
                 "Recollect-Position"?: components["parameters"]["Position"];
@@ -16622,7 +16622,7 @@ export interface operations {
             query?: never;
             header?: {
                 /**
-                 * @description The newest position that you have seen of each server: a replica answers only if it has come so far. Without it the primary answers.
+                 * @description The newest position that you have seen of each server: a replica answers only if it is so far. Without it the primary answers.
                  * @example 0.1.0/16B3748
                  */
                 "Recollect-Position"?: components["parameters"]["Position"];
@@ -16732,7 +16732,7 @@ export interface operations {
             query?: never;
             header?: {
                 /**
-                 * @description The newest position that you have seen of each server: a replica answers only if it has come so far. Without it the primary answers.
+                 * @description The newest position that you have seen of each server: a replica answers only if it is so far. Without it the primary answers.
                  * @example 0.1.0/16B3748
                  */
                 "Recollect-Position"?: components["parameters"]["Position"];
@@ -16842,7 +16842,7 @@ export interface operations {
             query?: never;
             header?: {
                 /**
-                 * @description The newest position that you have seen of each server: a replica answers only if it has come so far. Without it the primary answers.
+                 * @description The newest position that you have seen of each server: a replica answers only if it is so far. Without it the primary answers.
                  * @example 0.1.0/16B3748
                  */
                 "Recollect-Position"?: components["parameters"]["Position"];
@@ -16961,7 +16961,7 @@ export interface operations {
             };
             header?: {
                 /**
-                 * @description The newest position that you have seen of each server: a replica answers only if it has come so far. Without it the primary answers.
+                 * @description The newest position that you have seen of each server: a replica answers only if it is so far. Without it the primary answers.
                  * @example 0.1.0/16B3748
                  */
                 "Recollect-Position"?: components["parameters"]["Position"];
@@ -17072,7 +17072,7 @@ export interface operations {
             };
             header?: {
                 /**
-                 * @description The newest position that you have seen of each server: a replica answers only if it has come so far. Without it the primary answers.
+                 * @description The newest position that you have seen of each server: a replica answers only if it is so far. Without it the primary answers.
                  * @example 0.1.0/16B3748
                  */
                 "Recollect-Position"?: components["parameters"]["Position"];
@@ -17191,7 +17191,7 @@ export interface operations {
             query?: never;
             header?: {
                 /**
-                 * @description The newest position that you have seen of each server: a replica answers only if it has come so far. Without it the primary answers.
+                 * @description The newest position that you have seen of each server: a replica answers only if it is so far. Without it the primary answers.
                  * @example 0.1.0/16B3748
                  */
                 "Recollect-Position"?: components["parameters"]["Position"];
@@ -17323,7 +17323,7 @@ export interface operations {
             };
             header?: {
                 /**
-                 * @description The newest position that you have seen of each server: a replica answers only if it has come so far. Without it the primary answers.
+                 * @description The newest position that you have seen of each server: a replica answers only if it is so far. Without it the primary answers.
                  * @example 0.1.0/16B3748
                  */
                 "Recollect-Position"?: components["parameters"]["Position"];
@@ -17429,7 +17429,7 @@ export interface operations {
             query?: never;
             header?: {
                 /**
-                 * @description The newest position that you have seen of each server: a replica answers only if it has come so far. Without it the primary answers.
+                 * @description The newest position that you have seen of each server: a replica answers only if it is so far. Without it the primary answers.
                  * @example 0.1.0/16B3748
                  */
                 "Recollect-Position"?: components["parameters"]["Position"];
@@ -17554,7 +17554,7 @@ export interface operations {
             };
             header?: {
                 /**
-                 * @description The newest position that you have seen of each server: a replica answers only if it has come so far. Without it the primary answers.
+                 * @description The newest position that you have seen of each server: a replica answers only if it is so far. Without it the primary answers.
                  * @example 0.1.0/16B3748
                  */
                 "Recollect-Position"?: components["parameters"]["Position"];
@@ -17684,7 +17684,7 @@ export interface operations {
             };
             header?: {
                 /**
-                 * @description The newest position that you have seen of each server: a replica answers only if it has come so far. Without it the primary answers.
+                 * @description The newest position that you have seen of each server: a replica answers only if it is so far. Without it the primary answers.
                  * @example 0.1.0/16B3748
                  */
                 "Recollect-Position"?: components["parameters"]["Position"];
@@ -17790,7 +17790,7 @@ export interface operations {
             query?: never;
             header?: {
                 /**
-                 * @description The newest position that you have seen of each server: a replica answers only if it has come so far. Without it the primary answers.
+                 * @description The newest position that you have seen of each server: a replica answers only if it is so far. Without it the primary answers.
                  * @example 0.1.0/16B3748
                  */
                 "Recollect-Position"?: components["parameters"]["Position"];
@@ -17905,7 +17905,7 @@ export interface operations {
             };
             header?: {
                 /**
-                 * @description The newest position that you have seen of each server: a replica answers only if it has come so far. Without it the primary answers.
+                 * @description The newest position that you have seen of each server: a replica answers only if it is so far. Without it the primary answers.
                  * @example 0.1.0/16B3748
                  */
                 "Recollect-Position"?: components["parameters"]["Position"];
@@ -18032,7 +18032,7 @@ export interface operations {
             };
             header?: {
                 /**
-                 * @description The newest position that you have seen of each server: a replica answers only if it has come so far. Without it the primary answers.
+                 * @description The newest position that you have seen of each server: a replica answers only if it is so far. Without it the primary answers.
                  * @example 0.1.0/16B3748
                  */
                 "Recollect-Position"?: components["parameters"]["Position"];
@@ -18138,7 +18138,7 @@ export interface operations {
             query?: never;
             header?: {
                 /**
-                 * @description The newest position that you have seen of each server: a replica answers only if it has come so far. Without it the primary answers.
+                 * @description The newest position that you have seen of each server: a replica answers only if it is so far. Without it the primary answers.
                  * @example 0.1.0/16B3748
                  */
                 "Recollect-Position"?: components["parameters"]["Position"];
@@ -18258,7 +18258,7 @@ export interface operations {
             query?: never;
             header?: {
                 /**
-                 * @description The newest position that you have seen of each server: a replica answers only if it has come so far. Without it the primary answers.
+                 * @description The newest position that you have seen of each server: a replica answers only if it is so far. Without it the primary answers.
                  * @example 0.1.0/16B3748
                  */
                 "Recollect-Position"?: components["parameters"]["Position"];
@@ -18378,7 +18378,7 @@ export interface operations {
             query?: never;
             header?: {
                 /**
-                 * @description The newest position that you have seen of each server: a replica answers only if it has come so far. Without it the primary answers.
+                 * @description The newest position that you have seen of each server: a replica answers only if it is so far. Without it the primary answers.
                  * @example 0.1.0/16B3748
                  */
                 "Recollect-Position"?: components["parameters"]["Position"];
@@ -18517,7 +18517,7 @@ export interface operations {
             };
             header?: {
                 /**
-                 * @description The newest position that you have seen of each server: a replica answers only if it has come so far. Without it the primary answers.
+                 * @description The newest position that you have seen of each server: a replica answers only if it is so far. Without it the primary answers.
                  * @example 0.1.0/16B3748
                  */
                 "Recollect-Position"?: components["parameters"]["Position"];
@@ -18623,7 +18623,7 @@ export interface operations {
             query?: never;
             header?: {
                 /**
-                 * @description The newest position that you have seen of each server: a replica answers only if it has come so far. Without it the primary answers.
+                 * @description The newest position that you have seen of each server: a replica answers only if it is so far. Without it the primary answers.
                  * @example 0.1.0/16B3748
                  */
                 "Recollect-Position"?: components["parameters"]["Position"];
@@ -18762,7 +18762,7 @@ export interface operations {
             };
             header?: {
                 /**
-                 * @description The newest position that you have seen of each server: a replica answers only if it has come so far. Without it the primary answers.
+                 * @description The newest position that you have seen of each server: a replica answers only if it is so far. Without it the primary answers.
                  * @example 0.1.0/16B3748
                  */
                 "Recollect-Position"?: components["parameters"]["Position"];
@@ -18878,7 +18878,7 @@ export interface operations {
             query?: never;
             header?: {
                 /**
-                 * @description The newest position that you have seen of each server: a replica answers only if it has come so far. Without it the primary answers.
+                 * @description The newest position that you have seen of each server: a replica answers only if it is so far. Without it the primary answers.
                  * @example 0.1.0/16B3748
                  */
                 "Recollect-Position"?: components["parameters"]["Position"];
@@ -18998,7 +18998,7 @@ export interface operations {
             query?: never;
             header?: {
                 /**
-                 * @description The newest position that you have seen of each server: a replica answers only if it has come so far. Without it the primary answers.
+                 * @description The newest position that you have seen of each server: a replica answers only if it is so far. Without it the primary answers.
                  * @example 0.1.0/16B3748
                  */
                 "Recollect-Position"?: components["parameters"]["Position"];

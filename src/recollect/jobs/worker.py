@@ -6,7 +6,7 @@ import asyncio
 import json
 import logging
 import random
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Mapping
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
@@ -18,7 +18,6 @@ from procrastinate import App, BaseRetryStrategy, JobContext, PsycopgConnector, 
 from procrastinate.exceptions import ConnectorException
 from procrastinate.jobs import Job, Status
 from procrastinate.middleware import AsyncCallNext, TaskMiddleware
-from procrastinate.periodic import PeriodicDeferrer, TaskAtTime
 from procrastinate.worker import Worker
 
 from recollect.core.conversations.retention import RetentionRules
@@ -41,6 +40,7 @@ from recollect.jobs.embed import active_space, embed_pending, fill_space
 from recollect.jobs.lease import GuardedJobManager, lease_of
 from recollect.jobs.mirror import CHECK, MirrorTasks
 from recollect.jobs.progress import reporting
+from recollect.jobs.steady import SteadyWorker
 from recollect.jobs.upkeep import Pass, retain, sweep, sync_scope
 from recollect.llm.embedder import Embedder, serves
 from recollect.store.cold.tiers import defer_waking
@@ -302,23 +302,6 @@ def schedule(app: App, name: str, cron: str, task: Callable[..., Awaitable[None]
     """Register a task that runs by the clock and waits at most once; with a lock, it never runs twice at a time."""
     registered = app.task(name=name, queue=name, queueing_lock=name, lock=lock, pass_context=True)(task)
     app.periodic(cron=cron, periodic_id=name)(registered)
-
-
-class SteadyDeferrer(PeriodicDeferrer):
-    """Defers what runs by the clock; the engine's own one waits an hour if the clock is set back by one."""
-
-    def get_previous_tasks(self, at: float) -> Iterable[TaskAtTime]:
-        """Give what is due; what was deferred at a time that is far from now says nothing about it."""
-        near = {task: last for task, last in self.last_defers.items() if 0 <= at - last <= self.max_delay}
-        self.last_defers = near
-        return super().get_previous_tasks(at)
-
-
-class SteadyWorker(Worker):
-    """The engine's worker, whatever happens to its clock."""
-
-    async def _periodic_deferrer(self) -> None:
-        await SteadyDeferrer(self.app.periodic_registry).worker()
 
 
 async def run_worker(

@@ -9,6 +9,7 @@ from uuid import UUID
 from recollect.core.service.erasures import LoggedErasure
 from recollect.core.service.numbers import tenant_of
 from recollect.models.conversations import ConversationState
+from recollect.models.imports import UserErasure
 from recollect.models.outside import Reapplied
 from recollect.models.service import Scope
 from recollect.store.backups import record
@@ -64,8 +65,9 @@ async def purge(parts: Parts, scope: Scope, entry: LoggedErasure, receipt: UUID)
 async def erase_whole(parts: Parts, scope: Scope, entry: LoggedErasure, receipt: UUID) -> bool:
     """Erase all of a scope again, with the receipt of the user's erasure."""
     tenant_id = tenant_of(entry.scope_id)
-    await erasures.begin(parts.database, tenant_id, scope.user, ORIGIN, receipt)
-    await erasures.erase_scope(parts.database, tenant_id, entry.scope_id, receipt)
+    whole = UserErasure(receipt, scope.user, ORIGIN, 0, {})
+    await erasures.begin_part(parts.database, tenant_id, whole)
+    await erasures.erase_scope(parts.database, tenant_id, entry.scope_id, whole)
     await remove_objects(parts, [entry.scope_id])
     return True
 
