@@ -11,7 +11,7 @@ import pytest
 from known_numbers import VECTORS
 from sizes import Sizes
 
-CALLS = Sizes("calls", ci=240, long=20_000)
+CALLS = Sizes("calls", ci=96, long=20_000)
 CLIENTS = 12
 SCOPE = {"agent": "chaos", "user": "x"}
 ORPHANS = {
