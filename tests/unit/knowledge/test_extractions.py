@@ -12,30 +12,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from extraction_bounds import check_bounds
 from recollect.core.knowledge.extractions import (
-    LONGEST_DESCRIPTION,
-    LONGEST_KEYWORD,
     LONGEST_LABEL,
-    LONGEST_PREDICATE,
-    LONGEST_STATEMENT,
-    LONGEST_SUMMARY,
-    MOST_ALIASES,
-    MOST_KEYWORDS,
-    MOST_LEVELS,
-    MOST_MENTIONS,
-    MOST_PATHS,
-    MOST_REPLACED,
-    MOST_STATEMENTS,
     AnyExtraction,
     Extraction,
     parse_extraction,
 )
-from recollect.core.memories.checks import check_new_memory
 from recollect.core.text.answers import read_moment
-from recollect.core.text.checks import EARLIEST, LATEST
-from recollect.core.text.names import CONTROL, normalise_name
-from recollect.models.knowledge import EntityType, Mention, ParsedExtraction, Span, Statement
-from recollect.models.memories import Kind, NewMemory, Triple
+from recollect.models.knowledge import EntityType, Mention, Span, Statement
 from sizes import Sizes
 
 GOOD = {
@@ -289,46 +274,6 @@ def test_orders_in_names_are_names():
 def test_what_cannot_be_stored_is_taken_out():
     kept = parse_extraction(good(summary="a\0b\ud800c\u2028d", label="x\ny", keywords=["t\0ea"]))
     assert (kept.summary, kept.label, kept.keywords) == ("a b c d", "x y", ("t ea",))
-
-
-def texts_of(kept: ParsedExtraction) -> list[str]:
-    named = [text for each in kept.mentions for text in (each.name, each.description, *each.aliases)]
-    stated = [text for each in kept.statements for text in (each.subject, each.predicate, each.object, each.text)]
-    return [kept.summary, kept.label, *kept.keywords, *named, *stated, *(part for path in kept.paths for part in path)]
-
-
-def check_bounds(kept: ParsedExtraction, shown: int) -> None:
-    assert len(kept.summary) <= LONGEST_SUMMARY
-    assert len(kept.label) <= LONGEST_LABEL
-    assert len(kept.paths) <= MOST_PATHS
-    assert all(1 <= len(path) <= MOST_LEVELS for path in kept.paths)
-    assert len(kept.keywords) <= MOST_KEYWORDS
-    assert all(0 < len(keyword) <= LONGEST_KEYWORD * 2 for keyword in kept.keywords)
-    assert kept.importance is None or 1 <= kept.importance <= 10
-    assert len(kept.mentions) <= MOST_MENTIONS
-    assert len({(normalise_name(each.name), each.type) for each in kept.mentions}) == len(kept.mentions)
-    assert all(len(each.description) <= LONGEST_DESCRIPTION for each in kept.mentions)
-    assert all(len(each.aliases) <= MOST_ALIASES for each in kept.mentions)
-    assert len(kept.statements) <= MOST_STATEMENTS
-    assert not any(CONTROL.search(text) for text in texts_of(kept))
-    assert all(count > 0 for count in kept.dropped.values())
-    names = {each.name for each in kept.mentions}
-    for stated in kept.statements:
-        check_statement(stated, names, shown)
-
-
-def check_statement(stated: Statement, names: set[str], shown: int) -> None:
-    assert {stated.subject, stated.object} <= names
-    assert normalise_name(stated.subject) != normalise_name(stated.object)
-    assert 0 < len(stated.predicate) <= LONGEST_PREDICATE
-    assert 0 < len(stated.text) <= LONGEST_STATEMENT
-    assert len(stated.replaces) <= MOST_REPLACED
-    assert all(1 <= number <= shown for number in stated.replaces)
-    begins, ends = stated.span.valid_at, stated.span.invalid_at
-    assert all(EARLIEST <= at <= LATEST for at in (begins, ends) if at is not None)
-    assert begins is None or ends is None or begins < ends
-    triple = Triple(stated.subject, stated.predicate, stated.object)
-    check_new_memory(NewMemory(stated.text, Kind.FACT, triple=triple, occurred_at=begins))
 
 
 HUGE = "一二三" * 350_000

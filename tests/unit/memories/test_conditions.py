@@ -54,6 +54,8 @@ def test_a_condition_is_read_as_it_is_written(text, field, operator, operand):
             "a in [[1]]",
             'a in [{"b": 1}]',
             '"a\\u0000" == 1',
+            '"a\\qb" == 1',
+            '"a\\u12" == 1',
             'a == "\\u0000"',
             "a == 1e999",
             "a\nb == 1",

@@ -9,6 +9,7 @@ from datetime import datetime
 from typing import Any
 from uuid import UUID
 
+from recollect.core.imports.manifest import UNREADABLE
 from recollect.core.memories.checks import MOST_EVIDENCE, check_new_memory
 from recollect.errors import InvalidInputError
 from recollect.models.memories import ImportanceFrom, Kind, NewMemory, Triple
@@ -45,7 +46,7 @@ def read_memories(
             yield to_line(row, named, pinned=shown)
         except InvalidInputError as problem:
             raise InvalidInputError(f"memories/memories, line {number}: {problem}") from None
-        except (KeyError, TypeError, ValueError, AttributeError):
+        except UNREADABLE:
             raise InvalidInputError(f"memories/memories, line {number} cannot be read. Nothing was imported.") from None
 
 

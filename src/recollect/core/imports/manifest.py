@@ -17,6 +17,8 @@ FORMAT, VERSION = "recollect-export", 1
 LARGEST_MANIFEST = 64_000_000
 MOST_EXPANSION = 300
 """How many times larger than its file an export may be: far more than JSON ever shrinks."""
+UNREADABLE = (KeyError, TypeError, AttributeError, ValueError, OverflowError, RecursionError)
+"""What JSON of another shape raises where a row is taken apart."""
 DAMAGED = "The file is damaged, or not complete: {}. Nothing was imported."
 
 
@@ -73,22 +75,51 @@ def read_manifest(text: bytes) -> Manifest:
         if value["format"] != FORMAT:
             raise InvalidInputError("The file is not an export of Recollect.")
         if value["version"] != VERSION:
-            raise InvalidInputError(f"The export has format {value['version']}; this program reads format {VERSION}.")
-        spaces = tuple(EmbeddingSpace(state="", **each) for each in value["spaces"])
-        scopes = tuple(
-            ExportedScope(each["folder"], each["agent"], each["user"], read_sections(each["sections"]))
-            for each in value["scopes"]
-        )
-    except (KeyError, TypeError, AttributeError, ValueError):
+            raise InvalidInputError(
+                f"The export has format {value['version']!s:.9}; this program reads format {VERSION}."
+            )
+        spaces = tuple(map(read_space, value["spaces"]))
+        scopes = tuple(map(read_scope, value["scopes"]))
+    except UNREADABLE:
         raise InvalidInputError(DAMAGED.format("its manifest cannot be read")) from None
     check_manifest(scopes)
     return Manifest(scopes, spaces)
 
 
+def read_scope(value: Mapping[str, Any]) -> ExportedScope:
+    """Read what a manifest says of one scope."""
+    return ExportedScope(
+        read_name(value["folder"]),
+        read_name(value["agent"]),
+        read_name(value["user"]),
+        read_sections(value["sections"]),
+    )
+
+
+def read_space(value: Mapping[str, Any]) -> EmbeddingSpace:
+    """Read what a manifest says of one embedding space."""
+    named = read_name(value["model"]), read_count(value["dimensions"])
+    return EmbeddingSpace(read_count(value["id"]), *named, state="", precision=read_name(value["precision"]))
+
+
+def read_name(value: object) -> str:
+    """Read a text of a manifest."""
+    if not isinstance(value, str):
+        raise TypeError
+    return value
+
+
+def read_count(value: object) -> int:
+    """Read a number of a manifest, which counts something."""
+    if not isinstance(value, int) or value < 0:
+        raise TypeError
+    return value
+
+
 def read_sections(value: Mapping[str, Mapping[str, Any]]) -> dict[str, SectionFile]:
     """Read what a manifest says of sections."""
     return {
-        str(name): SectionFile(int(held["lines"]), int(held["bytes"]), str(held["sha256"]))
+        name: SectionFile(read_count(held["lines"]), read_count(held["bytes"]), read_name(held["sha256"]))
         for name, held in value.items()
     }
 

@@ -91,7 +91,7 @@ KEPT_HOT = ("idempotency_keys", "purge_receipts")
 
 def is_section(name: str) -> bool:
     """Tell whether an export may have a section of this name."""
-    return name in KNOWN or (name.startswith(VECTORS) and name.removeprefix(VECTORS).isdigit())
+    return name in KNOWN or (name.startswith(VECTORS) and name.isascii() and name.removeprefix(VECTORS).isdecimal())
 
 
 KNOWN = {*(section.name for section in SECTIONS), PROFILE, COUNTERS}

@@ -51,11 +51,23 @@ def read_condition(text: str) -> WhereCondition:
     if written is None:
         raise InvalidInputError(FORM)
     name, operator, rest = written.groups()
-    field = json.loads(name, strict=False) if name.startswith('"') else name
+    field = read_field(name)
     check_line("where", field)
     condition = WhereCondition(field, OPERATORS[operator], read_operand(OPERATORS[operator], rest))
     check_operand(condition)
     return condition
+
+
+def read_field(name: str) -> str:
+    """Read the name of a field, which stands in quotes if it has a blank or a sign in it."""
+    if not name.startswith('"'):
+        return name
+    try:
+        field: str = json.loads(name, strict=False)
+    except ValueError:
+        # A backslash in it escapes nothing.
+        raise InvalidInputError(FORM) from None
+    return field
 
 
 def read_operand(operator: str, text: str) -> JSON:

@@ -10,7 +10,7 @@ import typer
 from rich.progress import Progress
 
 from recollect.doors.cli.terminal import Agent, Steps, Tenant, err, run, with_options
-from recollect.doors.imports.files import print_report
+from recollect.doors.imports.reports import print_report
 from recollect.mind.service import Recollect
 from recollect.models.imports import DifyImport, ImportReport, UserBy
 

@@ -10,7 +10,8 @@ import typer
 from rich.progress import Progress
 
 from recollect.doors.cli.terminal import Agent, Steps, Tenant, User, err, run, with_options
-from recollect.doors.imports.files import print_report, read_documents
+from recollect.doors.imports.files import read_documents
+from recollect.doors.imports.reports import print_report
 from recollect.mind.service import Recollect
 from recollect.models.imports import FileImport, Format, ImportReport, UserField
 

@@ -141,7 +141,7 @@ def read_place(cursor: str | None, parts: int) -> tuple[int, str | None]:
     if cursor is None or parts == 1:
         return 0, cursor
     place, between, before = cursor.partition(BETWEEN)
-    if not between or not place.isdecimal() or int(place) >= parts:
+    if not between or place not in map(str, range(parts)):
         raise InvalidInputError("cursor must be the next_cursor of a page before")
     return int(place), before
 
