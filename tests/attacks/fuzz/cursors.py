@@ -1,0 +1,96 @@
+"""Cursors and positions: what is read is what was written, and all else is refused in words."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from datetime import UTC, datetime
+from types import SimpleNamespace
+from uuid import UUID
+
+from attacks.fuzz.edits import Choices, to_text
+from recollect.core.service import numbers, positions
+from recollect.errors import InvalidInputError
+from recollect.models.service import ScopeOrder
+from recollect.verbs.conversations import manage, receipts
+from recollect.verbs.knowledge import graph
+from recollect.verbs.service import jobs, tenants
+
+WATCHED = "recollect.core.service recollect.verbs.conversations recollect.verbs.knowledge recollect.verbs.service"
+IDENTITY = "0197f1c2-0000-7000-8000-000000000001"
+WRITTEN = (
+    *(f"{UUID(IDENTITY).hex}.17", "0.1.0/16B3748,1.2.A/0", f"2026-01-31T12:00:00Z_{IDENTITY}", f"_{IDENTITY}"),
+    *("2026-01-31T12:00:00.5+05:45_dinner", "2026-01-31T12:00:00Z/42", "17/42", "ada/li", "ada/", "1.17", "0.", "99.1"),
+    *("2026-W05-6_x", "20260131T12Z_x", "9999-12-31T23:59:59-14:00_x", "0001-01-01T00:00:00+14:00_x", "٣.1", "1_0/1"),
+)
+
+
+def list_seeds() -> Iterator[bytes]:
+    for number in range(len(TRIED)):
+        yield from (bytes([number, 0]) + text.encode() for text in WRITTEN)
+
+
+def check(data: bytes) -> None:
+    choices = Choices(data)
+    attempt = choices.one_of(TRIED)
+    try:
+        attempt(to_text(choices.rest()))
+    except InvalidInputError as problem:
+        assert len(str(problem)) < 200
+
+
+def of_changes(text: str) -> None:
+    read = numbers.read_cursor(text)
+    assert numbers.write_cursor(*read) == text
+
+
+def of_positions(text: str) -> None:
+    read = positions.read_positions(text)
+    assert len(read) <= positions.MOST_POSITIONS
+    assert positions.read_positions(positions.write_positions(read)) == read
+
+
+def of_conversations(text: str) -> None:
+    read = manage.read_cursor(text)
+    if read is not None:
+        assert read[0].tzinfo is UTC
+        assert manage.read_cursor(manage.write_cursor(SimpleNamespace(updated_at=read[0], id=read[1]))) == read
+
+
+def of_receipts(text: str) -> None:
+    moment, identity = receipts.read_place(text)
+    begun = datetime.fromisoformat(moment)
+    if begun.tzinfo is not None and 2 < begun.year < 9998:
+        written = receipts.write_place(SimpleNamespace(begun_at=begun, id=identity))
+        assert datetime.fromisoformat(receipts.read_place(written)[0]) == begun
+        assert receipts.read_place(written)[1] == identity
+
+
+def of_timelines(text: str) -> None:
+    read = graph.read_cursor(text)
+    again = graph.write_cursor(SimpleNamespace(valid_at=read[0], memory_id=read[1]))
+    assert graph.read_cursor(again) == read
+
+
+def of_jobs(text: str) -> None:
+    place, before = jobs.read_place(text, 3)
+    assert 0 <= place < 3
+    assert jobs.read_place(f"{place}{jobs.BETWEEN}{before}", 3) == (place, before)
+
+
+def of_scopes(order: ScopeOrder):
+    def attempt(text: str) -> None:
+        read = tenants.read_place(order, text)
+        assert tenants.read_place(order, tenants.write_place(order, read)) == read
+
+    return attempt
+
+
+TRIED = (
+    *(of_changes, of_positions, of_conversations, of_receipts, of_timelines, of_jobs),
+    *(of_scopes(order) for order in ScopeOrder),
+)
+
+
+def plant() -> None:
+    """Take the day for the beginning of a page."""
+    manage.write_cursor = lambda last: f"{last.updated_at.date()}_{last.id}"
