@@ -1,0 +1,275 @@
+"""Tell how many mutants the unit tests kill: `make mutants MODULES="core/memories/ids.py core/text" MINUTES=10`.
+
+The tests are collected once. A first run notes which test calls which function of the engine. Then each mutant gets a
+process of its own by fork: it puts the changed code into the functions that exist already, and runs the tests that call
+them, the quickest first, until one fails. So a mutant costs milliseconds and not the start of a program; that is why
+this is not mutmut or cosmic-ray, which import everything again for each. No test here has a database.
+
+A mutant that changes nothing which a caller could see is listed in `mutants_equivalent.txt` with the reason.
+"""
+
+from __future__ import annotations
+
+import argparse
+import gc
+import os
+import pickle
+import random
+import resource
+import signal
+import sys
+import time
+from collections import Counter, defaultdict
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from types import CodeType, FunctionType
+from typing import Any
+
+import pytest
+from _pytest.runner import runtestprotocol
+from hypothesis import Phase, settings
+
+from mutations import Mutant, list_mutants
+
+ROOT = Path(__file__).parents[1]
+ENGINE = ROOT / "src" / "recollect"
+EQUIVALENT = Path(__file__).with_name("mutants_equivalent.txt")
+GUARDED = (
+    *("core/memories/ids.py", "core/service/numbers.py", "core/service/secrets.py", "core/service/rights.py"),
+    *("core/memories/erasure.py", "core/memories/checks.py", "core/text/checks.py", "core/recall/checks.py"),
+    *("core/service/positions.py", "core/memories/conditions.py"),
+)
+"""Identity, erasure, checks, cursors and the filter: of their mutants nine of ten must be killed."""
+DATABASE = {"cluster", "addresses", "owner", "recollect", "outside", "shared"}
+"""Fixtures that start a server, or need files from elsewhere."""
+MOST_TESTS = 400
+"""So many of the tests that call a function are tried on a mutant of it."""
+SECONDS, FACTOR = 10, 20
+"""A mutant that takes longer than this, and so many times what its tests take, never ends: a test has killed it."""
+Function = tuple[str, str, int]
+KILLED, SURVIVED, UNTESTED, EQUAL = "killed", "survived", "untested", "equivalent"
+
+
+@dataclass
+class Baseline:
+    """What the tests do without a mutant: which functions each calls, and how long it takes."""
+
+    calls: dict[Function, list[int]] = field(default_factory=lambda: defaultdict(list))
+    seconds: dict[int, float] = field(default_factory=dict)
+
+
+def name_code(code: CodeType) -> Function:
+    return code.co_filename, code.co_qualname, code.co_firstlineno
+
+
+class Mutation:
+    """A plug-in of pytest: runs mutants in the place of tests."""
+
+    def __init__(self, mutants: Sequence[Mutant], seconds: float) -> None:
+        self.mutants = mutants
+        self.ends = time.monotonic() + seconds
+        self.outcomes: list[tuple[Mutant, str]] = []
+        self.tests = 0
+
+    @pytest.hookimpl(tryfirst=True)
+    def pytest_runtestloop(self, session: pytest.Session) -> bool:
+        items = [item for item in session.items if not DATABASE & {*getattr(item, "fixturenames", ())}]
+        for item in items:
+            be_brief(item)
+        self.tests = len(items)
+        baseline = in_child(lambda: measure(items))
+        if baseline is None:
+            pytest.exit("the tests did not run without a mutant", 2)
+        functions = find_functions()
+        for mutant in self.mutants:
+            if time.monotonic() > self.ends:
+                break
+            self.outcomes.append((mutant, self.judge(mutant, items, baseline, functions)))
+        return True
+
+    def judge(
+        self,
+        mutant: Mutant,
+        items: Sequence[pytest.Item],
+        baseline: Baseline,
+        functions: dict[Function, list[FunctionType]],
+    ) -> str:
+        """Tell what becomes of a mutant."""
+        path = str(mutant.path)
+        called = (
+            [number for (file, *_), numbers in baseline.calls.items() if file == path for number in numbers]
+            if mutant.constant
+            else baseline.calls.get((path, mutant.function, mutant.first_line), [])
+        )
+        tried = sorted({*called}, key=lambda number: baseline.seconds[number])[:MOST_TESTS]
+        if not tried:
+            return UNTESTED
+        seconds = SECONDS + FACTOR * sum(baseline.seconds[number] for number in tried)
+
+        def attempt() -> bool:
+            apply(mutant, functions)
+            return all(run(items[number]) for number in tried)
+
+        return SURVIVED if in_child(attempt, seconds) else KILLED
+
+
+def be_brief(item: pytest.Item) -> None:
+    """Let hypothesis stop at the first example that fails: nobody reads the smallest one."""
+    function = getattr(item, "obj", None)
+    if hasattr(function, "hypothesis"):
+        own = getattr(function, "_hypothesis_internal_use_settings", None) or settings.default
+        held = getattr(function, "__func__", function)
+        brief = settings(own, phases=(Phase.explicit, Phase.generate), database=None)
+        setattr(held, "_hypothesis_internal_use_settings", brief)  # noqa: B010 - hypothesis has no other way
+
+
+def run(item: pytest.Item) -> bool:
+    """Run one test, and tell whether it passes."""
+    reports = runtestprotocol(item, log=False, nextitem=None)
+    return all(report.passed or report.skipped for report in reports)
+
+
+def measure(items: Sequence[pytest.Item]) -> Baseline:
+    """Run every test once; one that fails without a mutant takes no part."""
+    baseline = Baseline()
+    prefix = str(ENGINE)
+    for number, item in enumerate(items):
+        seen: set[CodeType] = set()
+
+        def note(frame: Any, event: str, _: object, seen: set[CodeType] = seen) -> None:
+            if event == "call":
+                seen.add(frame.f_code)
+
+        began = time.process_time()
+        sys.setprofile(note)
+        try:
+            passed = run(item)
+        finally:
+            sys.setprofile(None)
+        baseline.seconds[number] = time.process_time() - began
+        for name in {name_code(code) for code in seen if passed and code.co_filename.startswith(prefix)}:
+            baseline.calls[name].append(number)
+    baseline.calls = dict(baseline.calls)
+    return baseline
+
+
+def in_child(work: Callable[[], Any], seconds: float = 0) -> Any:
+    """Do some work in a copy of this process, and give its result; nothing if it died or took too long."""
+    reading, writing = os.pipe()
+    child = os.fork()
+    if child == 0:
+        os.close(reading)
+        silence()
+        if seconds:
+            resource.setrlimit(resource.RLIMIT_CPU, (int(seconds) + 1, int(seconds) + 2))
+            signal.alarm(int(seconds) * 10)
+        code = 1
+        try:
+            with os.fdopen(writing, "wb") as told:
+                pickle.dump(work(), told)
+            code = 0
+        finally:
+            os._exit(code)
+    os.close(writing)
+    with os.fdopen(reading, "rb") as told:
+        result = told.read()
+    _, status = os.waitpid(child, 0)
+    return pickle.loads(result) if status == 0 else None
+
+
+def silence() -> None:
+    """Say nothing more: what a failing test prints is no news here."""
+    nothing = os.open(os.devnull, os.O_WRONLY)
+    os.dup2(nothing, 1)
+    os.dup2(nothing, 2)
+
+
+def find_functions() -> dict[Function, list[FunctionType]]:
+    """Find every function of the engine, however it is wrapped."""
+    found: dict[Function, list[FunctionType]] = defaultdict(list)
+    for each in gc.get_objects():
+        if isinstance(each, FunctionType) and each.__code__.co_filename.startswith(str(ENGINE)):
+            found[name_code(each.__code__)].append(each)
+    return found
+
+
+def apply(mutant: Mutant, functions: dict[Function, list[FunctionType]]) -> None:
+    """Put a mutant into the running program: its code into functions, or its value wherever the name is known."""
+    if not mutant.constant:
+        for function in functions[str(mutant.path), mutant.function, mutant.first_line]:
+            function.__code__ = mutant.code
+        return
+    name = mutant.function
+    module = next(each for each in list_modules() if each.__file__ == str(mutant.path))
+    old, new = vars(module)[name], eval(mutant.code, dict(vars(module)))
+    for each in list_modules():
+        if vars(each).get(name, mutant) is old:
+            setattr(each, name, new)
+
+
+def list_modules() -> list[Any]:
+    return [each for each in list(sys.modules.values()) if getattr(each, "__file__", None)]
+
+
+def find_modules(named: Iterable[str]) -> list[Path]:
+    """List the modules of some files and folders of the engine."""
+    paths = [ENGINE / name for name in named]
+    missing = [str(path) for path in paths if not path.exists()]
+    assert not missing, f"no such module: {', '.join(missing)}"
+    return sorted({file for path in paths for file in (path.rglob("*.py") if path.is_dir() else [path])})
+
+
+def read_equivalent() -> dict[str, str]:
+    """Read which mutants change nothing, each with the reason."""
+    lines = EQUIVALENT.read_text(encoding="utf-8").splitlines()
+    pairs = [line.partition("  # ") for line in lines if line and not line.startswith("#")]
+    return {name: reason for name, _, reason in pairs}
+
+
+def show(outcomes: Sequence[tuple[Mutant, str]], known: dict[str, str]) -> tuple[str, float]:
+    """Write a table of modules and the list of survivors; give the share that was killed."""
+    counted: dict[str, Counter[str]] = defaultdict(Counter)
+    left = []
+    for mutant, outcome in outcomes:
+        kept = EQUAL if outcome != KILLED and mutant.name in known else outcome
+        counted[mutant.path.relative_to(ENGINE).as_posix()][kept] += 1
+        if kept in {SURVIVED, UNTESTED}:
+            left.append(f"{mutant.path.relative_to(ROOT)}:{mutant.line}: {kept}: {mutant.name}")
+    total: Counter[str] = sum(counted.values(), Counter())
+    rows = ["| module | mutants | killed | survived | untested | equivalent | share |", "|---|" + "---:|" * 6]
+    for name, counts in [*sorted(counted.items()), ("all", total)]:
+        shown = [counts.total(), *(counts[each] for each in (KILLED, SURVIVED, UNTESTED, EQUAL))]
+        rows.append(f"| {name} | {' | '.join(map(str, shown))} | {share(counts):.0%} |")
+    return "\n".join([*sorted(left), "", *rows]), share(total)
+
+
+def share(counts: Counter[str]) -> float:
+    judged = counts.total() - counts[EQUAL]
+    return counts[KILLED] / judged if judged else 1.0
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("modules", nargs="*", default=GUARDED, help="files or folders below src/recollect")
+    parser.add_argument("--tests", nargs="*", default=["tests/unit"], help="the tests that may kill")
+    parser.add_argument("--minutes", type=float, default=10)
+    parser.add_argument("--count", type=int, help="draw so many mutants")
+    parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--without", nargs="*", default=[], help="modules to leave out of folders")
+    parser.add_argument("--least", type=float, default=0, help="fail where a smaller share is killed")
+    given = parser.parse_args()
+    without = {*find_modules(given.without)}
+    mutants = [mutant for path in find_modules(given.modules) if path not in without for mutant in list_mutants(path)]
+    if given.count is not None and given.count < len(mutants):
+        mutants = random.Random(given.seed).sample(mutants, given.count)
+    mutation = Mutation(mutants, given.minutes * 60)
+    ended = pytest.main(["-q", "-p", "no:cacheprovider", "--no-header", *given.tests], plugins=[mutation])
+    told, killed = show(mutation.outcomes, read_equivalent())
+    print(f"{told}\n\n{len(mutation.outcomes)} of {len(mutants)} mutants, {mutation.tests} tests")
+    return int(ended) or int(not mutation.outcomes or killed < given.least)
+
+
+if __name__ == "__main__":
+    os.environ.setdefault("RECOLLECT_TESTS", "fast")
+    sys.exit(main())
