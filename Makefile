@@ -2,7 +2,7 @@
 SHELL := bash
 .SHELLFLAGS := -euo pipefail -c
 .DEFAULT_GOAL := help
-.PHONY: help setup fast check format mypy pyright walls house test engines serve worker migrate schema docs bench bench-quality bench-console doors campaign clean console console-dev console-check console-lint console-e2e release
+.PHONY: help setup fast check format mypy pyright walls house test engines serve worker migrate schema docs bench bench-quality bench-console doors campaign mutants clean console console-dev console-check console-lint console-e2e release
 
 # What `setup` installed is what runs: no word resolves or downloads anything again.
 RUN := uv run --no-sync
@@ -110,6 +110,9 @@ campaign: ## the promises of one part at full size, and their record (PART=kills
 	RECOLLECT_TESTS=long timeout --signal=INT --kill-after=60 $$(( ($(MINUTES) + 5) * 60 )) \
 	    $(RUN) pytest -m promise --minutes $(MINUTES) $(if $(PART),--part $(PART)) $(ARGS)
 	$(RUN) python tests/support/promises.py
+
+mutants: ## how many small changes of the engine the unit tests notice (MODULES="core/text" MINUTES=10; the guarded ones if left out)
+	nice -n 10 $(RUN) python tools/mutants.py $(MODULES) --minutes $(MINUTES) $(ARGS)
 
 clean: ## remove what tools left behind, never data
 	rm -rf .mypy_cache .pytest_cache .ruff_cache .import_linter_cache .hypothesis .schemathesis dist
