@@ -53,7 +53,7 @@ def list_places(document: Mapping[str, Any]) -> list[Place]:
 
 
 def places_of(document: Mapping[str, Any], method: str, path: str, operation: Mapping[str, Any]) -> Iterator[Place]:
-    every = operation.get("parameters", [])
+    every = [follow(document, each) for each in operation.get("parameters", [])]
     given = [each for each in every if each["name"] not in OWN and each["in"] != "header"]
     schema = read_body(document, operation)
     body = copy.deepcopy(schema.get("examples", [{}])[0]) if schema else None
@@ -77,7 +77,8 @@ def read_body(document: Mapping[str, Any], operation: Mapping[str, Any]) -> Mapp
 
 def follow(document: Mapping[str, Any], schema: Mapping[str, Any]) -> Mapping[str, Any]:
     while "$ref" in schema:
-        schema = document["components"]["schemas"][schema["$ref"].rpartition("/")[2]]
+        kind, name = schema["$ref"].split("/")[-2:]
+        schema = document["components"][kind][name]
     return schema
 
 
