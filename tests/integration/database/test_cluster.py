@@ -199,7 +199,10 @@ def test_a_recycled_pid_does_not_pass_for_the_server(data):
         lines = (data / "postgres" / "postmaster.pid").read_text().splitlines()
         stranger = choose_account().launch("/bin/sleep", "60", log=subprocess.DEVNULL)
         try:
-            cluster._account.write(data / "postgres" / "postmaster.pid", "\n".join([str(stranger.pid), *lines[1:], ""]))
+            # The socket has a lock of its own, which names the same process.
+            for lock in (data / "postgres" / "postmaster.pid", cluster._sockets.path / ".s.PGSQL.5432.lock"):
+                assert lock.exists()
+                cluster._account.write(lock, "\n".join([str(stranger.pid), *lines[1:], ""]))
             cluster.start(timeout=30)
             assert words(cluster) == {"before"}
             assert stranger.poll() is None

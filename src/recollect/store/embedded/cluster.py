@@ -107,6 +107,9 @@ class SocketFolder:
             raise SetupError(f"{self.path} is too long for a socket; set TMPDIR to a shorter folder")
         self.path.mkdir(mode=0o700, exist_ok=True)
         self._account.claim(self.path)
+        # Nobody serves the folder: what is left there is of a server that died, whose number another process may have.
+        for left in self.path.glob(".s.PGSQL.*"):
+            left.unlink(missing_ok=True)
 
     def remove(self) -> None:
         """Remove it, unless a server still listens in it or it is of somebody else."""
