@@ -198,6 +198,9 @@ async def traffic(
         tasks = [asyncio.create_task(visit(number)) for number in callers]
         try:
             yield
-        finally:
             over.set()
             await asyncio.gather(*tasks)
+        finally:
+            # Who is not answered any more would ask for ever.
+            for task in tasks:
+                task.cancel()
