@@ -84,8 +84,11 @@ def join_counts(before: RecordDescription, after: RecordDescription) -> RecordDe
 
 async def read_log(dsn: str, log: ErasureLog) -> Entries:
     """Read the log at a moment at which the effect of each of its entries is committed."""
-    async with owning(dsn) as connection, between_erasures(connection):
-        return await log.read()
+    async with owning(dsn) as connection:
+        if not (await fetch(connection, "sees_all"))[0]["sees_all"]:
+            raise SetupError(HIDDEN)
+        async with between_erasures(connection):
+            return await log.read()
 
 
 async def check_indexes(dsn: str) -> int | None:
