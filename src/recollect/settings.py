@@ -16,7 +16,7 @@ from recollect.errors import SetupError
 
 LOG = logging.getLogger("recollect.settings")
 PREFIX = "RECOLLECT_"
-OF_OTHERS = frozenset({"URL", "KEY", "OTHER_KEY", "TESTS", "TIMINGS", "OWNER_PASSWORD", "SERVICE_PASSWORD"})
+OF_OTHERS = frozenset({"URL", "KEY", "OTHER_KEY", "SEED", "TESTS", "TIMINGS", "OWNER_PASSWORD", "SERVICE_PASSWORD"})
 """Variables of ours that are no settings: of clients, of tests, of the files in `deploy/`."""
 OF_KUBERNETES = re.compile(r"(\w+_)?(SERVICE_HOST|SERVICE_PORT\w*|PORT_\d+_\w+)")
 """Variables that Kubernetes sets for a service by the name of `recollect`."""

@@ -10,8 +10,9 @@ from functools import partial
 
 from procrastinate import JobContext
 
+from recollect.jobs.clock import Pulse
 from recollect.jobs.lease import lease_of
-from recollect.jobs.worker import Duties, Pulse, RetryPolicy, build_app, run_worker
+from recollect.jobs.worker import Duties, RetryPolicy, build_app, run_worker
 from recollect.llm.fake import FakeEmbedder
 from recollect.store.database.pool import Database
 from recollect.store.service.jobs import claim_effect

@@ -25,6 +25,7 @@ from recollect.core.knowledge.segments import USUAL
 from recollect.core.service.numbers import bucket_of_number, tenant_of
 from recollect.core.text.variants import NEWEST, folding_by
 from recollect.errors import BudgetError, EmbedderError, LeaseLostError, MovedError, RecollectError, WakingError
+from recollect.jobs.clock import USUAL_PULSE, Pulse, SteadyWorker, schedule
 from recollect.jobs.cold import ColdDuties, ColdTasks
 from recollect.jobs.derive import (
     Enriching,
@@ -40,7 +41,6 @@ from recollect.jobs.embed import active_space, embed_pending, fill_space
 from recollect.jobs.lease import GuardedJobManager, lease_of
 from recollect.jobs.mirror import CHECK, MirrorTasks
 from recollect.jobs.progress import reporting
-from recollect.jobs.steady import SteadyWorker
 from recollect.jobs.upkeep import Pass, retain, sweep, sync_scope
 from recollect.llm.embedder import Embedder, serves
 from recollect.store.cold.tiers import defer_waking
@@ -69,19 +69,6 @@ FOLDING = frozenset({"enrich", "reflect", "rederive"})
 OF_TENANTS = frozenset({"erase", "mirror"})
 """Jobs for all that a server has of a tenant, or for more: they bear the first number that a scope of it could have."""
 LOG = logging.getLogger("recollect.worker")
-
-
-@dataclass(frozen=True, slots=True)
-class Pulse:
-    """How often workers send a heartbeat, and when one without it has lost its jobs."""
-
-    heartbeat_seconds: float = 5.0
-    stalled_seconds: float = 20.0
-    look_at: str = "* * * * * */10"
-    """When to look for jobs of dead workers, as a cron line that ends with seconds."""
-
-
-USUAL_PULSE = Pulse()
 
 
 class RetryPolicy(BaseRetryStrategy):
@@ -296,12 +283,6 @@ def build_app(dsn: str, database: Database, embedder: Embedder | None, batch: in
     schedule(app, "close_silent", "*/5 * * * *", tasks.close_silent)
     schedule(app, "fade_daily", "23 3 * * *", tasks.fade_daily)
     return app
-
-
-def schedule(app: App, name: str, cron: str, task: Callable[..., Awaitable[None]], *, lock: str | None = None) -> None:
-    """Register a task that runs by the clock and waits at most once; with a lock, it never runs twice at a time."""
-    registered = app.task(name=name, queue=name, queueing_lock=name, lock=lock, pass_context=True)(task)
-    app.periodic(cron=cron, periodic_id=name)(registered)
 
 
 async def run_worker(

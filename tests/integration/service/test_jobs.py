@@ -16,8 +16,9 @@ from recollect.client import Client
 from recollect.doors.http.app import create_app
 from recollect.errors import ForbiddenError, InvalidInputError, LeaseLostError, NotFoundError
 from recollect.jobs import lease, progress
+from recollect.jobs.clock import Pulse, SteadyDeferrer
 from recollect.jobs.mirror import CHECK
-from recollect.jobs.worker import MOST_ATTEMPTS, Duties, Pulse, SteadyDeferrer, build_app
+from recollect.jobs.worker import MOST_ATTEMPTS, Duties, build_app
 from recollect.llm.fake import FakeEmbedder
 from recollect.models.memories import MemoryProgress
 from recollect.models.service import JobState, Right

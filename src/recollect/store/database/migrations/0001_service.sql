@@ -380,8 +380,7 @@ create table ledger (
     id uuid not null default gen_random_uuid(),
     at timestamptz not null default clock_timestamp(),
     step text not null,
-    -- Empty where no model was asked.
-    model text not null default '',
+    model text not null default '', -- empty where no model was asked
     prompt_version text not null default '',
     prompt_tokens bigint not null default 0,
     completion_tokens bigint not null default 0,
@@ -389,10 +388,8 @@ create table ledger (
     price double precision,
     milliseconds double precision not null,
     outcome text not null,
-    -- More than one where a day was added up.
-    calls bigint not null default 1,
-    -- What it was done for: a segment, or nothing named.
-    source_id uuid,
+    calls bigint not null default 1, -- more than one where a day was added up
+    source_id uuid, -- what it was done for: a segment, or nothing named
     primary key (scope_id, at, id)
 );
 select protect_scoped('ledger');
