@@ -79,7 +79,7 @@ def test_a_planted_fault_is_found(rounds, seed, tmp_path, figure):
     found = []
     for number in rounds(CONTROLS):
         parser = PARSERS[-1 - number]
-        ended = fuzz(parser, tmp_path / parser, seed, RECOLLECT_PLANTED="yes")
+        ended = fuzz(parser, tmp_path / parser, seed, PLANTED_FAULT="yes")
         assert ended.broken, f"{parser} has a fault that {ended.runs} runs did not find"
         found.append(f"{parser} by `{find_error(ended.broken)}`")
     figure(f"found in {', '.join(found)}")

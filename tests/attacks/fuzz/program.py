@@ -19,7 +19,7 @@ from pathlib import Path
 
 import atheris
 
-PLANTED = "RECOLLECT_PLANTED"
+PLANTED = "PLANTED_FAULT"
 """Set in the environment, it lets the target break its parser first."""
 
 
