@@ -17,7 +17,7 @@ import psycopg
 from conftest import http_client, new_key
 from known_numbers import VECTORS
 
-WAIT_SECONDS = 60
+WAIT_SECONDS = 120
 """Where nothing comes for so long, nothing will."""
 ALLOWED = {200, 201, 503}
 STORED = "select content, count(*), min(id::text) from memories group by content"

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import random
 import time
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
@@ -11,14 +10,15 @@ from dataclasses import dataclass
 from typing import Protocol
 
 import httpx
+import psycopg
 
+from acknowledged import ALLOWED, Ledger, Load, calling, find_losses
 from conftest import addresses_of, http_client, new_key
 from recollect.llm.fake import FakeEmbedder
 from recollect.mind.service import Addresses
 from recollect.settings import Settings
 from recollect.store.database.ownership import ensure_database
 from recollect.wiring import connected, prepare
-from told import Acknowledged, calling, find_repeated
 
 WRITERS = 6
 DATABASE = "under_load"
@@ -35,7 +35,7 @@ class Servers(Protocol):
 class LoadedPair:
     """What callers of a pair of servers were told, and what is there."""
 
-    told: Acknowledged
+    told: Ledger
     owner: str
     longest: float = 0.0
     """The longest time from a loss to the next acknowledged write, in seconds."""
@@ -45,15 +45,19 @@ class LoadedPair:
         began = time.monotonic()
         await asyncio.to_thread(fail_over)
         # Every caller may still hear of a write that was committed before.
-        await self.told.more(WRITERS + 1)
+        await self.told.hear(WRITERS + 1, 201)
         self.longest = max(self.longest, time.monotonic() - began)
-        assert (self.told.find_lost(self.owner), find_repeated(self.owner)) == ([], [])
-        assert set(self.told.codes) <= {200, 201, 503}
+        assert self.find_losses() == []
+        assert set(self.told.codes()) <= ALLOWED
+
+    def find_losses(self) -> list[str]:
+        """List what was acknowledged and is not there once."""
+        with psycopg.connect(self.owner) as owner:
+            return find_losses(owner, dict(self.told.promised))
 
     def describe(self) -> str:
         """Tell what was found."""
-        answers = f"{len(self.told.ids)} writes acknowledged, lost 0, twice 0, answers {dict(self.told.codes)}"
-        return f"{answers}, slowest {self.told.slowest:.1f} s; acknowledged again after {self.longest:.1f} s at most"
+        return f"lost 0, twice 0, {self.told.tell()}; acknowledged again after {self.longest:.1f} s at most"
 
 
 async def make_database(server: Servers) -> None:
@@ -66,8 +70,8 @@ async def make_database(server: Servers) -> None:
 async def under_load(pair: Servers, seed: int) -> AsyncIterator[LoadedPair]:
     """Serve the database of a pair, and let callers write to it."""
     addresses = addresses_of(pair, DATABASE)
-    async with serving(addresses) as http, calling(http, random.Random(seed), WRITERS) as told:
-        await told.more(1)
+    async with serving(addresses) as http, calling({"default": http}, Load(WRITERS, 1, seed)) as told:
+        await told.hear(1, 201)
         yield LoadedPair(told, addresses.owner)
 
 

@@ -58,7 +58,7 @@ async def test_nothing_acknowledged_is_lost_by_a_fail_over(figure, rounds, seed)
     async with paired(seed) as (pair, loaded):
         for _ in rounds(FAILOVERS):
             await asyncio.to_thread(pair.repair)
-            await loaded.told.more(chance.randint(1, 40))
+            await loaded.told.hear(chance.randint(1, 40), 201)
             await loaded.lose(partial(pair.fail_over, restarted=chance.random() < 0.5))
     figure(loaded.describe())
 
@@ -73,7 +73,7 @@ async def test_no_cancelled_commit_is_acknowledged(figure, rounds, seed):
     async with paired(seed) as (pair, loaded):
         for _ in rounds(CANCELLED):
             await asyncio.to_thread(pair.repair)
-            await loaded.told.more(chance.randint(1, 40))
+            await loaded.told.hear(chance.randint(1, 40), 201)
             cancelled += await cancel_commits(pair)
             await loaded.lose(partial(pair.fail_over, restarted=True))
     figure(f"{cancelled} commits cancelled; {loaded.describe()}")
@@ -84,10 +84,10 @@ async def test_no_cancelled_commit_is_acknowledged(figure, rounds, seed):
 async def test_a_standby_that_is_not_waited_for_is_found_out(figure, seed):
     async with paired(seed, synchronous=False) as (pair, loaded):
         pair.freeze()
-        await loaded.told.more(2 * WRITERS)
+        await loaded.told.hear(2 * WRITERS, 201)
         await asyncio.to_thread(pair.fail_over, restarted=True)
-        lost = loaded.told.find_lost(loaded.owner)
-        figure(f"{len(lost)} of {len(loaded.told.ids)} acknowledged writes lost, as they must be")
+        lost = loaded.find_losses()
+        figure(f"{len(lost)} of {len(loaded.told.promised)} acknowledged memories lost, as they must be")
     assert lost
 
 
@@ -97,6 +97,6 @@ async def test_a_service_that_believes_a_cancelled_commit_is_found_out(figure, s
     async with paired(seed) as (pair, loaded):
         await cancel_commits(pair)
         await asyncio.to_thread(pair.fail_over, restarted=True)
-        lost = loaded.told.find_lost(loaded.owner)
-        figure(f"{len(lost)} of {len(loaded.told.ids)} acknowledged writes lost, as they must be")
+        lost = loaded.find_losses()
+        figure(f"{len(lost)} of {len(loaded.told.promised)} acknowledged memories lost, as they must be")
     assert lost

@@ -26,7 +26,7 @@ async def test_patroni_promotes_and_nothing_acknowledged_is_lost(figure, rounds,
         async with under_load(pair, seed) as loaded:
             for number in rounds(FAILOVERS):
                 await asyncio.to_thread(pair.repaired)
-                await loaded.told.more(chance.randint(1, 40))
+                await loaded.told.hear(chance.randint(1, 40), 201)
                 await fail_over(pair, loaded, patroni=number % 2 == 1)
     figure(loaded.describe())
 
