@@ -185,7 +185,7 @@ def measure_jobs(addresses: Addresses, jobs: int) -> dict[str, float]:
             [scopes["loud"], jobs],
         )
         with started(addresses, "worker"):
-            began = wait_for(owner, "select min(at) from procrastinate_events where type = 'started'")
+            wait_for(owner, "select min(at) from procrastinate_events where type = 'started'")
             defer = """insert into procrastinate_jobs (queue_name, task_name, lock, args)
                        values ('rederive', 'rederive', 'first', jsonb_build_object('scope_id', %s::bigint))
                        returning id, clock_timestamp()"""
@@ -197,7 +197,6 @@ def measure_jobs(addresses: Addresses, jobs: int) -> dict[str, float]:
             there = f"select from procrastinate_jobs where id = {int(found[0])} and status = 'todo'"
             gone = f"select clock_timestamp() where not exists ({there})"
             start = wait_for(owner, gone)
-        del began
         return {"seconds": (start - found[1]).total_seconds(), "waiting": waiting[0] if waiting else 0}
 
 

@@ -26,7 +26,8 @@ create extension vector;
 
 -- What PostgreSQL lets everybody do, and a reader could harm others by: advisory locks, large objects, messages in the log.
 select format('revoke execute on function %s from public', oid::regprocedure),
-       format('grant execute on function %s to recollect_owner, recollect_service', oid::regprocedure)
+       -- Who makes backups reads all data, and holds a lock for a moment.
+       format('grant execute on function %s to recollect_owner, recollect_service, pg_read_all_data', oid::regprocedure)
 from pg_proc where pronamespace = 'pg_catalog'::regnamespace
 and proname ~ '^(pg_(try_)?advisory_|pg_logical_emit_message$|lo_(creat|create|from_bytea)$)' \gexec
 -- How large the temporary files of a reader may be is the owner's to say.

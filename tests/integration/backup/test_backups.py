@@ -250,6 +250,16 @@ async def test_who_cannot_see_every_row_makes_no_backup(lived, tmp_path, owner):
     assert [path.name for path in tmp_path.iterdir() if path.name != "erasures"] == [], "nothing is left"
 
 
+async def test_who_reads_all_data_makes_a_backup(lived, tmp_path, owner):
+    owner.execute("create role keeper login bypassrls in role pg_read_all_data")
+    keeper = lived.addresses.owner.replace("user=postgres", "user=keeper")
+    try:
+        made = await make_backup(lived.settings.model_copy(update={"backup_url": keeper}), str(tmp_path), None, silent)
+    finally:
+        owner.execute("drop role keeper")
+    assert (tmp_path / made.name).exists()
+
+
 async def test_what_is_missing_is_named(lived, tmp_path, monkeypatch):
     monkeypatch.setattr(programs.shutil, "which", lambda name: None)
     monkeypatch.setattr(programs, "find_programs", lambda: tmp_path)

@@ -4944,81 +4944,107 @@ GRANT USAGE ON SCHEMA public TO recollect_upkeep;
 
 REVOKE ALL ON FUNCTION pg_catalog.lo_creat(integer) FROM PUBLIC;
 GRANT ALL ON FUNCTION pg_catalog.lo_creat(integer) TO recollect_service;
+GRANT ALL ON FUNCTION pg_catalog.lo_creat(integer) TO pg_read_all_data;
 
 REVOKE ALL ON FUNCTION pg_catalog.lo_create(oid) FROM PUBLIC;
 GRANT ALL ON FUNCTION pg_catalog.lo_create(oid) TO recollect_service;
+GRANT ALL ON FUNCTION pg_catalog.lo_create(oid) TO pg_read_all_data;
 
 REVOKE ALL ON FUNCTION pg_catalog.lo_from_bytea(oid, bytea) FROM PUBLIC;
 GRANT ALL ON FUNCTION pg_catalog.lo_from_bytea(oid, bytea) TO recollect_service;
+GRANT ALL ON FUNCTION pg_catalog.lo_from_bytea(oid, bytea) TO pg_read_all_data;
 
 REVOKE ALL ON FUNCTION pg_catalog.pg_advisory_lock(bigint) FROM PUBLIC;
 GRANT ALL ON FUNCTION pg_catalog.pg_advisory_lock(bigint) TO recollect_service;
+GRANT ALL ON FUNCTION pg_catalog.pg_advisory_lock(bigint) TO pg_read_all_data;
 
 REVOKE ALL ON FUNCTION pg_catalog.pg_advisory_lock(integer, integer) FROM PUBLIC;
 GRANT ALL ON FUNCTION pg_catalog.pg_advisory_lock(integer, integer) TO recollect_service;
+GRANT ALL ON FUNCTION pg_catalog.pg_advisory_lock(integer, integer) TO pg_read_all_data;
 
 REVOKE ALL ON FUNCTION pg_catalog.pg_advisory_lock_shared(bigint) FROM PUBLIC;
 GRANT ALL ON FUNCTION pg_catalog.pg_advisory_lock_shared(bigint) TO recollect_service;
+GRANT ALL ON FUNCTION pg_catalog.pg_advisory_lock_shared(bigint) TO pg_read_all_data;
 
 REVOKE ALL ON FUNCTION pg_catalog.pg_advisory_lock_shared(integer, integer) FROM PUBLIC;
 GRANT ALL ON FUNCTION pg_catalog.pg_advisory_lock_shared(integer, integer) TO recollect_service;
+GRANT ALL ON FUNCTION pg_catalog.pg_advisory_lock_shared(integer, integer) TO pg_read_all_data;
 
 REVOKE ALL ON FUNCTION pg_catalog.pg_advisory_unlock(bigint) FROM PUBLIC;
 GRANT ALL ON FUNCTION pg_catalog.pg_advisory_unlock(bigint) TO recollect_service;
+GRANT ALL ON FUNCTION pg_catalog.pg_advisory_unlock(bigint) TO pg_read_all_data;
 
 REVOKE ALL ON FUNCTION pg_catalog.pg_advisory_unlock(integer, integer) FROM PUBLIC;
 GRANT ALL ON FUNCTION pg_catalog.pg_advisory_unlock(integer, integer) TO recollect_service;
+GRANT ALL ON FUNCTION pg_catalog.pg_advisory_unlock(integer, integer) TO pg_read_all_data;
 
 REVOKE ALL ON FUNCTION pg_catalog.pg_advisory_unlock_all() FROM PUBLIC;
 GRANT ALL ON FUNCTION pg_catalog.pg_advisory_unlock_all() TO recollect_service;
+GRANT ALL ON FUNCTION pg_catalog.pg_advisory_unlock_all() TO pg_read_all_data;
 
 REVOKE ALL ON FUNCTION pg_catalog.pg_advisory_unlock_shared(bigint) FROM PUBLIC;
 GRANT ALL ON FUNCTION pg_catalog.pg_advisory_unlock_shared(bigint) TO recollect_service;
+GRANT ALL ON FUNCTION pg_catalog.pg_advisory_unlock_shared(bigint) TO pg_read_all_data;
 
 REVOKE ALL ON FUNCTION pg_catalog.pg_advisory_unlock_shared(integer, integer) FROM PUBLIC;
 GRANT ALL ON FUNCTION pg_catalog.pg_advisory_unlock_shared(integer, integer) TO recollect_service;
+GRANT ALL ON FUNCTION pg_catalog.pg_advisory_unlock_shared(integer, integer) TO pg_read_all_data;
 
 REVOKE ALL ON FUNCTION pg_catalog.pg_advisory_xact_lock(bigint) FROM PUBLIC;
 GRANT ALL ON FUNCTION pg_catalog.pg_advisory_xact_lock(bigint) TO recollect_service;
+GRANT ALL ON FUNCTION pg_catalog.pg_advisory_xact_lock(bigint) TO pg_read_all_data;
 
 REVOKE ALL ON FUNCTION pg_catalog.pg_advisory_xact_lock(integer, integer) FROM PUBLIC;
 GRANT ALL ON FUNCTION pg_catalog.pg_advisory_xact_lock(integer, integer) TO recollect_service;
+GRANT ALL ON FUNCTION pg_catalog.pg_advisory_xact_lock(integer, integer) TO pg_read_all_data;
 
 REVOKE ALL ON FUNCTION pg_catalog.pg_advisory_xact_lock_shared(bigint) FROM PUBLIC;
 GRANT ALL ON FUNCTION pg_catalog.pg_advisory_xact_lock_shared(bigint) TO recollect_service;
+GRANT ALL ON FUNCTION pg_catalog.pg_advisory_xact_lock_shared(bigint) TO pg_read_all_data;
 
 REVOKE ALL ON FUNCTION pg_catalog.pg_advisory_xact_lock_shared(integer, integer) FROM PUBLIC;
 GRANT ALL ON FUNCTION pg_catalog.pg_advisory_xact_lock_shared(integer, integer) TO recollect_service;
+GRANT ALL ON FUNCTION pg_catalog.pg_advisory_xact_lock_shared(integer, integer) TO pg_read_all_data;
 
 REVOKE ALL ON FUNCTION pg_catalog.pg_logical_emit_message(transactional boolean, prefix text, message bytea, flush boolean) FROM PUBLIC;
 GRANT ALL ON FUNCTION pg_catalog.pg_logical_emit_message(transactional boolean, prefix text, message bytea, flush boolean) TO recollect_service;
+GRANT ALL ON FUNCTION pg_catalog.pg_logical_emit_message(transactional boolean, prefix text, message bytea, flush boolean) TO pg_read_all_data;
 
 REVOKE ALL ON FUNCTION pg_catalog.pg_logical_emit_message(transactional boolean, prefix text, message text, flush boolean) FROM PUBLIC;
 GRANT ALL ON FUNCTION pg_catalog.pg_logical_emit_message(transactional boolean, prefix text, message text, flush boolean) TO recollect_service;
+GRANT ALL ON FUNCTION pg_catalog.pg_logical_emit_message(transactional boolean, prefix text, message text, flush boolean) TO pg_read_all_data;
 
 REVOKE ALL ON FUNCTION pg_catalog.pg_try_advisory_lock(bigint) FROM PUBLIC;
 GRANT ALL ON FUNCTION pg_catalog.pg_try_advisory_lock(bigint) TO recollect_service;
+GRANT ALL ON FUNCTION pg_catalog.pg_try_advisory_lock(bigint) TO pg_read_all_data;
 
 REVOKE ALL ON FUNCTION pg_catalog.pg_try_advisory_lock(integer, integer) FROM PUBLIC;
 GRANT ALL ON FUNCTION pg_catalog.pg_try_advisory_lock(integer, integer) TO recollect_service;
+GRANT ALL ON FUNCTION pg_catalog.pg_try_advisory_lock(integer, integer) TO pg_read_all_data;
 
 REVOKE ALL ON FUNCTION pg_catalog.pg_try_advisory_lock_shared(bigint) FROM PUBLIC;
 GRANT ALL ON FUNCTION pg_catalog.pg_try_advisory_lock_shared(bigint) TO recollect_service;
+GRANT ALL ON FUNCTION pg_catalog.pg_try_advisory_lock_shared(bigint) TO pg_read_all_data;
 
 REVOKE ALL ON FUNCTION pg_catalog.pg_try_advisory_lock_shared(integer, integer) FROM PUBLIC;
 GRANT ALL ON FUNCTION pg_catalog.pg_try_advisory_lock_shared(integer, integer) TO recollect_service;
+GRANT ALL ON FUNCTION pg_catalog.pg_try_advisory_lock_shared(integer, integer) TO pg_read_all_data;
 
 REVOKE ALL ON FUNCTION pg_catalog.pg_try_advisory_xact_lock(bigint) FROM PUBLIC;
 GRANT ALL ON FUNCTION pg_catalog.pg_try_advisory_xact_lock(bigint) TO recollect_service;
+GRANT ALL ON FUNCTION pg_catalog.pg_try_advisory_xact_lock(bigint) TO pg_read_all_data;
 
 REVOKE ALL ON FUNCTION pg_catalog.pg_try_advisory_xact_lock(integer, integer) FROM PUBLIC;
 GRANT ALL ON FUNCTION pg_catalog.pg_try_advisory_xact_lock(integer, integer) TO recollect_service;
+GRANT ALL ON FUNCTION pg_catalog.pg_try_advisory_xact_lock(integer, integer) TO pg_read_all_data;
 
 REVOKE ALL ON FUNCTION pg_catalog.pg_try_advisory_xact_lock_shared(bigint) FROM PUBLIC;
 GRANT ALL ON FUNCTION pg_catalog.pg_try_advisory_xact_lock_shared(bigint) TO recollect_service;
+GRANT ALL ON FUNCTION pg_catalog.pg_try_advisory_xact_lock_shared(bigint) TO pg_read_all_data;
 
 REVOKE ALL ON FUNCTION pg_catalog.pg_try_advisory_xact_lock_shared(integer, integer) FROM PUBLIC;
 GRANT ALL ON FUNCTION pg_catalog.pg_try_advisory_xact_lock_shared(integer, integer) TO recollect_service;
+GRANT ALL ON FUNCTION pg_catalog.pg_try_advisory_xact_lock_shared(integer, integer) TO pg_read_all_data;
 
 REVOKE ALL ON FUNCTION public.alike_terms(asked_scope bigint, asked_terms bigint[], rare_terms bigint[], fewest integer, asked_kind text, min_trust smallint, expected integer, most integer) FROM PUBLIC;
 GRANT ALL ON FUNCTION public.alike_terms(asked_scope bigint, asked_terms bigint[], rare_terms bigint[], fewest integer, asked_kind text, min_trust smallint, expected integer, most integer) TO recollect_service;
