@@ -26,7 +26,7 @@ PARSERS = ("answers", "importers", "cursors", "dates", "cues", "exports", "condi
 RUNS = Sizes("runs of each parser", ci=2_000, long=300_000)
 AT_ONCE = min(RUNS.now, 10_000)
 """How many runs one process does: then it begins anew, with another seed and the first inputs."""
-CONTROLS = Sizes("parsers", ci=2, long=7)
+CONTROLS = Sizes("parsers", ci=1, long=7)
 
 
 @dataclass(frozen=True)

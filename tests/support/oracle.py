@@ -17,9 +17,8 @@ SIDES = {
     "memory_features": "id", "memory_terms": "id", "memory_keywords": "id", "pending_embeddings": "id", VECTORS: "id",
     "context_vectors": "id", "evidence": "memory_id", "evidence as sources": "source_id", "accesses": "id",
     "messages": "id", "beliefs": "id", "topic_links": "memory_id", "withheld_memories": "id",
-    "idempotency_keys cross join unnest(memory_ids) as promised (id)": "id",
 }  # fmt: skip
-"""What stands beside memories, and the column that names one."""
+"""What stands beside memories, and the column that names one; only a key of idempotency outlives what is forgotten."""
 COUNTED = """select id, memory_count from scopes
     where row(memory_count, event_count, thought_count, chat_count) is distinct from (
         select row(count(*), count(*) filter (where kind = 'event'), count(*) filter (where kind = 'thought'),
@@ -37,7 +36,9 @@ BARE = f"""select id from memories m where withheld is null and not (
     and exists (select from memory_features side where (side.scope_id, side.id) = (m.scope_id, m.id))
     and (exists (select from {VECTORS} side where (side.scope_id, side.id) = (m.scope_id, m.id))
          or exists (select from pending_embeddings side where (side.scope_id, side.id) = (m.scope_id, m.id))))"""
-WAITING = """select distinct scope_id from pending_embeddings except
+WAITING = """select distinct scope_id from pending_embeddings waiting
+    -- The names of entities wait for the sweep: only memories have a job at once.
+    where exists (select from memories m where (m.scope_id, m.id) = (waiting.scope_id, waiting.id)) except
     select (args ->> 'scope_id')::bigint from procrastinate_jobs
     where task_name = 'embed' and status in ('todo', 'doing')"""
 ITEMS = """select agent, rtrim(path, chr(31)), key, (value ->> 'number')::integer
@@ -119,5 +120,7 @@ def find_untold(owner: psycopg.Connection, told: Told) -> list[str]:
 
 def find_orphans(owner: psycopg.Connection, table: str, column: str) -> list[tuple]:
     """Find rows beside a memory that is gone."""
-    query = f"select %s, {column} from {table} where not exists (select from memories m where m.id = {column}) limit 9"
+    query = f"""select %s, beside.named from (select {column} as named from {table}) beside
+        where not exists (select from memories m where m.id = beside.named)
+          and not exists (select from entities e where e.id = beside.named) limit 9"""
     return owner.execute(query, [table]).fetchall()

@@ -8030,18 +8030,7 @@ export interface components {
         };
     };
     responses: never;
-    parameters: {
-        /**
-         * @description By how many seconds a replica that answers may be behind, where no position is sent.
-         * @example 5
-         */
-        MaxStaleness: string;
-        /**
-         * @description The newest position that you have seen of each server: a replica answers only if it is so far. Without it the primary answers.
-         * @example 0.1.0/16B3748
-         */
-        Position: string;
-    };
+    parameters: never;
     requestBodies: never;
     headers: {
         /**
@@ -8241,18 +8230,7 @@ export interface operations {
                 /** @description Whom it is about or with; empty for an agent alone. */
                 user?: string;
             };
-            header?: {
-                /**
-                 * @description The newest position that you have seen of each server: a replica answers only if it is so far. Without it the primary answers.
-                 * @example 0.1.0/16B3748
-                 */
-                "Recollect-Position"?: components["parameters"]["Position"];
-                /**
-                 * @description By how many seconds a replica that answers may be behind, where no position is sent.
-                 * @example 5
-                 */
-                "Recollect-Max-Staleness"?: components["parameters"]["MaxStaleness"];
-            };
+            header?: never;
             path?: never;
             cookie?: never;
         };
@@ -8347,18 +8325,7 @@ export interface operations {
     associate: {
         parameters: {
             query?: never;
-            header?: {
-                /**
-                 * @description The newest position that you have seen of each server: a replica answers only if it is so far. Without it the primary answers.
-                 * @example 0.1.0/16B3748
-                 */
-                "Recollect-Position"?: components["parameters"]["Position"];
-                /**
-                 * @description By how many seconds a replica that answers may be behind, where no position is sent.
-                 * @example 5
-                 */
-                "Recollect-Max-Staleness"?: components["parameters"]["MaxStaleness"];
-            };
+            header?: never;
             path?: never;
             cookie?: never;
         };
@@ -8457,18 +8424,7 @@ export interface operations {
     show_block: {
         parameters: {
             query?: never;
-            header?: {
-                /**
-                 * @description The newest position that you have seen of each server: a replica answers only if it is so far. Without it the primary answers.
-                 * @example 0.1.0/16B3748
-                 */
-                "Recollect-Position"?: components["parameters"]["Position"];
-                /**
-                 * @description By how many seconds a replica that answers may be behind, where no position is sent.
-                 * @example 5
-                 */
-                "Recollect-Max-Staleness"?: components["parameters"]["MaxStaleness"];
-            };
+            header?: never;
             path?: never;
             cookie?: never;
         };
@@ -8594,18 +8550,7 @@ export interface operations {
                 /** @description Whom it is about or with; empty for an agent alone. */
                 user?: string;
             };
-            header?: {
-                /**
-                 * @description The newest position that you have seen of each server: a replica answers only if it is so far. Without it the primary answers.
-                 * @example 0.1.0/16B3748
-                 */
-                "Recollect-Position"?: components["parameters"]["Position"];
-                /**
-                 * @description By how many seconds a replica that answers may be behind, where no position is sent.
-                 * @example 5
-                 */
-                "Recollect-Max-Staleness"?: components["parameters"]["MaxStaleness"];
-            };
+            header?: never;
             path: {
                 /** @description As it stands in a line. */
                 short_id: string;
@@ -8723,16 +8668,6 @@ export interface operations {
             header?: {
                 /** @description The same, as browsers send it. */
                 "last-event-id"?: string;
-                /**
-                 * @description The newest position that you have seen of each server: a replica answers only if it is so far. Without it the primary answers.
-                 * @example 0.1.0/16B3748
-                 */
-                "Recollect-Position"?: components["parameters"]["Position"];
-                /**
-                 * @description By how many seconds a replica that answers may be behind, where no position is sent.
-                 * @example 5
-                 */
-                "Recollect-Max-Staleness"?: components["parameters"]["MaxStaleness"];
             };
             path?: never;
             cookie?: never;
@@ -8855,18 +8790,7 @@ export interface operations {
                 /** @description Whom it is about or with; empty for an agent alone. */
                 user?: string;
             };
-            header?: {
-                /**
-                 * @description The newest position that you have seen of each server: a replica answers only if it is so far. Without it the primary answers.
-                 * @example 0.1.0/16B3748
-                 */
-                "Recollect-Position"?: components["parameters"]["Position"];
-                /**
-                 * @description By how many seconds a replica that answers may be behind, where no position is sent.
-                 * @example 5
-                 */
-                "Recollect-Max-Staleness"?: components["parameters"]["MaxStaleness"];
-            };
+            header?: never;
             path?: never;
             cookie?: never;
         };
@@ -8971,18 +8895,7 @@ export interface operations {
     context: {
         parameters: {
             query?: never;
-            header?: {
-                /**
-                 * @description The newest position that you have seen of each server: a replica answers only if it is so far. Without it the primary answers.
-                 * @example 0.1.0/16B3748
-                 */
-                "Recollect-Position"?: components["parameters"]["Position"];
-                /**
-                 * @description By how many seconds a replica that answers may be behind, where no position is sent.
-                 * @example 5
-                 */
-                "Recollect-Max-Staleness"?: components["parameters"]["MaxStaleness"];
-            };
+            header?: never;
             path?: never;
             cookie?: never;
         };
@@ -9112,18 +9025,7 @@ export interface operations {
                 /** @description Whom it is about or with; empty for an agent alone. */
                 user?: string;
             };
-            header?: {
-                /**
-                 * @description The newest position that you have seen of each server: a replica answers only if it is so far. Without it the primary answers.
-                 * @example 0.1.0/16B3748
-                 */
-                "Recollect-Position"?: components["parameters"]["Position"];
-                /**
-                 * @description By how many seconds a replica that answers may be behind, where no position is sent.
-                 * @example 5
-                 */
-                "Recollect-Max-Staleness"?: components["parameters"]["MaxStaleness"];
-            };
+            header?: never;
             path?: never;
             cookie?: never;
         };
@@ -9223,18 +9125,7 @@ export interface operations {
                 /** @description Whom it is about or with; empty for an agent alone. */
                 user?: string;
             };
-            header?: {
-                /**
-                 * @description The newest position that you have seen of each server: a replica answers only if it is so far. Without it the primary answers.
-                 * @example 0.1.0/16B3748
-                 */
-                "Recollect-Position"?: components["parameters"]["Position"];
-                /**
-                 * @description By how many seconds a replica that answers may be behind, where no position is sent.
-                 * @example 5
-                 */
-                "Recollect-Max-Staleness"?: components["parameters"]["MaxStaleness"];
-            };
+            header?: never;
             path: {
                 /** @description Your own name for the conversation. */
                 conversation: string;
@@ -9342,18 +9233,7 @@ export interface operations {
     describe_conversation: {
         parameters: {
             query?: never;
-            header?: {
-                /**
-                 * @description The newest position that you have seen of each server: a replica answers only if it is so far. Without it the primary answers.
-                 * @example 0.1.0/16B3748
-                 */
-                "Recollect-Position"?: components["parameters"]["Position"];
-                /**
-                 * @description By how many seconds a replica that answers may be behind, where no position is sent.
-                 * @example 5
-                 */
-                "Recollect-Max-Staleness"?: components["parameters"]["MaxStaleness"];
-            };
+            header?: never;
             path: {
                 /** @description Your own name for the conversation. */
                 conversation: string;
@@ -9465,18 +9345,7 @@ export interface operations {
     archive_conversation: {
         parameters: {
             query?: never;
-            header?: {
-                /**
-                 * @description The newest position that you have seen of each server: a replica answers only if it is so far. Without it the primary answers.
-                 * @example 0.1.0/16B3748
-                 */
-                "Recollect-Position"?: components["parameters"]["Position"];
-                /**
-                 * @description By how many seconds a replica that answers may be behind, where no position is sent.
-                 * @example 5
-                 */
-                "Recollect-Max-Staleness"?: components["parameters"]["MaxStaleness"];
-            };
+            header?: never;
             path: {
                 /** @description Your own name for the conversation. */
                 conversation: string;
@@ -9598,18 +9467,7 @@ export interface operations {
     delete_conversation: {
         parameters: {
             query?: never;
-            header?: {
-                /**
-                 * @description The newest position that you have seen of each server: a replica answers only if it is so far. Without it the primary answers.
-                 * @example 0.1.0/16B3748
-                 */
-                "Recollect-Position"?: components["parameters"]["Position"];
-                /**
-                 * @description By how many seconds a replica that answers may be behind, where no position is sent.
-                 * @example 5
-                 */
-                "Recollect-Max-Staleness"?: components["parameters"]["MaxStaleness"];
-            };
+            header?: never;
             path: {
                 /** @description Your own name for the conversation. */
                 conversation: string;
@@ -9738,18 +9596,7 @@ export interface operations {
                 /** @description Whom it is about or with; empty for an agent alone. */
                 user?: string;
             };
-            header?: {
-                /**
-                 * @description The newest position that you have seen of each server: a replica answers only if it is so far. Without it the primary answers.
-                 * @example 0.1.0/16B3748
-                 */
-                "Recollect-Position"?: components["parameters"]["Position"];
-                /**
-                 * @description By how many seconds a replica that answers may be behind, where no position is sent.
-                 * @example 5
-                 */
-                "Recollect-Max-Staleness"?: components["parameters"]["MaxStaleness"];
-            };
+            header?: never;
             path: {
                 /** @description Your own name for the conversation. */
                 conversation: string;
@@ -9866,18 +9713,7 @@ export interface operations {
                 /** @description Whom it is about or with; empty for an agent alone. */
                 user?: string;
             };
-            header?: {
-                /**
-                 * @description The newest position that you have seen of each server: a replica answers only if it is so far. Without it the primary answers.
-                 * @example 0.1.0/16B3748
-                 */
-                "Recollect-Position"?: components["parameters"]["Position"];
-                /**
-                 * @description By how many seconds a replica that answers may be behind, where no position is sent.
-                 * @example 5
-                 */
-                "Recollect-Max-Staleness"?: components["parameters"]["MaxStaleness"];
-            };
+            header?: never;
             path: {
                 /** @description Your own name for the conversation. */
                 conversation: string;
@@ -9985,18 +9821,7 @@ export interface operations {
     purge_conversation: {
         parameters: {
             query?: never;
-            header?: {
-                /**
-                 * @description The newest position that you have seen of each server: a replica answers only if it is so far. Without it the primary answers.
-                 * @example 0.1.0/16B3748
-                 */
-                "Recollect-Position"?: components["parameters"]["Position"];
-                /**
-                 * @description By how many seconds a replica that answers may be behind, where no position is sent.
-                 * @example 5
-                 */
-                "Recollect-Max-Staleness"?: components["parameters"]["MaxStaleness"];
-            };
+            header?: never;
             path: {
                 /** @description Your own name for the conversation. */
                 conversation: string;
@@ -10115,18 +9940,7 @@ export interface operations {
                 /** @description Whom it is about or with; empty for an agent alone. */
                 user?: string;
             };
-            header?: {
-                /**
-                 * @description The newest position that you have seen of each server: a replica answers only if it is so far. Without it the primary answers.
-                 * @example 0.1.0/16B3748
-                 */
-                "Recollect-Position"?: components["parameters"]["Position"];
-                /**
-                 * @description By how many seconds a replica that answers may be behind, where no position is sent.
-                 * @example 5
-                 */
-                "Recollect-Max-Staleness"?: components["parameters"]["MaxStaleness"];
-            };
+            header?: never;
             path: {
                 /** @description Your own name for the conversation. */
                 conversation: string;
@@ -10224,18 +10038,7 @@ export interface operations {
     restore_conversation: {
         parameters: {
             query?: never;
-            header?: {
-                /**
-                 * @description The newest position that you have seen of each server: a replica answers only if it is so far. Without it the primary answers.
-                 * @example 0.1.0/16B3748
-                 */
-                "Recollect-Position"?: components["parameters"]["Position"];
-                /**
-                 * @description By how many seconds a replica that answers may be behind, where no position is sent.
-                 * @example 5
-                 */
-                "Recollect-Max-Staleness"?: components["parameters"]["MaxStaleness"];
-            };
+            header?: never;
             path: {
                 /** @description Your own name for the conversation. */
                 conversation: string;
@@ -10366,18 +10169,7 @@ export interface operations {
                 /** @description Whom it is about or with; empty for an agent alone. */
                 user?: string;
             };
-            header?: {
-                /**
-                 * @description The newest position that you have seen of each server: a replica answers only if it is so far. Without it the primary answers.
-                 * @example 0.1.0/16B3748
-                 */
-                "Recollect-Position"?: components["parameters"]["Position"];
-                /**
-                 * @description By how many seconds a replica that answers may be behind, where no position is sent.
-                 * @example 5
-                 */
-                "Recollect-Max-Staleness"?: components["parameters"]["MaxStaleness"];
-            };
+            header?: never;
             path: {
                 /** @description Your own name for the conversation. */
                 conversation: string;
@@ -10485,18 +10277,7 @@ export interface operations {
     close_segment: {
         parameters: {
             query?: never;
-            header?: {
-                /**
-                 * @description The newest position that you have seen of each server: a replica answers only if it is so far. Without it the primary answers.
-                 * @example 0.1.0/16B3748
-                 */
-                "Recollect-Position"?: components["parameters"]["Position"];
-                /**
-                 * @description By how many seconds a replica that answers may be behind, where no position is sent.
-                 * @example 5
-                 */
-                "Recollect-Max-Staleness"?: components["parameters"]["MaxStaleness"];
-            };
+            header?: never;
             path: {
                 /** @description Your own name for the conversation. */
                 conversation: string;
@@ -10608,18 +10389,7 @@ export interface operations {
     converse: {
         parameters: {
             query?: never;
-            header?: {
-                /**
-                 * @description The newest position that you have seen of each server: a replica answers only if it is so far. Without it the primary answers.
-                 * @example 0.1.0/16B3748
-                 */
-                "Recollect-Position"?: components["parameters"]["Position"];
-                /**
-                 * @description By how many seconds a replica that answers may be behind, where no position is sent.
-                 * @example 5
-                 */
-                "Recollect-Max-Staleness"?: components["parameters"]["MaxStaleness"];
-            };
+            header?: never;
             path?: never;
             cookie?: never;
         };
@@ -10765,18 +10535,7 @@ export interface operations {
                 /** @description Whom it is about or with; empty for an agent alone. */
                 user?: string;
             };
-            header?: {
-                /**
-                 * @description The newest position that you have seen of each server: a replica answers only if it is so far. Without it the primary answers.
-                 * @example 0.1.0/16B3748
-                 */
-                "Recollect-Position"?: components["parameters"]["Position"];
-                /**
-                 * @description By how many seconds a replica that answers may be behind, where no position is sent.
-                 * @example 5
-                 */
-                "Recollect-Max-Staleness"?: components["parameters"]["MaxStaleness"];
-            };
+            header?: never;
             path?: never;
             cookie?: never;
         };
@@ -10884,18 +10643,7 @@ export interface operations {
                 /** @description Whom it is about or with; empty for an agent alone. */
                 user?: string;
             };
-            header?: {
-                /**
-                 * @description The newest position that you have seen of each server: a replica answers only if it is so far. Without it the primary answers.
-                 * @example 0.1.0/16B3748
-                 */
-                "Recollect-Position"?: components["parameters"]["Position"];
-                /**
-                 * @description By how many seconds a replica that answers may be behind, where no position is sent.
-                 * @example 5
-                 */
-                "Recollect-Max-Staleness"?: components["parameters"]["MaxStaleness"];
-            };
+            header?: never;
             path?: never;
             cookie?: never;
         };
@@ -10997,18 +10745,7 @@ export interface operations {
                 /** @description Whom it is about or with; empty for an agent alone. */
                 user?: string;
             };
-            header?: {
-                /**
-                 * @description The newest position that you have seen of each server: a replica answers only if it is so far. Without it the primary answers.
-                 * @example 0.1.0/16B3748
-                 */
-                "Recollect-Position"?: components["parameters"]["Position"];
-                /**
-                 * @description By how many seconds a replica that answers may be behind, where no position is sent.
-                 * @example 5
-                 */
-                "Recollect-Max-Staleness"?: components["parameters"]["MaxStaleness"];
-            };
+            header?: never;
             path: {
                 /** @description The id of the entity. */
                 entity_id: string;
@@ -11116,18 +10853,7 @@ export interface operations {
     merge_entities: {
         parameters: {
             query?: never;
-            header?: {
-                /**
-                 * @description The newest position that you have seen of each server: a replica answers only if it is so far. Without it the primary answers.
-                 * @example 0.1.0/16B3748
-                 */
-                "Recollect-Position"?: components["parameters"]["Position"];
-                /**
-                 * @description By how many seconds a replica that answers may be behind, where no position is sent.
-                 * @example 5
-                 */
-                "Recollect-Max-Staleness"?: components["parameters"]["MaxStaleness"];
-            };
+            header?: never;
             path: {
                 /** @description The id of the entity. */
                 entity_id: string;
@@ -11262,18 +10988,7 @@ export interface operations {
                 /** @description Whom it is about or with; empty for an agent alone. */
                 user?: string;
             };
-            header?: {
-                /**
-                 * @description The newest position that you have seen of each server: a replica answers only if it is so far. Without it the primary answers.
-                 * @example 0.1.0/16B3748
-                 */
-                "Recollect-Position"?: components["parameters"]["Position"];
-                /**
-                 * @description By how many seconds a replica that answers may be behind, where no position is sent.
-                 * @example 5
-                 */
-                "Recollect-Max-Staleness"?: components["parameters"]["MaxStaleness"];
-            };
+            header?: never;
             path: {
                 /** @description The id of the entity. */
                 entity_id: string;
@@ -11381,18 +11096,7 @@ export interface operations {
     split_entity: {
         parameters: {
             query?: never;
-            header?: {
-                /**
-                 * @description The newest position that you have seen of each server: a replica answers only if it is so far. Without it the primary answers.
-                 * @example 0.1.0/16B3748
-                 */
-                "Recollect-Position"?: components["parameters"]["Position"];
-                /**
-                 * @description By how many seconds a replica that answers may be behind, where no position is sent.
-                 * @example 5
-                 */
-                "Recollect-Max-Staleness"?: components["parameters"]["MaxStaleness"];
-            };
+            header?: never;
             path: {
                 /** @description The id of the entity. */
                 entity_id: string;
@@ -11525,18 +11229,7 @@ export interface operations {
                 /** @description Whom it is about or with; empty for an agent alone. */
                 user?: string;
             };
-            header?: {
-                /**
-                 * @description The newest position that you have seen of each server: a replica answers only if it is so far. Without it the primary answers.
-                 * @example 0.1.0/16B3748
-                 */
-                "Recollect-Position"?: components["parameters"]["Position"];
-                /**
-                 * @description By how many seconds a replica that answers may be behind, where no position is sent.
-                 * @example 5
-                 */
-                "Recollect-Max-Staleness"?: components["parameters"]["MaxStaleness"];
-            };
+            header?: never;
             path: {
                 /** @description The id of the entity. */
                 entity_id: string;
@@ -11649,18 +11342,7 @@ export interface operations {
                 /** @description Most receipts. */
                 limit?: number;
             };
-            header?: {
-                /**
-                 * @description The newest position that you have seen of each server: a replica answers only if it is so far. Without it the primary answers.
-                 * @example 0.1.0/16B3748
-                 */
-                "Recollect-Position"?: components["parameters"]["Position"];
-                /**
-                 * @description By how many seconds a replica that answers may be behind, where no position is sent.
-                 * @example 5
-                 */
-                "Recollect-Max-Staleness"?: components["parameters"]["MaxStaleness"];
-            };
+            header?: never;
             path?: never;
             cookie?: never;
         };
@@ -11755,18 +11437,7 @@ export interface operations {
     erase_user: {
         parameters: {
             query?: never;
-            header?: {
-                /**
-                 * @description The newest position that you have seen of each server: a replica answers only if it is so far. Without it the primary answers.
-                 * @example 0.1.0/16B3748
-                 */
-                "Recollect-Position"?: components["parameters"]["Position"];
-                /**
-                 * @description By how many seconds a replica that answers may be behind, where no position is sent.
-                 * @example 5
-                 */
-                "Recollect-Max-Staleness"?: components["parameters"]["MaxStaleness"];
-            };
+            header?: never;
             path?: never;
             cookie?: never;
         };
@@ -11882,18 +11553,7 @@ export interface operations {
                 /** @description Vectors of these models too, or of `all`; without them they are made again. */
                 vectors?: string[];
             };
-            header?: {
-                /**
-                 * @description The newest position that you have seen of each server: a replica answers only if it is so far. Without it the primary answers.
-                 * @example 0.1.0/16B3748
-                 */
-                "Recollect-Position"?: components["parameters"]["Position"];
-                /**
-                 * @description By how many seconds a replica that answers may be behind, where no position is sent.
-                 * @example 5
-                 */
-                "Recollect-Max-Staleness"?: components["parameters"]["MaxStaleness"];
-            };
+            header?: never;
             path?: never;
             cookie?: never;
         };
@@ -12015,18 +11675,7 @@ export interface operations {
                 /** @description Whom it is about or with; empty for an agent alone. */
                 user?: string;
             };
-            header?: {
-                /**
-                 * @description The newest position that you have seen of each server: a replica answers only if it is so far. Without it the primary answers.
-                 * @example 0.1.0/16B3748
-                 */
-                "Recollect-Position"?: components["parameters"]["Position"];
-                /**
-                 * @description By how many seconds a replica that answers may be behind, where no position is sent.
-                 * @example 5
-                 */
-                "Recollect-Max-Staleness"?: components["parameters"]["MaxStaleness"];
-            };
+            header?: never;
             path?: never;
             cookie?: never;
         };
@@ -12124,16 +11773,6 @@ export interface operations {
             header?: {
                 /** @description Send the same key to have the same done only once. */
                 "idempotency-key"?: string;
-                /**
-                 * @description The newest position that you have seen of each server: a replica answers only if it is so far. Without it the primary answers.
-                 * @example 0.1.0/16B3748
-                 */
-                "Recollect-Position"?: components["parameters"]["Position"];
-                /**
-                 * @description By how many seconds a replica that answers may be behind, where no position is sent.
-                 * @example 5
-                 */
-                "Recollect-Max-Staleness"?: components["parameters"]["MaxStaleness"];
             };
             path?: never;
             cookie?: never;
@@ -12243,18 +11882,7 @@ export interface operations {
     end_fact: {
         parameters: {
             query?: never;
-            header?: {
-                /**
-                 * @description The newest position that you have seen of each server: a replica answers only if it is so far. Without it the primary answers.
-                 * @example 0.1.0/16B3748
-                 */
-                "Recollect-Position"?: components["parameters"]["Position"];
-                /**
-                 * @description By how many seconds a replica that answers may be behind, where no position is sent.
-                 * @example 5
-                 */
-                "Recollect-Max-Staleness"?: components["parameters"]["MaxStaleness"];
-            };
+            header?: never;
             path: {
                 /** @description The id of the fact, or of any version of it. */
                 fact_id: string;
@@ -12381,18 +12009,7 @@ export interface operations {
                 /** @description Whom it is about or with; empty for an agent alone. */
                 user?: string;
             };
-            header?: {
-                /**
-                 * @description The newest position that you have seen of each server: a replica answers only if it is so far. Without it the primary answers.
-                 * @example 0.1.0/16B3748
-                 */
-                "Recollect-Position"?: components["parameters"]["Position"];
-                /**
-                 * @description By how many seconds a replica that answers may be behind, where no position is sent.
-                 * @example 5
-                 */
-                "Recollect-Max-Staleness"?: components["parameters"]["MaxStaleness"];
-            };
+            header?: never;
             path: {
                 /** @description The id of the fact, or of any version of it. */
                 fact_id: string;
@@ -12509,18 +12126,7 @@ export interface operations {
                 /** @description Whom it is about or with; empty for an agent alone. */
                 user?: string;
             };
-            header?: {
-                /**
-                 * @description The newest position that you have seen of each server: a replica answers only if it is so far. Without it the primary answers.
-                 * @example 0.1.0/16B3748
-                 */
-                "Recollect-Position"?: components["parameters"]["Position"];
-                /**
-                 * @description By how many seconds a replica that answers may be behind, where no position is sent.
-                 * @example 5
-                 */
-                "Recollect-Max-Staleness"?: components["parameters"]["MaxStaleness"];
-            };
+            header?: never;
             path?: never;
             cookie?: never;
         };
@@ -12615,18 +12221,7 @@ export interface operations {
     revive_faded: {
         parameters: {
             query?: never;
-            header?: {
-                /**
-                 * @description The newest position that you have seen of each server: a replica answers only if it is so far. Without it the primary answers.
-                 * @example 0.1.0/16B3748
-                 */
-                "Recollect-Position"?: components["parameters"]["Position"];
-                /**
-                 * @description By how many seconds a replica that answers may be behind, where no position is sent.
-                 * @example 5
-                 */
-                "Recollect-Max-Staleness"?: components["parameters"]["MaxStaleness"];
-            };
+            header?: never;
             path?: never;
             cookie?: never;
         };
@@ -12725,18 +12320,7 @@ export interface operations {
     fade: {
         parameters: {
             query?: never;
-            header?: {
-                /**
-                 * @description The newest position that you have seen of each server: a replica answers only if it is so far. Without it the primary answers.
-                 * @example 0.1.0/16B3748
-                 */
-                "Recollect-Position"?: components["parameters"]["Position"];
-                /**
-                 * @description By how many seconds a replica that answers may be behind, where no position is sent.
-                 * @example 5
-                 */
-                "Recollect-Max-Staleness"?: components["parameters"]["MaxStaleness"];
-            };
+            header?: never;
             path?: never;
             cookie?: never;
         };
@@ -12835,18 +12419,7 @@ export interface operations {
     explain_fading: {
         parameters: {
             query?: never;
-            header?: {
-                /**
-                 * @description The newest position that you have seen of each server: a replica answers only if it is so far. Without it the primary answers.
-                 * @example 0.1.0/16B3748
-                 */
-                "Recollect-Position"?: components["parameters"]["Position"];
-                /**
-                 * @description By how many seconds a replica that answers may be behind, where no position is sent.
-                 * @example 5
-                 */
-                "Recollect-Max-Staleness"?: components["parameters"]["MaxStaleness"];
-            };
+            header?: never;
             path?: never;
             cookie?: never;
         };
@@ -12945,18 +12518,7 @@ export interface operations {
     feedback: {
         parameters: {
             query?: never;
-            header?: {
-                /**
-                 * @description The newest position that you have seen of each server: a replica answers only if it is so far. Without it the primary answers.
-                 * @example 0.1.0/16B3748
-                 */
-                "Recollect-Position"?: components["parameters"]["Position"];
-                /**
-                 * @description By how many seconds a replica that answers may be behind, where no position is sent.
-                 * @example 5
-                 */
-                "Recollect-Max-Staleness"?: components["parameters"]["MaxStaleness"];
-            };
+            header?: never;
             path?: never;
             cookie?: never;
         };
@@ -13055,18 +12617,7 @@ export interface operations {
     forget: {
         parameters: {
             query?: never;
-            header?: {
-                /**
-                 * @description The newest position that you have seen of each server: a replica answers only if it is so far. Without it the primary answers.
-                 * @example 0.1.0/16B3748
-                 */
-                "Recollect-Position"?: components["parameters"]["Position"];
-                /**
-                 * @description By how many seconds a replica that answers may be behind, where no position is sent.
-                 * @example 5
-                 */
-                "Recollect-Max-Staleness"?: components["parameters"]["MaxStaleness"];
-            };
+            header?: never;
             path?: never;
             cookie?: never;
         };
@@ -13176,18 +12727,7 @@ export interface operations {
                 /** @description Whom it is about or with; empty for an agent alone. */
                 user?: string;
             };
-            header?: {
-                /**
-                 * @description The newest position that you have seen of each server: a replica answers only if it is so far. Without it the primary answers.
-                 * @example 0.1.0/16B3748
-                 */
-                "Recollect-Position"?: components["parameters"]["Position"];
-                /**
-                 * @description By how many seconds a replica that answers may be behind, where no position is sent.
-                 * @example 5
-                 */
-                "Recollect-Max-Staleness"?: components["parameters"]["MaxStaleness"];
-            };
+            header?: never;
             path?: never;
             cookie?: never;
         };
@@ -13283,18 +12823,7 @@ export interface operations {
     history: {
         parameters: {
             query?: never;
-            header?: {
-                /**
-                 * @description The newest position that you have seen of each server: a replica answers only if it is so far. Without it the primary answers.
-                 * @example 0.1.0/16B3748
-                 */
-                "Recollect-Position"?: components["parameters"]["Position"];
-                /**
-                 * @description By how many seconds a replica that answers may be behind, where no position is sent.
-                 * @example 5
-                 */
-                "Recollect-Max-Staleness"?: components["parameters"]["MaxStaleness"];
-            };
+            header?: never;
             path?: never;
             cookie?: never;
         };
@@ -13412,18 +12941,7 @@ export interface operations {
                 /** @description Bring its memories as new ones, although you may restore them. */
                 as_new?: boolean;
             };
-            header?: {
-                /**
-                 * @description The newest position that you have seen of each server: a replica answers only if it is so far. Without it the primary answers.
-                 * @example 0.1.0/16B3748
-                 */
-                "Recollect-Position"?: components["parameters"]["Position"];
-                /**
-                 * @description By how many seconds a replica that answers may be behind, where no position is sent.
-                 * @example 5
-                 */
-                "Recollect-Max-Staleness"?: components["parameters"]["MaxStaleness"];
-            };
+            header?: never;
             path?: never;
             cookie?: never;
         };
@@ -13535,16 +13053,6 @@ export interface operations {
             header?: {
                 /** @description Send the same key to have the same done only once. */
                 "idempotency-key"?: string;
-                /**
-                 * @description The newest position that you have seen of each server: a replica answers only if it is so far. Without it the primary answers.
-                 * @example 0.1.0/16B3748
-                 */
-                "Recollect-Position"?: components["parameters"]["Position"];
-                /**
-                 * @description By how many seconds a replica that answers may be behind, where no position is sent.
-                 * @example 5
-                 */
-                "Recollect-Max-Staleness"?: components["parameters"]["MaxStaleness"];
             };
             path?: never;
             cookie?: never;
@@ -13667,18 +13175,7 @@ export interface operations {
                 /** @description Only jobs of this user; the agent's own if empty. */
                 user?: string | null;
             };
-            header?: {
-                /**
-                 * @description The newest position that you have seen of each server: a replica answers only if it is so far. Without it the primary answers.
-                 * @example 0.1.0/16B3748
-                 */
-                "Recollect-Position"?: components["parameters"]["Position"];
-                /**
-                 * @description By how many seconds a replica that answers may be behind, where no position is sent.
-                 * @example 5
-                 */
-                "Recollect-Max-Staleness"?: components["parameters"]["MaxStaleness"];
-            };
+            header?: never;
             path?: never;
             cookie?: never;
         };
@@ -13773,18 +13270,7 @@ export interface operations {
     retry_jobs: {
         parameters: {
             query?: never;
-            header?: {
-                /**
-                 * @description The newest position that you have seen of each server: a replica answers only if it is so far. Without it the primary answers.
-                 * @example 0.1.0/16B3748
-                 */
-                "Recollect-Position"?: components["parameters"]["Position"];
-                /**
-                 * @description By how many seconds a replica that answers may be behind, where no position is sent.
-                 * @example 5
-                 */
-                "Recollect-Max-Staleness"?: components["parameters"]["MaxStaleness"];
-            };
+            header?: never;
             path?: never;
             cookie?: never;
         };
@@ -13883,18 +13369,7 @@ export interface operations {
     read_job: {
         parameters: {
             query?: never;
-            header?: {
-                /**
-                 * @description The newest position that you have seen of each server: a replica answers only if it is so far. Without it the primary answers.
-                 * @example 0.1.0/16B3748
-                 */
-                "Recollect-Position"?: components["parameters"]["Position"];
-                /**
-                 * @description By how many seconds a replica that answers may be behind, where no position is sent.
-                 * @example 5
-                 */
-                "Recollect-Max-Staleness"?: components["parameters"]["MaxStaleness"];
-            };
+            header?: never;
             path: {
                 /** @description The job's id. */
                 job_id: string;
@@ -14002,18 +13477,7 @@ export interface operations {
     retry_job: {
         parameters: {
             query?: never;
-            header?: {
-                /**
-                 * @description The newest position that you have seen of each server: a replica answers only if it is so far. Without it the primary answers.
-                 * @example 0.1.0/16B3748
-                 */
-                "Recollect-Position"?: components["parameters"]["Position"];
-                /**
-                 * @description By how many seconds a replica that answers may be behind, where no position is sent.
-                 * @example 5
-                 */
-                "Recollect-Max-Staleness"?: components["parameters"]["MaxStaleness"];
-            };
+            header?: never;
             path: {
                 /** @description The job's id. */
                 job_id: string;
@@ -14121,18 +13585,7 @@ export interface operations {
     read_own_key: {
         parameters: {
             query?: never;
-            header?: {
-                /**
-                 * @description The newest position that you have seen of each server: a replica answers only if it is so far. Without it the primary answers.
-                 * @example 0.1.0/16B3748
-                 */
-                "Recollect-Position"?: components["parameters"]["Position"];
-                /**
-                 * @description By how many seconds a replica that answers may be behind, where no position is sent.
-                 * @example 5
-                 */
-                "Recollect-Max-Staleness"?: components["parameters"]["MaxStaleness"];
-            };
+            header?: never;
             path?: never;
             cookie?: never;
         };
@@ -14227,18 +13680,7 @@ export interface operations {
     list_keys: {
         parameters: {
             query?: never;
-            header?: {
-                /**
-                 * @description The newest position that you have seen of each server: a replica answers only if it is so far. Without it the primary answers.
-                 * @example 0.1.0/16B3748
-                 */
-                "Recollect-Position"?: components["parameters"]["Position"];
-                /**
-                 * @description By how many seconds a replica that answers may be behind, where no position is sent.
-                 * @example 5
-                 */
-                "Recollect-Max-Staleness"?: components["parameters"]["MaxStaleness"];
-            };
+            header?: never;
             path?: never;
             cookie?: never;
         };
@@ -14333,18 +13775,7 @@ export interface operations {
     create_key: {
         parameters: {
             query?: never;
-            header?: {
-                /**
-                 * @description The newest position that you have seen of each server: a replica answers only if it is so far. Without it the primary answers.
-                 * @example 0.1.0/16B3748
-                 */
-                "Recollect-Position"?: components["parameters"]["Position"];
-                /**
-                 * @description By how many seconds a replica that answers may be behind, where no position is sent.
-                 * @example 5
-                 */
-                "Recollect-Max-Staleness"?: components["parameters"]["MaxStaleness"];
-            };
+            header?: never;
             path?: never;
             cookie?: never;
         };
@@ -14443,18 +13874,7 @@ export interface operations {
     revoke_key: {
         parameters: {
             query?: never;
-            header?: {
-                /**
-                 * @description The newest position that you have seen of each server: a replica answers only if it is so far. Without it the primary answers.
-                 * @example 0.1.0/16B3748
-                 */
-                "Recollect-Position"?: components["parameters"]["Position"];
-                /**
-                 * @description By how many seconds a replica that answers may be behind, where no position is sent.
-                 * @example 5
-                 */
-                "Recollect-Max-Staleness"?: components["parameters"]["MaxStaleness"];
-            };
+            header?: never;
             path: {
                 /** @description The key's id. */
                 key_id: string;
@@ -14573,18 +13993,7 @@ export interface operations {
                 /** @description Whom it is about or with; empty for an agent alone. */
                 user?: string;
             };
-            header?: {
-                /**
-                 * @description The newest position that you have seen of each server: a replica answers only if it is so far. Without it the primary answers.
-                 * @example 0.1.0/16B3748
-                 */
-                "Recollect-Position"?: components["parameters"]["Position"];
-                /**
-                 * @description By how many seconds a replica that answers may be behind, where no position is sent.
-                 * @example 5
-                 */
-                "Recollect-Max-Staleness"?: components["parameters"]["MaxStaleness"];
-            };
+            header?: never;
             path?: never;
             cookie?: never;
         };
@@ -14696,18 +14105,7 @@ export interface operations {
                 /** @description How many days to look back, today included. */
                 days?: number;
             };
-            header?: {
-                /**
-                 * @description The newest position that you have seen of each server: a replica answers only if it is so far. Without it the primary answers.
-                 * @example 0.1.0/16B3748
-                 */
-                "Recollect-Position"?: components["parameters"]["Position"];
-                /**
-                 * @description By how many seconds a replica that answers may be behind, where no position is sent.
-                 * @example 5
-                 */
-                "Recollect-Max-Staleness"?: components["parameters"]["MaxStaleness"];
-            };
+            header?: never;
             path?: never;
             cookie?: never;
         };
@@ -14805,16 +14203,6 @@ export interface operations {
             header?: {
                 /** @description Send the same key to have the same done only once. */
                 "idempotency-key"?: string;
-                /**
-                 * @description The newest position that you have seen of each server: a replica answers only if it is so far. Without it the primary answers.
-                 * @example 0.1.0/16B3748
-                 */
-                "Recollect-Position"?: components["parameters"]["Position"];
-                /**
-                 * @description By how many seconds a replica that answers may be behind, where no position is sent.
-                 * @example 5
-                 */
-                "Recollect-Max-Staleness"?: components["parameters"]["MaxStaleness"];
             };
             path?: never;
             cookie?: never;
@@ -14971,18 +14359,7 @@ export interface operations {
                 /** @description Whom it is about or with; empty for an agent alone. */
                 user?: string;
             };
-            header?: {
-                /**
-                 * @description The newest position that you have seen of each server: a replica answers only if it is so far. Without it the primary answers.
-                 * @example 0.1.0/16B3748
-                 */
-                "Recollect-Position"?: components["parameters"]["Position"];
-                /**
-                 * @description By how many seconds a replica that answers may be behind, where no position is sent.
-                 * @example 5
-                 */
-                "Recollect-Max-Staleness"?: components["parameters"]["MaxStaleness"];
-            };
+            header?: never;
             path?: never;
             cookie?: never;
         };
@@ -15080,16 +14457,6 @@ export interface operations {
             header?: {
                 /** @description Send the same key to have the same done only once. */
                 "idempotency-key"?: string;
-                /**
-                 * @description The newest position that you have seen of each server: a replica answers only if it is so far. Without it the primary answers.
-                 * @example 0.1.0/16B3748
-                 */
-                "Recollect-Position"?: components["parameters"]["Position"];
-                /**
-                 * @description By how many seconds a replica that answers may be behind, where no position is sent.
-                 * @example 5
-                 */
-                "Recollect-Max-Staleness"?: components["parameters"]["MaxStaleness"];
             };
             path?: never;
             cookie?: never;
@@ -15199,18 +14566,7 @@ export interface operations {
     read_memories: {
         parameters: {
             query?: never;
-            header?: {
-                /**
-                 * @description The newest position that you have seen of each server: a replica answers only if it is so far. Without it the primary answers.
-                 * @example 0.1.0/16B3748
-                 */
-                "Recollect-Position"?: components["parameters"]["Position"];
-                /**
-                 * @description By how many seconds a replica that answers may be behind, where no position is sent.
-                 * @example 5
-                 */
-                "Recollect-Max-Staleness"?: components["parameters"]["MaxStaleness"];
-            };
+            header?: never;
             path?: never;
             cookie?: never;
         };
@@ -15314,18 +14670,7 @@ export interface operations {
                 /** @description Whom it is about or with; empty for an agent alone. */
                 user?: string;
             };
-            header?: {
-                /**
-                 * @description The newest position that you have seen of each server: a replica answers only if it is so far. Without it the primary answers.
-                 * @example 0.1.0/16B3748
-                 */
-                "Recollect-Position"?: components["parameters"]["Position"];
-                /**
-                 * @description By how many seconds a replica that answers may be behind, where no position is sent.
-                 * @example 5
-                 */
-                "Recollect-Max-Staleness"?: components["parameters"]["MaxStaleness"];
-            };
+            header?: never;
             path: {
                 /** @description The id of the memory. */
                 memory_id: string;
@@ -15438,18 +14783,7 @@ export interface operations {
                 /** @description Whom it is about or with; empty for an agent alone. */
                 user?: string;
             };
-            header?: {
-                /**
-                 * @description The newest position that you have seen of each server: a replica answers only if it is so far. Without it the primary answers.
-                 * @example 0.1.0/16B3748
-                 */
-                "Recollect-Position"?: components["parameters"]["Position"];
-                /**
-                 * @description By how many seconds a replica that answers may be behind, where no position is sent.
-                 * @example 5
-                 */
-                "Recollect-Max-Staleness"?: components["parameters"]["MaxStaleness"];
-            };
+            header?: never;
             path: {
                 /** @description The id of the memory. */
                 memory_id: string;
@@ -15566,18 +14900,7 @@ export interface operations {
                 /** @description Whom it is about or with; empty for an agent alone. */
                 user?: string;
             };
-            header?: {
-                /**
-                 * @description The newest position that you have seen of each server: a replica answers only if it is so far. Without it the primary answers.
-                 * @example 0.1.0/16B3748
-                 */
-                "Recollect-Position"?: components["parameters"]["Position"];
-                /**
-                 * @description By how many seconds a replica that answers may be behind, where no position is sent.
-                 * @example 5
-                 */
-                "Recollect-Max-Staleness"?: components["parameters"]["MaxStaleness"];
-            };
+            header?: never;
             path: {
                 /** @description The id of the memory. */
                 memory_id: string;
@@ -15685,18 +15008,7 @@ export interface operations {
     revise: {
         parameters: {
             query?: never;
-            header?: {
-                /**
-                 * @description The newest position that you have seen of each server: a replica answers only if it is so far. Without it the primary answers.
-                 * @example 0.1.0/16B3748
-                 */
-                "Recollect-Position"?: components["parameters"]["Position"];
-                /**
-                 * @description By how many seconds a replica that answers may be behind, where no position is sent.
-                 * @example 5
-                 */
-                "Recollect-Max-Staleness"?: components["parameters"]["MaxStaleness"];
-            };
+            header?: never;
             path: {
                 /** @description The id of the memory. */
                 memory_id: string;
@@ -15823,18 +15135,7 @@ export interface operations {
                 /** @description Whom it is about or with; empty for an agent alone. */
                 user?: string;
             };
-            header?: {
-                /**
-                 * @description The newest position that you have seen of each server: a replica answers only if it is so far. Without it the primary answers.
-                 * @example 0.1.0/16B3748
-                 */
-                "Recollect-Position"?: components["parameters"]["Position"];
-                /**
-                 * @description By how many seconds a replica that answers may be behind, where no position is sent.
-                 * @example 5
-                 */
-                "Recollect-Max-Staleness"?: components["parameters"]["MaxStaleness"];
-            };
+            header?: never;
             path: {
                 /** @description The id of the memory. */
                 memory_id: string;
@@ -15953,18 +15254,7 @@ export interface operations {
                 /** @description Whom it is about or with; empty for an agent alone. */
                 user?: string;
             };
-            header?: {
-                /**
-                 * @description The newest position that you have seen of each server: a replica answers only if it is so far. Without it the primary answers.
-                 * @example 0.1.0/16B3748
-                 */
-                "Recollect-Position"?: components["parameters"]["Position"];
-                /**
-                 * @description By how many seconds a replica that answers may be behind, where no position is sent.
-                 * @example 5
-                 */
-                "Recollect-Max-Staleness"?: components["parameters"]["MaxStaleness"];
-            };
+            header?: never;
             path?: never;
             cookie?: never;
         };
@@ -16062,16 +15352,6 @@ export interface operations {
             header?: {
                 /** @description Send the same key to have the same done only once. */
                 "idempotency-key"?: string;
-                /**
-                 * @description The newest position that you have seen of each server: a replica answers only if it is so far. Without it the primary answers.
-                 * @example 0.1.0/16B3748
-                 */
-                "Recollect-Position"?: components["parameters"]["Position"];
-                /**
-                 * @description By how many seconds a replica that answers may be behind, where no position is sent.
-                 * @example 5
-                 */
-                "Recollect-Max-Staleness"?: components["parameters"]["MaxStaleness"];
             };
             path?: never;
             cookie?: never;
@@ -16184,18 +15464,7 @@ export interface operations {
                 /** @description Whose memory it is; may be empty where the key is bound to an agent. */
                 agent: string;
             };
-            header?: {
-                /**
-                 * @description The newest position that you have seen of each server: a replica answers only if it is so far. Without it the primary answers.
-                 * @example 0.1.0/16B3748
-                 */
-                "Recollect-Position"?: components["parameters"]["Position"];
-                /**
-                 * @description By how many seconds a replica that answers may be behind, where no position is sent.
-                 * @example 5
-                 */
-                "Recollect-Max-Staleness"?: components["parameters"]["MaxStaleness"];
-            };
+            header?: never;
             path?: never;
             cookie?: never;
         };
@@ -16295,18 +15564,7 @@ export interface operations {
                 /** @description Whom it is about or with; empty for an agent alone. */
                 user?: string;
             };
-            header?: {
-                /**
-                 * @description The newest position that you have seen of each server: a replica answers only if it is so far. Without it the primary answers.
-                 * @example 0.1.0/16B3748
-                 */
-                "Recollect-Position"?: components["parameters"]["Position"];
-                /**
-                 * @description By how many seconds a replica that answers may be behind, where no position is sent.
-                 * @example 5
-                 */
-                "Recollect-Max-Staleness"?: components["parameters"]["MaxStaleness"];
-            };
+            header?: never;
             path?: never;
             cookie?: never;
         };
@@ -16401,18 +15659,7 @@ export interface operations {
     pin: {
         parameters: {
             query?: never;
-            header?: {
-                /**
-                 * @description The newest position that you have seen of each server: a replica answers only if it is so far. Without it the primary answers.
-                 * @example 0.1.0/16B3748
-                 */
-                "Recollect-Position"?: components["parameters"]["Position"];
-                /**
-                 * @description By how many seconds a replica that answers may be behind, where no position is sent.
-                 * @example 5
-                 */
-                "Recollect-Max-Staleness"?: components["parameters"]["MaxStaleness"];
-            };
+            header?: never;
             path?: never;
             cookie?: never;
         };
@@ -16514,18 +15761,7 @@ export interface operations {
                 /** @description Whose memory it is; may be empty where the key is bound to an agent. */
                 agent: string;
             };
-            header?: {
-                /**
-                 * @description The newest position that you have seen of each server: a replica answers only if it is so far. Without it the primary answers.
-                 * @example 0.1.0/16B3748
-                 */
-                "Recollect-Position"?: components["parameters"]["Position"];
-                /**
-                 * @description By how many seconds a replica that answers may be behind, where no position is sent.
-                 * @example 5
-                 */
-                "Recollect-Max-Staleness"?: components["parameters"]["MaxStaleness"];
-            };
+            header?: never;
             path?: never;
             cookie?: never;
         };
@@ -16620,18 +15856,7 @@ export interface operations {
     set_profile: {
         parameters: {
             query?: never;
-            header?: {
-                /**
-                 * @description The newest position that you have seen of each server: a replica answers only if it is so far. Without it the primary answers.
-                 * @example 0.1.0/16B3748
-                 */
-                "Recollect-Position"?: components["parameters"]["Position"];
-                /**
-                 * @description By how many seconds a replica that answers may be behind, where no position is sent.
-                 * @example 5
-                 */
-                "Recollect-Max-Staleness"?: components["parameters"]["MaxStaleness"];
-            };
+            header?: never;
             path?: never;
             cookie?: never;
         };
@@ -16730,18 +15955,7 @@ export interface operations {
     recall: {
         parameters: {
             query?: never;
-            header?: {
-                /**
-                 * @description The newest position that you have seen of each server: a replica answers only if it is so far. Without it the primary answers.
-                 * @example 0.1.0/16B3748
-                 */
-                "Recollect-Position"?: components["parameters"]["Position"];
-                /**
-                 * @description By how many seconds a replica that answers may be behind, where no position is sent.
-                 * @example 5
-                 */
-                "Recollect-Max-Staleness"?: components["parameters"]["MaxStaleness"];
-            };
+            header?: never;
             path?: never;
             cookie?: never;
         };
@@ -16840,18 +16054,7 @@ export interface operations {
     recall_each: {
         parameters: {
             query?: never;
-            header?: {
-                /**
-                 * @description The newest position that you have seen of each server: a replica answers only if it is so far. Without it the primary answers.
-                 * @example 0.1.0/16B3748
-                 */
-                "Recollect-Position"?: components["parameters"]["Position"];
-                /**
-                 * @description By how many seconds a replica that answers may be behind, where no position is sent.
-                 * @example 5
-                 */
-                "Recollect-Max-Staleness"?: components["parameters"]["MaxStaleness"];
-            };
+            header?: never;
             path?: never;
             cookie?: never;
         };
@@ -16959,18 +16162,7 @@ export interface operations {
                 /** @description Whom it is about or with; empty for an agent alone. */
                 user?: string;
             };
-            header?: {
-                /**
-                 * @description The newest position that you have seen of each server: a replica answers only if it is so far. Without it the primary answers.
-                 * @example 0.1.0/16B3748
-                 */
-                "Recollect-Position"?: components["parameters"]["Position"];
-                /**
-                 * @description By how many seconds a replica that answers may be behind, where no position is sent.
-                 * @example 5
-                 */
-                "Recollect-Max-Staleness"?: components["parameters"]["MaxStaleness"];
-            };
+            header?: never;
             path?: never;
             cookie?: never;
         };
@@ -17070,18 +16262,7 @@ export interface operations {
                 /** @description Whom it is about or with; empty for an agent alone. */
                 user?: string;
             };
-            header?: {
-                /**
-                 * @description The newest position that you have seen of each server: a replica answers only if it is so far. Without it the primary answers.
-                 * @example 0.1.0/16B3748
-                 */
-                "Recollect-Position"?: components["parameters"]["Position"];
-                /**
-                 * @description By how many seconds a replica that answers may be behind, where no position is sent.
-                 * @example 5
-                 */
-                "Recollect-Max-Staleness"?: components["parameters"]["MaxStaleness"];
-            };
+            header?: never;
             path: {
                 /** @description The id of a recall that was kept. */
                 recall_id: string;
@@ -17189,18 +16370,7 @@ export interface operations {
     replay_recall: {
         parameters: {
             query?: never;
-            header?: {
-                /**
-                 * @description The newest position that you have seen of each server: a replica answers only if it is so far. Without it the primary answers.
-                 * @example 0.1.0/16B3748
-                 */
-                "Recollect-Position"?: components["parameters"]["Position"];
-                /**
-                 * @description By how many seconds a replica that answers may be behind, where no position is sent.
-                 * @example 5
-                 */
-                "Recollect-Max-Staleness"?: components["parameters"]["MaxStaleness"];
-            };
+            header?: never;
             path: {
                 /** @description The id of a recall that was kept. */
                 recall_id: string;
@@ -17321,18 +16491,7 @@ export interface operations {
                 /** @description Most receipts on a page. */
                 limit?: number;
             };
-            header?: {
-                /**
-                 * @description The newest position that you have seen of each server: a replica answers only if it is so far. Without it the primary answers.
-                 * @example 0.1.0/16B3748
-                 */
-                "Recollect-Position"?: components["parameters"]["Position"];
-                /**
-                 * @description By how many seconds a replica that answers may be behind, where no position is sent.
-                 * @example 5
-                 */
-                "Recollect-Max-Staleness"?: components["parameters"]["MaxStaleness"];
-            };
+            header?: never;
             path?: never;
             cookie?: never;
         };
@@ -17427,18 +16586,7 @@ export interface operations {
     reflect: {
         parameters: {
             query?: never;
-            header?: {
-                /**
-                 * @description The newest position that you have seen of each server: a replica answers only if it is so far. Without it the primary answers.
-                 * @example 0.1.0/16B3748
-                 */
-                "Recollect-Position"?: components["parameters"]["Position"];
-                /**
-                 * @description By how many seconds a replica that answers may be behind, where no position is sent.
-                 * @example 5
-                 */
-                "Recollect-Max-Staleness"?: components["parameters"]["MaxStaleness"];
-            };
+            header?: never;
             path?: never;
             cookie?: never;
         };
@@ -17552,18 +16700,7 @@ export interface operations {
                 /** @description Whom it is about or with; empty for an agent alone. */
                 user?: string;
             };
-            header?: {
-                /**
-                 * @description The newest position that you have seen of each server: a replica answers only if it is so far. Without it the primary answers.
-                 * @example 0.1.0/16B3748
-                 */
-                "Recollect-Position"?: components["parameters"]["Position"];
-                /**
-                 * @description By how many seconds a replica that answers may be behind, where no position is sent.
-                 * @example 5
-                 */
-                "Recollect-Max-Staleness"?: components["parameters"]["MaxStaleness"];
-            };
+            header?: never;
             path: {
                 /** @description The job's id. */
                 job_id: string;
@@ -17682,18 +16819,7 @@ export interface operations {
                 /** @description recent, size or name. */
                 order?: components["schemas"]["ScopeOrder"];
             };
-            header?: {
-                /**
-                 * @description The newest position that you have seen of each server: a replica answers only if it is so far. Without it the primary answers.
-                 * @example 0.1.0/16B3748
-                 */
-                "Recollect-Position"?: components["parameters"]["Position"];
-                /**
-                 * @description By how many seconds a replica that answers may be behind, where no position is sent.
-                 * @example 5
-                 */
-                "Recollect-Max-Staleness"?: components["parameters"]["MaxStaleness"];
-            };
+            header?: never;
             path?: never;
             cookie?: never;
         };
@@ -17788,18 +16914,7 @@ export interface operations {
     read_status: {
         parameters: {
             query?: never;
-            header?: {
-                /**
-                 * @description The newest position that you have seen of each server: a replica answers only if it is so far. Without it the primary answers.
-                 * @example 0.1.0/16B3748
-                 */
-                "Recollect-Position"?: components["parameters"]["Position"];
-                /**
-                 * @description By how many seconds a replica that answers may be behind, where no position is sent.
-                 * @example 5
-                 */
-                "Recollect-Max-Staleness"?: components["parameters"]["MaxStaleness"];
-            };
+            header?: never;
             path?: never;
             cookie?: never;
         };
@@ -17903,18 +17018,7 @@ export interface operations {
                 /** @description Whom it is about or with; empty for an agent alone. */
                 user?: string;
             };
-            header?: {
-                /**
-                 * @description The newest position that you have seen of each server: a replica answers only if it is so far. Without it the primary answers.
-                 * @example 0.1.0/16B3748
-                 */
-                "Recollect-Position"?: components["parameters"]["Position"];
-                /**
-                 * @description By how many seconds a replica that answers may be behind, where no position is sent.
-                 * @example 5
-                 */
-                "Recollect-Max-Staleness"?: components["parameters"]["MaxStaleness"];
-            };
+            header?: never;
             path?: never;
             cookie?: never;
         };
@@ -18030,18 +17134,7 @@ export interface operations {
                 /** @description Whom it is about or with; empty for an agent alone. */
                 user?: string;
             };
-            header?: {
-                /**
-                 * @description The newest position that you have seen of each server: a replica answers only if it is so far. Without it the primary answers.
-                 * @example 0.1.0/16B3748
-                 */
-                "Recollect-Position"?: components["parameters"]["Position"];
-                /**
-                 * @description By how many seconds a replica that answers may be behind, where no position is sent.
-                 * @example 5
-                 */
-                "Recollect-Max-Staleness"?: components["parameters"]["MaxStaleness"];
-            };
+            header?: never;
             path?: never;
             cookie?: never;
         };
@@ -18136,18 +17229,7 @@ export interface operations {
     link_topic: {
         parameters: {
             query?: never;
-            header?: {
-                /**
-                 * @description The newest position that you have seen of each server: a replica answers only if it is so far. Without it the primary answers.
-                 * @example 0.1.0/16B3748
-                 */
-                "Recollect-Position"?: components["parameters"]["Position"];
-                /**
-                 * @description By how many seconds a replica that answers may be behind, where no position is sent.
-                 * @example 5
-                 */
-                "Recollect-Max-Staleness"?: components["parameters"]["MaxStaleness"];
-            };
+            header?: never;
             path?: never;
             cookie?: never;
         };
@@ -18256,18 +17338,7 @@ export interface operations {
     merge_topic: {
         parameters: {
             query?: never;
-            header?: {
-                /**
-                 * @description The newest position that you have seen of each server: a replica answers only if it is so far. Without it the primary answers.
-                 * @example 0.1.0/16B3748
-                 */
-                "Recollect-Position"?: components["parameters"]["Position"];
-                /**
-                 * @description By how many seconds a replica that answers may be behind, where no position is sent.
-                 * @example 5
-                 */
-                "Recollect-Max-Staleness"?: components["parameters"]["MaxStaleness"];
-            };
+            header?: never;
             path?: never;
             cookie?: never;
         };
@@ -18376,18 +17447,7 @@ export interface operations {
     move_topic: {
         parameters: {
             query?: never;
-            header?: {
-                /**
-                 * @description The newest position that you have seen of each server: a replica answers only if it is so far. Without it the primary answers.
-                 * @example 0.1.0/16B3748
-                 */
-                "Recollect-Position"?: components["parameters"]["Position"];
-                /**
-                 * @description By how many seconds a replica that answers may be behind, where no position is sent.
-                 * @example 5
-                 */
-                "Recollect-Max-Staleness"?: components["parameters"]["MaxStaleness"];
-            };
+            header?: never;
             path?: never;
             cookie?: never;
         };
@@ -18515,18 +17575,7 @@ export interface operations {
                 /** @description Whom it is about or with; empty for an agent alone. */
                 user?: string;
             };
-            header?: {
-                /**
-                 * @description The newest position that you have seen of each server: a replica answers only if it is so far. Without it the primary answers.
-                 * @example 0.1.0/16B3748
-                 */
-                "Recollect-Position"?: components["parameters"]["Position"];
-                /**
-                 * @description By how many seconds a replica that answers may be behind, where no position is sent.
-                 * @example 5
-                 */
-                "Recollect-Max-Staleness"?: components["parameters"]["MaxStaleness"];
-            };
+            header?: never;
             path?: never;
             cookie?: never;
         };
@@ -18621,18 +17670,7 @@ export interface operations {
     rename_topic: {
         parameters: {
             query?: never;
-            header?: {
-                /**
-                 * @description The newest position that you have seen of each server: a replica answers only if it is so far. Without it the primary answers.
-                 * @example 0.1.0/16B3748
-                 */
-                "Recollect-Position"?: components["parameters"]["Position"];
-                /**
-                 * @description By how many seconds a replica that answers may be behind, where no position is sent.
-                 * @example 5
-                 */
-                "Recollect-Max-Staleness"?: components["parameters"]["MaxStaleness"];
-            };
+            header?: never;
             path?: never;
             cookie?: never;
         };
@@ -18760,18 +17798,7 @@ export interface operations {
                 /** @description Whom it is about or with; empty for an agent alone. */
                 user?: string;
             };
-            header?: {
-                /**
-                 * @description The newest position that you have seen of each server: a replica answers only if it is so far. Without it the primary answers.
-                 * @example 0.1.0/16B3748
-                 */
-                "Recollect-Position"?: components["parameters"]["Position"];
-                /**
-                 * @description By how many seconds a replica that answers may be behind, where no position is sent.
-                 * @example 5
-                 */
-                "Recollect-Max-Staleness"?: components["parameters"]["MaxStaleness"];
-            };
+            header?: never;
             path?: never;
             cookie?: never;
         };
@@ -18876,18 +17903,7 @@ export interface operations {
     unlink_topic: {
         parameters: {
             query?: never;
-            header?: {
-                /**
-                 * @description The newest position that you have seen of each server: a replica answers only if it is so far. Without it the primary answers.
-                 * @example 0.1.0/16B3748
-                 */
-                "Recollect-Position"?: components["parameters"]["Position"];
-                /**
-                 * @description By how many seconds a replica that answers may be behind, where no position is sent.
-                 * @example 5
-                 */
-                "Recollect-Max-Staleness"?: components["parameters"]["MaxStaleness"];
-            };
+            header?: never;
             path?: never;
             cookie?: never;
         };
@@ -18996,18 +18012,7 @@ export interface operations {
     tune: {
         parameters: {
             query?: never;
-            header?: {
-                /**
-                 * @description The newest position that you have seen of each server: a replica answers only if it is so far. Without it the primary answers.
-                 * @example 0.1.0/16B3748
-                 */
-                "Recollect-Position"?: components["parameters"]["Position"];
-                /**
-                 * @description By how many seconds a replica that answers may be behind, where no position is sent.
-                 * @example 5
-                 */
-                "Recollect-Max-Staleness"?: components["parameters"]["MaxStaleness"];
-            };
+            header?: never;
             path?: never;
             cookie?: never;
         };

@@ -6,7 +6,6 @@ import asyncio
 import json
 import random
 import signal
-import subprocess
 import time
 from contextlib import ExitStack, asynccontextmanager, contextmanager
 from datetime import UTC, datetime, timedelta
@@ -21,8 +20,7 @@ from durable import DATABASE, connect, durable, service
 from folders import find_memory, open_folder
 from ports import free_port
 from preload import Preload
-from programs import COMMAND, plain_environment
-from served import wait_for
+from programs import Program
 from sizes import Sizes
 from trails import DEFER, OUT_OF_ORDER, TWICE, UNDONE, ask, end_worker, lay_trail, start_worker
 from waiting import until
@@ -115,27 +113,21 @@ async def test_jobs_are_done_once_and_soon_whichever_clock_is_set(stepped, round
     assert resumed
 
 
-def start_service(dsn, port, clock):
-    chosen = PATIENT | {"database_url": dsn, "port": port, "embedder": "fake"}
-    environment = plain_environment() | {f"RECOLLECT_{name.upper()}": str(value) for name, value in chosen.items()}
-    return subprocess.Popen([COMMAND, "serve"], env=environment | clock.environment, stderr=subprocess.DEVNULL)
-
-
 @asynccontextmanager
 async def serving_outside(cluster, clock):
     """Run `recollect serve` in a process with a clock of its own; give a client of it with every right."""
     async with service(cluster) as running:
         _, secret = await new_key(running)
-    port = free_port()
-    process = start_service(addresses_of(cluster, DATABASE).service, port, clock)
+    address = addresses_of(cluster, DATABASE).service
+    chosen = PATIENT | {"database_url": address, "port": free_port(), "embedder": "fake"}
+    settings = {f"RECOLLECT_{name.upper()}": str(value) for name, value in chosen.items()}
+    server = Program("serve", settings=settings | clock.environment)
     try:
-        url = f"http://127.0.0.1:{port}"
-        await asyncio.to_thread(wait_for, url, process)
-        async with httpx.AsyncClient(base_url=url, headers=bearer(secret), timeout=60, trust_env=False) as http:
+        await asyncio.to_thread(server.wait_until_ready)
+        async with httpx.AsyncClient(base_url=server.url, headers=bearer(secret), timeout=60, trust_env=False) as http:
             yield http
     finally:
-        process.kill()
-        process.wait()
+        server.kill()
 
 
 def bearer(secret):

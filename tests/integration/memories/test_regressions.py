@@ -246,7 +246,8 @@ def test_long_words_are_not_kept_in_memory():
         kept, _ = tracemalloc.get_traced_memory()
     finally:
         tracemalloc.stop()
-    assert kept < 1_000_000
+    # All of them are 6.4 million; other threads of this process may take some meanwhile.
+    assert kept < 3_000_000
 
 
 async def test_a_body_without_a_key_is_not_parsed(recollect):

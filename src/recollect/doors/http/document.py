@@ -1,7 +1,7 @@
 """The document that describes the HTTP door.
 
-An answer has every field, so its schema requires every field. What every request may carry and every answer may, in
-addition to what its route says, is described once.
+An answer has every field, so its schema requires every field. What every answer may carry in addition to what its
+route says is described once.
 """
 
 from __future__ import annotations
@@ -19,23 +19,6 @@ SPARSE = frozenset({"Health"})
 ONE_POSITION = r"[0-9]{1,5}\.[0-9]{1,10}\.[0-9A-F]{1,8}/[0-9A-F]{1,8}"
 WRITTEN: Mapping[str, Any] = {"type": "string", "pattern": f"^{ONE_POSITION}(, ?{ONE_POSITION})*$"}
 EXAMPLE = "0.1.0/16B3748"
-SENT: Mapping[str, Any] = {
-    "Position": {
-        "name": "Recollect-Position",
-        "in": "header",
-        "description": "The newest position that you have seen of each server: a replica answers only if it is "
-        "so far. Without it the primary answers.",
-        "schema": WRITTEN,
-        "example": EXAMPLE,
-    },
-    "MaxStaleness": {
-        "name": "Recollect-Max-Staleness",
-        "in": "header",
-        "description": "By how many seconds a replica that answers may be behind, where no position is sent.",
-        "schema": {"type": "string", "pattern": r"^[0-9]{1,9}(\.[0-9]{1,9})?$"},
-        "example": "5",
-    },
-}
 GIVEN: Mapping[str, Any] = {
     "Position": {
         "description": "How far the log of each server has come by this call; absent if it wrote nothing, or where the "
@@ -72,13 +55,11 @@ def require_answers(document: Mapping[str, Any]) -> None:
 
 
 def describe_positions(document: dict[str, Any]) -> None:
-    """Describe the headers by which replicas are used, in every operation."""
+    """Describe the header that an answer has where there are replicas, in every operation."""
     components = document["components"]
-    components |= {"parameters": dict(SENT), "headers": dict(GIVEN)}
+    components["headers"] = dict(GIVEN)
     for path, operations in document["paths"].items():
         for operation in operations.values() if path.startswith(VERSIONED) else ():
-            known = operation.setdefault("parameters", [])
-            known.extend({"$ref": f"#/components/parameters/{name}"} for name in SENT)
             for status, answer in operation["responses"].items():
                 if status.startswith("2"):
                     answer.setdefault("headers", {})["Recollect-Position"] = {"$ref": "#/components/headers/Position"}
