@@ -118,7 +118,8 @@ async def test_writes_do_not_wait_for_a_dead_mirror(recollect, mind, proxy):
     [status] = await recollect.operator.mirrors.status()
     assert (status.answers, status.behind) == (False, 1)
     waiting = [each for each in await recollect.jobs.unfinished() if each.task == "mirror"]
-    assert [each.state for each in waiting] == ["waiting"] and "not available" in waiting[0].reason
+    # Another one may wait beside it: what runs by the clock looks after mirrors twice a minute.
+    assert {each.state for each in waiting} == {"waiting"} and any("not available" in each.reason for each in waiting)
     proxy.refusing = False
     await follow(recollect)
     assert rice.id in await held_ids(recollect, SEARCH, mind) and await differing(recollect) == 0

@@ -40,11 +40,11 @@ async def test_a_scope_with_everything_goes_out_and_comes_back_the_same(recollec
     first = await export(recollect, agent="ada", user="li")
     moved = await send_out(recollect)
     assert moved.moved == 1
-    assert [path.stat().st_size for path in objects_in(object_server.bucket)] == [moved.bytes]
+    assert [path.stat().st_size for path in objects_in(object_server.place)] == [moved.bytes]
     assert await export(recollect, agent="ada", user="li") == first
     assert (await mind.recall(Cue("tea", touch=False))).hits and tier_of(owner) == "hot"
     assert await export(recollect, agent="ada", user="li") == first
-    assert objects_in(object_server.bucket) == []
+    assert objects_in(object_server.place) == []
 
 
 async def test_a_large_scope_is_sent_in_parts(recollect, owner, object_server):
@@ -64,11 +64,11 @@ async def test_an_erased_user_is_gone_from_the_bucket(recollect, object_server):
     for user in ("bo", "li"):
         await filled(recollect, user)
     await send_out(recollect, user=None)
-    assert len(objects_in(object_server.bucket)) == 2
+    assert len(objects_in(object_server.place)) == 2
     caller = await recollect.operator.act_for("default")
     receipt = await recollect.operator.erasures.forget_user(caller, "li")
     assert receipt.finished_at and receipt.removed["memories"] == 5
-    assert len(objects_in(object_server.bucket)) == 1
+    assert len(objects_in(object_server.place)) == 1
     await recollect.operator.erasures.forget_user(caller, "bo")
 
 
@@ -88,7 +88,7 @@ async def test_many_scopes_at_once(recollect, owner, object_server):
     assert (await send_out(recollect, user=None)).moved == 20
     found = await asyncio.gather(*(mind.browse() for mind in minds))
     assert {len(page.memories) for page in found} == {2}
-    assert objects_in(object_server.bucket) == []
+    assert objects_in(object_server.place) == []
 
 
 async def test_a_mirror_lets_go_of_a_scope_and_has_it_again(addresses, embedder, owner, object_server, search_server):

@@ -53,6 +53,11 @@ class ObjectServer(EngineServer):
         return " ".join(f"{name}={value}" for name, value in named.items())
 
     @property
+    def place(self) -> Path:
+        """Return the folder of what lies at the address: a bucket has other things, too."""
+        return self.bucket / self.url.rpartition("/")[2]
+
+    @property
     def bucket(self) -> Path:
         """Return the folder of the bucket."""
         return self.folder / "data" / BUCKET
