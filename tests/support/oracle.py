@@ -95,10 +95,7 @@ def lost_others(owner: psycopg.Connection, told: Told) -> Iterator[object]:
     numbers = dict(owner.execute("select id::text, number from messages").fetchall())
     for turn in told.turns.values():
         yield from (each for each in turn if numbers.get(each[0]) != each[1])
-    query = (
-        "select agent, rtrim(path, chr(31)), key, (value ->> 'number')::integer from items join scopes on id = scope_id"
-    )
-    items = {(agent, path, key): number for agent, path, key, number in owner.execute(query)}
+    items = {(agent, path, key): number for agent, path, key, number in owner.execute(ITEMS)}
     yield from set(told.items.items()) ^ set(items.items())
     revoked = {row[0] for row in owner.execute("select id::text from api_keys where revoked_at is not null")}
     yield from told.revoked.keys() - revoked

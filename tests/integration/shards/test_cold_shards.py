@@ -13,28 +13,12 @@ from recollect.llm.fake import FakeEmbedder
 from recollect.models.outside import Tier
 from recollect.store.cold.tiers import defer_waking
 from recollect.verbs.service.moves import Moves
-from shards import NAMES, lay_out_servers, started
+from shards import NAMES, quiet
+
+pytest_plugins = ("moving_shards",)
 
 USERS = [f"user-{number}" for number in range(6)]
 KEY, LATER = (base64.b64encode(bytes([number]) * 32).decode() for number in (1, 2))
-
-
-def quiet(*_):
-    """Report nothing."""
-
-
-@pytest.fixture(scope="module")
-def servers():
-    """Two servers of their own, each with a log that can be followed."""
-    with started(*NAMES[:2]) as running:
-        yield running
-
-
-@pytest.fixture
-async def layout(servers):
-    layout = await lay_out_servers(servers)
-    yield layout
-    layout.drop()
 
 
 @pytest.fixture

@@ -8,38 +8,11 @@ from contextlib import aclosing
 import psycopg
 import pytest
 
-from conftest import PATIENT
 from recollect.errors import CursorExpiredError
-from recollect.llm.fake import FakeEmbedder
-from recollect.settings import Settings
 from recollect.verbs.service.moves import Moves
-from recollect.wiring import connected
-from shards import NAMES, lay_out_servers, started
+from shards import quiet
 
-
-def quiet(*_):
-    """Report nothing."""
-
-
-@pytest.fixture(scope="module")
-def servers():
-    """Two servers of their own, each with a log that can be followed."""
-    with started(*NAMES[:2]) as running:
-        yield running
-
-
-@pytest.fixture
-async def layout(servers):
-    layout = await lay_out_servers(servers)
-    yield layout
-    layout.drop()
-
-
-@pytest.fixture
-async def many(layout, tmp_path):
-    settings = Settings(embedder="fake", map_file=tmp_path / "map.json", **PATIENT)
-    async with connected(settings, layout.addresses, FakeEmbedder()) as running:
-        yield running
+pytest_plugins = ("moving_shards",)
 
 
 async def stored(changes, count):

@@ -15,29 +15,13 @@ from recollect.models.knowledge import NewFact
 from recollect.models.recall import Cue
 from recollect.verbs.service import moves as verbs
 from recollect.verbs.service.moves import Moves
-from shards import NAMES, lay_out_servers, started
+from shards import quiet
+
+pytest_plugins = ("moving_shards",)
 
 pytestmark = pytest.mark.engines
 SEARCH, GRAPH = "opensearch", "neo4j"
 LONG_AGO = datetime(2020, 1, 1, tzinfo=UTC)
-
-
-def quiet(*_):
-    """Report nothing."""
-
-
-@pytest.fixture(scope="module")
-def servers():
-    """Two servers of their own, each with a log that can be followed."""
-    with started(*NAMES[:2]) as running:
-        yield running
-
-
-@pytest.fixture
-async def layout(servers):
-    layout = await lay_out_servers(servers)
-    yield layout
-    layout.drop()
 
 
 @pytest.fixture

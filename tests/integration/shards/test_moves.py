@@ -5,47 +5,20 @@ import asyncio
 import psycopg
 import pytest
 
-from conftest import PATIENT
 from recollect.core.service.numbers import bucket_of
 from recollect.errors import ConflictError, NotFoundError, UnavailableError
-from recollect.llm.fake import FakeEmbedder
 from recollect.models.agents import Profile
 from recollect.models.memories import NewMemory
 from recollect.models.recall import Cue
-from recollect.settings import Settings
 from recollect.verbs.service.moves import Moves
-from recollect.wiring import connected
-from shards import NAMES, lay_out_servers, started
+from shards import quiet
 
-
-@pytest.fixture(scope="module")
-def servers():
-    """Two servers of their own, each with a log that can be followed."""
-    with started(*NAMES[:2]) as running:
-        yield running
-
-
-@pytest.fixture
-async def layout(servers):
-    layout = await lay_out_servers(servers)
-    yield layout
-    layout.drop()
-
-
-@pytest.fixture
-async def many(layout, tmp_path):
-    settings = Settings(embedder="fake", map_file=tmp_path / "map.json", **PATIENT)
-    async with connected(settings, layout.addresses, FakeEmbedder()) as running:
-        yield running
+pytest_plugins = ("moving_shards",)
 
 
 @pytest.fixture
 def moves(layout):
     return Moves(layout.owner)
-
-
-def quiet(step, done, total):
-    pass
 
 
 def held(layout, shard, tenant_id, table="memories"):
