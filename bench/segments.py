@@ -197,7 +197,7 @@ async def main() -> None:
     made = list_talks(asked.talks)
     embedder = build_embedder(Settings(embedder="local"))
     if embedder is None:
-        raise SystemExit("No embedder is installed: pip install 'recollect[local]'.")
+        raise SystemExit("No embedder is installed: pip install 'recollect-memory[local]'.")
     said = [text for talks in made.values() for talk in talks for stretch in talk for _, text in stretch]
     vectors = await embed_all(embedder, said)
     await embedder.close()

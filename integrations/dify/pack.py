@@ -29,7 +29,7 @@ def pack(target: Path) -> Path:
         files = collect(wheel)
     if sum(map(len, files.values())) > MOST_BYTES:
         raise SystemExit(f"The package is larger than {MOST_BYTES} bytes: Dify would refuse it.")
-    package = target / f"{'-'.join(wheel.name.split('-')[:2])}.difypkg"
+    package = target / f"recollect-{wheel.name.split('-')[1]}.difypkg"
     package.parent.mkdir(parents=True, exist_ok=True)
     with zipfile.ZipFile(package, "w") as archive:
         for name, content in sorted(files.items()):

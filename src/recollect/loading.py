@@ -5,10 +5,19 @@ from __future__ import annotations
 import importlib.util
 from hashlib import sha256
 from importlib import import_module
+from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
 from recollect.errors import SetupError
+
+DISTRIBUTION = "recollect-memory"
+"""What is installed; another project has the name of the package."""
+
+
+def own_version() -> str:
+    """Return the version of Recollect that is installed."""
+    return version(DISTRIBUTION)
 
 
 def load(name: str, extra: str = "") -> Any:  # noqa: ANN401 - modules have no common type
@@ -39,5 +48,10 @@ def read_data(package: str, file: str, digest: str, extra: str) -> str:
     return content.decode()
 
 
+def advise(extra: str) -> str:
+    """Say how an extra is installed."""
+    return f"run: pip install '{DISTRIBUTION}[{extra}]'"
+
+
 def _ask_for(missing: str, extra: str) -> str:
-    return f"{missing} is not installed: run pip install '.[{extra}]' in a checkout of Recollect."
+    return f"{missing} is not installed; {advise(extra)}"

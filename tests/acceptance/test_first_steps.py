@@ -13,6 +13,7 @@ from pathlib import Path
 
 import pytest
 
+import release
 from command_line import call
 from folders import find_memory, open_folder
 from programs import plain_environment
@@ -45,39 +46,32 @@ def test_the_readme_leads_to_the_right_answer(home, data):
     steps = commands()
     assert [step[:2] for step in steps] == [
         ["pip", "install"],
-        ["pip", "install"],
         ["recollect", "up"],
         ["recollect", "remember"],
         ["recollect", "recall"],
     ]
-    wheel = build(home)
+    # The checkout as wheels, so that what a release would carry is what runs.
+    release.build_wheels(home / "dist", integrations=False)
     environment = make_environment(home, data)
-    for step in steps[:2]:
-        # The checkout as a wheel, so that what a release would carry is what runs.
-        arguments = [argument.replace(".[", f"{wheel}[") for argument in step[2:]]
-        subprocess.run(["uv", "pip", "install", "--quiet", *arguments], env=environment, check=True, cwd=home)
+    install = ["uv", "pip", "install", "--quiet", "--find-links", str(home / "dist"), *steps[0][2:]]
+    subprocess.run(install, env=environment, check=True, cwd=home)
     lend_bytecode(home / "venv")
-    up = subprocess.Popen(steps[2], env=environment, cwd=home, stdout=subprocess.PIPE, text=True)
+    up = subprocess.Popen(steps[1], env=environment, cwd=home, stdout=subprocess.PIPE, text=True)
     try:
         wait_for_greeting(up)
         for content in ("Li moved to Hangzhou in May.", "Li plays the violin on Sundays."):
             # What else there is to remember needs no process of its own.
-            assert call(*steps[3][1:-1], content, settings={"RECOLLECT_DATA_DIR": str(data)}).code == 0
-        run(steps[3], environment, home)
-        table = run(steps[4], environment, home)
+            assert call(*steps[2][1:-1], content, settings={"RECOLLECT_DATA_DIR": str(data)}).code == 0
+        run(steps[2], environment, home)
+        table = run(steps[3], environment, home)
     finally:
         up.send_signal(signal.SIGTERM)
         assert up.wait(20) == 0
-    answer = steps[3][-1]
+    answer = steps[2][-1]
     others = [table.index(each) for each in ("Hangzhou", "violin") if each in table]
     assert all(table.index(answer) < other for other in others), table
     assert "vector" in table, "the local model took part"
     assert not list(data.glob("postgres/postmaster.pid")), "PostgreSQL was left running"
-
-
-def build(home):
-    subprocess.run(["uv", "build", "--quiet", "--wheel", "--out-dir", str(home), str(ROOT)], check=True)
-    return next(home.glob("recollect-*.whl"))
 
 
 def make_environment(home, data):

@@ -7,7 +7,6 @@ import json
 import re
 import shlex
 import subprocess
-import tomllib
 from pathlib import Path
 
 import pytest
@@ -39,12 +38,8 @@ def blocks(page):
 
 def named_on(page):
     """Give the distributions that a page's first command installs."""
-    [line] = [line for line in read(page).splitlines() if line.startswith("pip install '.")]
-    words = shlex.split(line)[2:]
-    folders = [word for word in words if word.startswith("./")]
-    projects = [tomllib.loads((ROOT / folder / "pyproject.toml").read_text("utf-8"))["project"] for folder in folders]
-    others = [re.match(r"[\w-]+", word)[0] for word in words if not word.startswith(".")]
-    return ["recollect", *(project["name"] for project in projects), *others]
+    [line] = [line for line in read(page).splitlines() if line.startswith("pip install 'recollect-memory[")]
+    return [re.match(r"[\w-]+", word)[0] for word in shlex.split(line)[2:]]
 
 
 def modules_of(code):

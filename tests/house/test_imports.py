@@ -64,7 +64,7 @@ def test_every_public_name_is_there_when_it_is_asked_for(package):
 
 def test_the_sdk_installs_few_packages():
     packages = {each["name"]: each for each in tomllib.loads((ROOT / "uv.lock").read_text(encoding="utf-8"))["package"]}
-    needed, waiting = set(), ["recollect"]
+    needed, waiting = set(), ["recollect-memory"]
     while waiting:
         name = waiting.pop()
         if name not in needed:
@@ -78,4 +78,4 @@ def test_the_sdk_installs_few_packages():
 def test_who_lacks_the_engine_is_told_how_to_install_it(program):
     script = f"import sys; sys.modules['psycopg'] = None; import recollect; {program}"
     ended = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=False)
-    assert "psycopg is not installed: run pip install '.[engine]'" in ended.stderr
+    assert "psycopg is not installed; run: pip install 'recollect-memory[engine]'" in ended.stderr

@@ -18,15 +18,9 @@ import httpx
 import numpy as np
 import pytest
 
+from model_files import SHAPE, VOCABULARY_SHA256, WEIGHTS_SHA256, find_weights, read_weights
 from ports import free_port
-from recollect.llm.local.minilm import (
-    SHAPE,
-    VOCABULARY_SHA256,
-    WEIGHTS_SHA256,
-    default_cache,
-    find_weights,
-    read_weights,
-)
+from recollect.llm.local.gloss.dictionary import default_cache
 
 MODEL, DIMENSIONS = "minilm", SHAPE.hidden
 FILE_VERSION = 1

@@ -34,7 +34,8 @@ def close(named: list[str]) -> set[str]:
 def owner_of(module: str) -> str:
     """Name the distribution that a module's file came with; ours are installed in place and list no files."""
     if module.startswith("recollect"):
-        return normalise(module.partition(".")[0])
+        package = module.partition(".")[0]
+        return "recollect-memory" if package == "recollect" else normalise(package)
     spec = find_spec(module)
     origin = Path(spec.origin if spec.origin else next(iter(spec.submodule_search_locations))).resolve()
     for each in distributions():

@@ -44,7 +44,7 @@ def test_the_sdk_accepts_the_declarations(workbench):
         "made = [r.configuration.name, str(r.configuration.version), "
         "[[t.identity.name for t in p.tools] for p in r.tools_configuration], [f.filename for f in r.files]]"
     )
-    version = importlib.metadata.version("recollect")
+    version = importlib.metadata.version("recollect-memory")
     assert workbench.run(program) == ["recollect", version, [TOOLS], ["icon.svg"]]
 
 
@@ -86,7 +86,7 @@ def package(tmp_path_factory):
 
 def test_a_package_is_the_same_bytes_each_time(package, tmp_path):
     assert pack(tmp_path).read_bytes() == package.read_bytes()
-    assert package.name == f"recollect-{importlib.metadata.version('recollect')}.difypkg"
+    assert package.name == f"recollect-{importlib.metadata.version('recollect-memory')}.difypkg"
 
 
 def test_a_package_holds_what_is_needed_and_nothing_else(package):

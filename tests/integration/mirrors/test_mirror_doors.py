@@ -40,8 +40,8 @@ for given in ({'opensearch_url': 'http://x'}, {'neo4j_url': 'bolt://x'}):
 def test_without_the_extras_everything_else_works():
     ended = subprocess.run([sys.executable, "-c", WITHOUT], capture_output=True, text=True, check=True)
     assert ended.stdout.splitlines() == [
-        "SetupError opensearchpy is not installed: run pip install '.[opensearch]' in a checkout of Recollect.",
-        "SetupError neo4j is not installed: run pip install '.[neo4j]' in a checkout of Recollect.",
+        "SetupError opensearchpy is not installed; run: pip install 'recollect-memory[opensearch]'",
+        "SetupError neo4j is not installed; run: pip install 'recollect-memory[neo4j]'",
     ]
 
 

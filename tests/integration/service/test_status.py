@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import asyncio
-from importlib.metadata import version
 
 from conftest import PATIENT, http_client, new_key
 from mcp_doors import listening
 from recollect import sync
 from recollect.client import Client
 from recollect.llm.fake import FakeChatModel, FakeEmbedder
+from recollect.loading import own_version
 from recollect.models.service import Bounds, Right
 from recollect.settings import Settings
 from recollect.wiring import connected
@@ -37,7 +37,7 @@ async def test_jobs_are_those_of_the_tenant_by_task(recollect, embedder, owner):
 
 async def test_how_it_is_set_up(addresses, recollect, embedder):
     plain = await recollect.tenant.status(await recollect.operator.act_for("default"))
-    assert (plain.version, plain.chat_model, plain.keep_recalls) == (version("recollect"), "", "off")
+    assert (plain.version, plain.chat_model, plain.keep_recalls) == (own_version(), "", "off")
     assert (plain.embedder.model, plain.embedder.active, plain.by_words) == (embedder.model, True, "")
     assert (plain.budget.limit, plain.budget.used, plain.jobs) == (None, 0, ())
     chosen = Settings(embedder="fake", keep_recalls="sampled", tokens_per_day=500, **PATIENT)

@@ -86,6 +86,12 @@ def test_the_source_is_found_without_importing_it_and_verified(tmp_path, monkeyp
     assert list(tmp_path.iterdir()) == []
 
 
+def test_an_unwritable_cache_is_explained(tmp_path):
+    (tmp_path / "file").write_text("not a folder")
+    with pytest.raises(SetupError, match="XDG_CACHE_HOME"):
+        load_dictionary(fold, tmp_path / "file" / "below")
+
+
 def test_the_dictionary_takes_little_memory(gloss):
     tracemalloc.start()
     try:

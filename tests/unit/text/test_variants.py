@@ -132,5 +132,5 @@ def test_another_table_is_refused():
 
 @pytest.mark.parametrize(("package", "file"), [("no_such_package", "a.txt"), (variants.PACKAGE, "dicts/none.txt")])
 def test_a_missing_table_says_what_to_install(package, file):
-    with pytest.raises(SetupError, match=r"pip install '.\[engine\]'"):
+    with pytest.raises(SetupError, match=r"pip install 'recollect-memory\[engine\]'"):
         read_data(package, file, "", variants.EXTRA)

@@ -12,7 +12,7 @@ try:
     from rich.markup import escape
     from typer.core import TyperCommand, TyperGroup
 except ImportError:  # the extra is not installed
-    sys.exit("The command line needs `pip install '.[server]'` in a checkout of Recollect.")
+    sys.exit("The command line needs more: run pip install 'recollect-memory[server]'")
 
 from recollect.errors import RecollectError
 from recollect.loading import load

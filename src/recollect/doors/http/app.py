@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
-from importlib.metadata import version
 
 from fastapi import Depends, FastAPI
 from fastapi.routing import APIRoute
@@ -37,6 +36,7 @@ from recollect.doors.http.server.capacity import Capacity
 from recollect.doors.http.server.limits import Limiter
 from recollect.doors.http.transfers import Transfers
 from recollect.doors.mcp import http as mcp
+from recollect.loading import own_version
 from recollect.mind.service import Recollect
 from recollect.settings import Settings, read_settings
 from recollect.wiring import open_recollect
@@ -60,7 +60,7 @@ def create_app(settings: Settings | None = None, recollect: Recollect | None = N
 
     app = HttpDoor(
         title="Recollect",
-        version=version("recollect"),
+        version=own_version(),
         description=DESCRIPTION,
         license_info={"name": "Apache-2.0", "identifier": "Apache-2.0"},
         generate_unique_id_function=name_operation,

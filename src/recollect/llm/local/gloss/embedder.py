@@ -49,5 +49,5 @@ def load_gloss(threads: int = 0, cache: Path | None = None) -> GlossMiniLM:
     """Open the model and the dictionary, building their files on the first call."""
     tag = load("rjieba", "chinese").tag
     gloss = Gloss(load_dictionary(fold, cache), tag)
-    session, tokens = open_minilm(threads, cache)
+    session, tokens = open_minilm(threads)
     return GlossMiniLM(session, GlossedPieces(gloss, tokens))
