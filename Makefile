@@ -104,8 +104,8 @@ console-check: ## build the console twice and compare; compare the types with th
 console-e2e: ## walk through the console with Chromium (tools/chromium.sh installs it)
 	$(RUN) pytest tests/doors/test_console_walk.py $(ARGS)
 
-release: ## build wheel and sdist; fails where the console cannot be built
-	CONSOLE_REQUIRED=1 uv build
+release: ## build everything that a release consists of into dist/ (ARGS=--check builds twice and compares)
+	$(RUN) python tools/release.py $(ARGS)
 
 campaign: ## the promises of one part at full size, and their record (PART=kills MINUTES=30; at most 60 minutes)
 	RECOLLECT_TESTS=long timeout --signal=INT --kill-after=60 $$(( ($(MINUTES) + 5) * 60 )) \
