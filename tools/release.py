@@ -27,7 +27,7 @@ ROOT = Path(__file__).resolve().parents[1]
 EPOCH = 315532800
 """The time that every file in every package has: the first that a zip archive knows."""
 ENVIRONMENT = {"SOURCE_DATE_EPOCH": str(EPOCH), "CONSOLE_REQUIRED": "1"}
-IMAGE_EXTRAS = ("server", "local", "chinese", "cold", "neo4j", "opensearch")
+IMAGE_EXTRAS = ("server", "local", "chinese", "cold", "neo4j", "opensearch", "traces")
 SUMS, NOTES, COMPONENTS, CONTEXT = "SHA256SUMS", "NOTES.md", "components.cdx.json", "image.tar"
 
 
@@ -49,11 +49,11 @@ def packaged_integrations() -> list[Path]:
     return [path.parent for path in projects if "build-system" in tomllib.loads(path.read_text(encoding="utf-8"))]
 
 
-def build_wheels(target: Path, *, integrations: bool = True) -> None:
+def build_wheels(target: Path) -> None:
     """Build the wheels that Python users install."""
     run(sys.executable, "tools/model_files.py")
     run("uv", "build", "--quiet", "--out-dir", str(target))
-    for project in (ROOT / "packages" / "minilm", *(packaged_integrations() if integrations else ())):
+    for project in (ROOT / "packages" / "minilm", *packaged_integrations()):
         run("uv", "build", "--quiet", "--wheel", "--out-dir", str(target), str(project))
 
 

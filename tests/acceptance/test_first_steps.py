@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import re
 import shlex
 import shutil
@@ -13,10 +12,9 @@ from pathlib import Path
 
 import pytest
 
-import release
+import wheels
 from command_line import call
 from folders import find_memory, open_folder
-from programs import plain_environment
 
 ROOT = Path(__file__).parents[2]
 
@@ -42,7 +40,7 @@ def data():
 
 @pytest.mark.slow
 @pytest.mark.skipif(shutil.which("uv") is None, reason="uv builds the wheel and the virtual environment")
-def test_the_readme_leads_to_the_right_answer(home, data):
+def test_the_readme_leads_to_the_right_answer(home, data, tmp_path_factory):
     steps = commands()
     assert [step[:2] for step in steps] == [
         ["pip", "install"],
@@ -51,10 +49,9 @@ def test_the_readme_leads_to_the_right_answer(home, data):
         ["recollect", "recall"],
     ]
     # The checkout as wheels, so that what a release would carry is what runs.
-    release.build_wheels(home / "dist", integrations=False)
-    environment = make_environment(home, data)
-    install = ["uv", "pip", "install", "--quiet", "--find-links", str(home / "dist"), *steps[0][2:]]
-    subprocess.run(install, env=environment, check=True, cwd=home)
+    built = wheels.build_once(tmp_path_factory)
+    environment = wheels.empty_environment(home) | {"RECOLLECT_DATA_DIR": str(data), "RECOLLECT_PORT": "0"}
+    wheels.install(steps[0][2:], built, environment)
     lend_bytecode(home / "venv")
     up = subprocess.Popen(steps[1], env=environment, cwd=home, stdout=subprocess.PIPE, text=True)
     try:
@@ -72,19 +69,6 @@ def test_the_readme_leads_to_the_right_answer(home, data):
     assert all(table.index(answer) < other for other in others), table
     assert "vector" in table, "the local model took part"
     assert not list(data.glob("postgres/postmaster.pid")), "PostgreSQL was left running"
-
-
-def make_environment(home, data):
-    subprocess.run(["uv", "venv", "--quiet", "--python", sys.executable, str(home / "venv")], check=True)
-    return plain_environment() | {
-        "VIRTUAL_ENV": str(home / "venv"),
-        "PATH": f"{home / 'venv' / 'bin'}:{os.environ['PATH']}",
-        "RECOLLECT_DATA_DIR": str(data),
-        "RECOLLECT_PORT": "0",
-        "XDG_CACHE_HOME": str(home / "cache"),
-        "UV_CACHE_DIR": os.environ.get("UV_CACHE_DIR", str(Path("~/.cache/uv").expanduser())),
-        "COLUMNS": "160",
-    }
 
 
 def lend_bytecode(environment):

