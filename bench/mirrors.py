@@ -1,6 +1,6 @@
-"""Measure mirrors against the record: what they add to recall on LoCoMo, and how far they lag while it is written to.
+"""Measure mirrors against the record: what they add to recall, and how far they lag while it is written to.
 
-make bench BENCH=mirrors [ARGS="--questions 300 --seconds 30"]
+make bench BENCH=mirrors [ARGS="--set lifebench --questions 300 --seconds 30"]
 
 An OpenSearch node is started from its packages as the tests start it (a JDK of 21 or later, and Maven). Questions are
 asked of our channels, of ours with the mirror beside them, and of the mirror in place of words and meaning. Writes have
@@ -29,7 +29,7 @@ import uvloop
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
-from datasets import in_training, load
+from datasets import FILES, in_training, load
 from ground import DIMENSIONS, OUT, NoEmbedder, open_folder
 from quality import Asked, average, difference, open_embedder
 from recollect import Recollect, Settings
@@ -45,7 +45,7 @@ from recollect.wiring import connected, prepare
 from stored import serving, store
 
 SUPPORT = Path(__file__).resolve().parents[1] / "tests" / "support"
-MIRROR, SET = "opensearch", "locomo"
+MIRROR = "opensearch"
 OTHERS = tuple(name for name in USUAL_CHANNELS if name not in {"text", "vector"})
 VARIANTS: Mapping[str, tuple[str, ...]] = {
     "ours": (),
@@ -66,16 +66,16 @@ def searching() -> Iterator[dict[str, Any]]:
         yield {"opensearch_url": node.url, "opensearch_replicas": 0, "opensearch_shards": 2, "mirror_seconds": 120}
 
 
-async def measure(questions: int, embedder: Embedder | None, bar: Progress) -> dict[str, list[Asked]]:
-    """Ask every question of each variant."""
+async def measure(name: str, questions: int, embedder: Embedder | None, bar: Progress) -> dict[str, list[Asked]]:
+    """Ask every question of a set of each variant."""
     rows: dict[str, list[Asked]] = {label: [] for label in VARIANTS}
-    conversations = load(SET, questions)
+    conversations = load(name, questions)
     task = bar.add_task("questions", total=sum(len(each.questions) for each in conversations))
     with searching() as settings:
         async with serving(embedder, **settings) as recollect:
             await recollect.operator.mirrors.build(MIRROR, lambda _: None)
             number = 0
-            async for stored in store(recollect, SET, conversations, embedder, bar):
+            async for stored in store(recollect, name, conversations, embedder, bar):
                 await feed_tenant(recollect.parts.database, recollect.parts.mirrors, stored.mind.access.scope.tenant_id)
                 for question, cue in stored.cues:
                     for label, channels in VARIANTS.items():
@@ -85,7 +85,7 @@ async def measure(questions: int, embedder: Embedder | None, bar: Progress) -> d
                         assert not channels or answer.methods[MIRROR] == "mirror", answer.methods
                         ranked = [stored.turns[hit.memory.id] for hit in answer.hits]
                         quality = measure_ranking(ranked, question.gold)
-                        rows[label].append(Asked(question.category, in_training(SET, number), quality, milliseconds))
+                        rows[label].append(Asked(question.category, in_training(name, number), quality, milliseconds))
                     bar.advance(task)
                 number += 1
     bar.remove_task(task)
@@ -177,6 +177,7 @@ async def watch(recollect: Recollect, lags: list[float]) -> None:
 def main() -> None:
     """Print both tables."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--set", choices=FILES, default="locomo", dest="name")
     parser.add_argument("--questions", type=int, default=0, help="about so many; 0 = all")
     parser.add_argument("--rate", type=int, default=200, help="memories a second")
     parser.add_argument("--seconds", type=float, default=60)
@@ -188,8 +189,9 @@ def main() -> None:
     if "quality" in parts:
         columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
         with Progress(*columns, console=console, transient=True) as bar:
-            rows = uvloop.run(measure(arguments.questions, open_embedder(console), bar))
-        print("| LoCoMo | questions | R@5 | R@10 | against ours | nDCG@10 | ms |\n|---|---|---|---|---|---|---|")
+            rows = uvloop.run(measure(arguments.name, arguments.questions, open_embedder(console), bar))
+        print(f"| {arguments.name} | questions | R@5 | R@10 | against ours | nDCG@10 | ms |")
+        print("|---|---|---|---|---|---|---|")
         for label, some in rows.items():
             mean, pace = average(some), median(each.milliseconds for each in some)
             gained = "" if label == "ours" else difference(some, rows["ours"])
