@@ -125,13 +125,15 @@ class PatroniPair:
 def configure(node: Node, settings: Mapping[str, str], etcd: int) -> dict[str, Any]:
     """Give what Patroni reads: no write is acknowledged that only one server has, and who was lost comes back."""
     shared = TIMES | {"synchronous_mode": True, "primary_start_timeout": 0}
+    # pg_rewind copies pages while they are written: without their full images what it makes is not sound.
+    parameters = dict(settings) | {"full_page_writes": "on"}
     return {
         "scope": "recollect",
         "name": node.folder.name,
         "restapi": {"listen": f"127.0.0.1:{node.watched}", "connect_address": f"127.0.0.1:{node.watched}"},
         "etcd3": {"host": f"127.0.0.1:{etcd}"},
         "bootstrap": {
-            "dcs": shared | {"postgresql": {"use_pg_rewind": True, "parameters": dict(settings)}},
+            "dcs": shared | {"postgresql": {"use_pg_rewind": True, "parameters": parameters}},
             "initdb": [{"encoding": "UTF8"}, {"locale": "C.UTF-8"}, "data-checksums"],
         },
         "postgresql": dict.fromkeys(REPAIRS, True)

@@ -47,7 +47,8 @@ class LoadedPair:
         # Every caller may still hear of a write that was committed before.
         await self.told.hear(WRITERS + 1, 201)
         self.longest = max(self.longest, time.monotonic() - began)
-        assert self.find_losses() == []
+        losses = self.find_losses()
+        assert losses == [], losses[:5]
         assert set(self.told.codes()) <= ALLOWED
 
     def find_losses(self) -> list[str]:
