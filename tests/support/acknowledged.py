@@ -20,7 +20,8 @@ from known_numbers import VECTORS
 WAIT_SECONDS = 120
 """Where nothing comes for so long, nothing will."""
 ALLOWED = {200, 201, 503}
-STORED = "select content, count(*), min(id::text) from memories group by content"
+# A worker may sum up a conversation by one of its own sentences.
+STORED = "select content, count(*), min(id::text) from memories where kind <> 'summary' group by content"
 WITHOUT_TERMS = """select count(*) from memories m
     where not exists (select from memory_terms t where (t.scope_id, t.id) = (m.scope_id, m.id))"""
 WITHOUT_VECTOR = f"""select count(*) from memories m
