@@ -93,7 +93,7 @@ def run_program(name, folder, settings=None):
     [
         *("README.md", "README.zh.md", "docs/explanation/conversations.md", "docs/explanation/graph.md"),
         *("docs/explanation/facts.md", "docs/howto/time-travel.md", "docs/explanation/explain.md"),
-        "docs/explanation/items.md",
+        *("docs/explanation/items.md", "docs/explanation/topics.md"),
         *sorted(f"docs/tutorial/{page.name}" for page in TUTORIALS),
     ],
 )
