@@ -2,7 +2,7 @@
 SHELL := bash
 .SHELLFLAGS := -euo pipefail -c
 .DEFAULT_GOAL := help
-.PHONY: help setup fast check format mypy pyright walls house test engines serve worker migrate schema docs bench bench-quality bench-console doors campaign mutants clean console console-dev console-check console-lint console-e2e release
+.PHONY: help setup fast check format mypy pyright walls house test engines serve worker migrate schema docs bench bench-quality bench-console doors campaign mutants clean console console-dev console-check console-lint console-e2e release site
 
 # What `setup` installed is what runs: no word resolves or downloads anything again.
 RUN := uv run --no-sync
@@ -71,6 +71,9 @@ schema: ## write schema.sql again after a migration was added
 
 docs: ## check that the pages say all they must
 	$(RUN) pytest tests/house/test_house.py -k "glossary or decisions or settings or reference"
+
+site: ## build the site of the docs into dist/site; a warning fails it
+	$(RUN) python tools/website.py $(ARGS)
 
 bench: ## measure (BENCH=speed for bench/speed.py alone); figures go to bench/out
 	@for script in $(if $(BENCH),bench/$(BENCH).py,$(shell grep -ls "__main__" bench/*.py)); do \
