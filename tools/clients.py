@@ -54,11 +54,10 @@ WRITTEN = "Written by tools/clients.py: change the methods of recollect.mind tha
 OPERATIONS_PAGE = ROOT / "docs/reference/operations.md"
 PAGE = """# Operations
 
-All that a caller can ask of a mind. In [Python](python.md) each is a method of a mind, or of one of its parts, with the
-same signature in this process, over HTTP and without an event loop; over [HTTP](http.md) it is a request. Some are
-commands of the [command line](cli.md), or tools of the [MCP door](../howto/mcp.md).
+All that a caller can ask of a mind, in one table. [Python](python.md) has it as a method, [HTTP](http.md) as a request.
+Some are commands of the [command line](cli.md), or tools of the [MCP server](../howto/mcp.md).
 
-`tools/clients.py` writes this page.
+Written by `python tools/clients.py`; `tests/unit/service/test_facades.py` compares.
 """
 FUTURE = "from __future__ import annotations"
 TABLE = f'''"""The list of operations, as a client needs it.

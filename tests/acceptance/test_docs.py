@@ -227,10 +227,8 @@ def test_http_reference_names_every_code_and_status():
 
 
 def test_cli_reference_names_every_command_and_option():
-    described: dict[str, str] = {}
-    for cells in rows("docs/reference/cli.md"):
-        if found := re.match(r"`recollect ([a-z0-9 -]+?)(?: [A-Z-].*)?`", cells[0]):
-            described[found[1]] = " ".join(cells)
+    parts = re.split(r"^### recollect (.+)$", read("docs/reference/cli.md"), flags=re.MULTILINE)[1:]
+    described = dict(zip(parts[::2], parts[1::2], strict=True))
     offered = commands_of(COMMANDS)
     assert set(described) == set(offered)
     missing = [(name, option) for name in offered for option in offered[name] if option not in described[name]]
@@ -257,7 +255,7 @@ def commands_of(commands, prefix="") -> dict[str, list[str]]:
 
 def test_python_reference_names_everything_public():
     page = read("docs/reference/python.md")
-    names = [f"`{name}`" for name in recollect.__all__ if name not in {"open", "Client"}]
+    names = [f"`{name}" for name in recollect.__all__ if name not in {"open", "Client"}]
     names += ["recollect.open(", "recollect.client.Client(", *(f"sync.{name}(" for name in ("open", "using"))]
     owners = (recollect.Mind, recollect.ConversationView, recollect.Recollect, Client, recollect.FadingView)
     methods = [name for owner in owners for name in methods_of(owner)]
