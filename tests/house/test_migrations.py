@@ -1,18 +1,26 @@
-"""From the first release on, a migration lets the program before it run on: each file is read for what would break it.
+"""Released migrations never change, and a later one lets the program before it run on.
 
-What is added is filled by a job, and what is not needed any more is removed one release later.
+What is added is filled by a job, and what is not needed any more is removed one release later. `released.sha256` lists
+what is released, as `sha256sum *.sql` writes it; a release adds its own lines.
 """
 
 from __future__ import annotations
 
 import re
+from hashlib import sha256
+from pathlib import Path
 
 import pytest
 
 from recollect.store.database.migrate import OUTSIDE_TRANSACTION, own_migrations
 
-FIRST_RELEASE = 9999
-"""The number of the last file of the first release: those after it are held to the rules. None is released yet."""
+RELEASED = dict(
+    reversed(line.split())
+    for line in Path(__file__).with_name("released.sha256").read_text(encoding="utf-8").splitlines()
+)
+"""The hash of each file that is released, by its name."""
+FIRST_RELEASE = 20
+"""The number of the last file of the first release: those after it are held to the rules."""
 REMOVES = re.compile(r"^-- removes what programs before \d{4} used$", re.MULTILINE)
 COMMENT = re.compile(r"--[^\n]*")
 BODY = re.compile(r"\$(\w*)\$.*?\$\1\$", re.DOTALL)
@@ -45,6 +53,14 @@ def find_faults(text: str) -> list[str]:
     if "concurrently" in plain and not text.startswith(OUTSIDE_TRANSACTION):
         found.append("builds concurrently inside a transaction")
     return found
+
+
+def test_released_migrations_stay_as_they_are():
+    texts = {f"{step.name}.sql": step.text for step in own_migrations()}
+    first = {name for name in texts if int(name[:4]) <= FIRST_RELEASE}
+    assert first <= RELEASED.keys()
+    changed = [name for name, digest in RELEASED.items() if sha256(texts[name].encode()).hexdigest() != digest]
+    assert changed == [], "add a new migration instead"
 
 
 def test_no_migration_stops_the_program_before_it():
