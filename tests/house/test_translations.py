@@ -14,8 +14,6 @@ PENDING = {
     "README.md",
     "docs/README.md",
     "docs/explanation/attacks.md",
-    "docs/explanation/graph.md",
-    "docs/explanation/isolation.md",
     "docs/explanation/items.md",
     "docs/explanation/jobs.md",
     "docs/explanation/lifecycle.md",
