@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import asyncio
+import os
 import re
 import subprocess
 import sys
 import threading
 from collections import Counter
+from pathlib import Path
 
 import httpx
 import pytest
@@ -24,6 +26,7 @@ from recollect.settings import Settings
 from recollect.wiring import connected
 from sizes import CHOSEN, Sizes
 
+SUPPORT = Path(__file__).parents[1] / "support"
 REQUESTS = Sizes("requests", ci=5_000, long=100_000)
 EXAMPLES, IN_ONE_RUN = 8, 5_000
 """Of so many examples of each operation, one run of schemathesis makes more than so many requests."""
@@ -109,7 +112,8 @@ def run_schemathesis(service, folder, seed, *options):
         *options,
     ]
     (folder / "schemathesis.toml").write_text(choose_bounds())
-    return subprocess.run(command, capture_output=True, text=True, cwd=folder, check=False)
+    hooks = {"SCHEMATHESIS_HOOKS": "schemathesis_hooks", "PYTHONPATH": str(SUPPORT)}
+    return subprocess.run(command, env=os.environ | hooks, capture_output=True, text=True, cwd=folder, check=False)
 
 
 def make_requests(service, folder, seed, *options):
