@@ -51,8 +51,6 @@ PENDING = {
     "docs/howto/shards.md",
     "docs/howto/time-travel.md",
     "docs/howto/tune.md",
-    "docs/reference/figures.md",
-    "docs/reference/founding.md",
     "docs/tutorial/chat.md",
     "docs/tutorial/first-memory.md",
     "docs/tutorial/words.md",
