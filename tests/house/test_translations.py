@@ -10,19 +10,9 @@ import pages
 import translations
 import words
 
-PENDING = {
+PENDING: set[str] = {
     "README.md",
     "docs/README.md",
-    "docs/explanation/attacks.md",
-    "docs/explanation/items.md",
-    "docs/explanation/jobs.md",
-    "docs/explanation/lifecycle.md",
-    "docs/explanation/mirrors.md",
-    "docs/explanation/recall.md",
-    "docs/explanation/scale.md",
-    "docs/explanation/stream.md",
-    "docs/explanation/topics.md",
-    "docs/explanation/versions.md",
     "docs/howto/backup.md",
     "docs/howto/change-model.md",
     "docs/howto/cold.md",
