@@ -7,6 +7,7 @@ import json
 import re
 import shlex
 import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -26,6 +27,12 @@ WHOLE = {
     "openai-agents": (SCRIPTED, "A curry without peanuts.\n"),
 }
 """Pages whose code is a whole program: what stands in for a model, and what it prints."""
+PLAIN = {
+    "tune": "",
+    "replicas": "Li lives in Ghent.\n",
+    "keys-and-trust": "rec_\n",
+}
+"""Pages whose program needs nothing but the SDK and a server, and what it prints."""
 
 
 def read(page):
@@ -74,3 +81,13 @@ def test_the_code_on_a_page_is_a_program_that_runs(page, outside):
         in_project(PAGES[page], "-c", code), env=environment, capture_output=True, text=True, check=False
     )
     assert (ran.returncode, ran.stdout) == (0, printed), ran.stderr[-3000:]
+
+
+@pytest.mark.parametrize("page", PLAIN)
+def test_the_code_on_a_page_runs_with_the_sdk_alone(page, outside, tmp_path):
+    [code] = blocks(page)
+    environment = project_environment("core") | outside
+    ran = subprocess.run(
+        [sys.executable, "-c", code], env=environment, cwd=tmp_path, capture_output=True, text=True, check=False
+    )
+    assert (ran.returncode, ran.stdout) == (0, PLAIN[page]), ran.stderr[-3000:]
