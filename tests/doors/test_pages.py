@@ -31,6 +31,7 @@ PLAIN = {
     "tune": "",
     "replicas": "Li lives in Ghent.\n",
     "keys-and-trust": "rec_\n",
+    "import-export": "Li is allergic to peanuts.\n",
 }
 """Pages whose program needs nothing but the SDK and a server, and what it prints."""
 
