@@ -22,9 +22,20 @@ agents.set_tracing_disabled(disabled=True)
 config = agents.RunConfig(model=ScriptedModel([[assistant_message("A curry without peanuts.")]]))
 agents.Runner.run = functools.partial(agents.Runner.run, run_config=config)
 """
+CREW = f"""
+import functools, sys
+sys.path.insert(0, {str(ROOT / "examples")!r})
+import crewai.memory.unified_memory as unified
+from crewai.events.utils.console_formatter import set_suppress_console_output
+from crewai_memory import ScriptedModel, embed
+set_suppress_console_output(True)
+unified.Memory = functools.partial(unified.Memory, llm=ScriptedModel(model="scripted"), embedder=embed)
+"""
 WHOLE = {
     "langgraph": ("", "I know 0 things about that.\n"),
     "openai-agents": (SCRIPTED, "A curry without peanuts.\n"),
+    "pydantic-ai": ("", "success (no tool calls)\n"),
+    "crewai": (CREW, "Li must not eat peanuts.\n"),
 }
 """Pages whose code is a whole program: what stands in for a model, and what it prints."""
 PLAIN = {
