@@ -32,6 +32,8 @@ ANSWER = {
     "importance": 5,
     "keywords": ["home"],
 }
+ROW = re.compile(r"│ (\w+) +│ (\w+) +│ +(\d+) │ +(\d+) │ +\d+ │ +\d+ │ +[\d,]+ │ +[\d,]+ │ [\d. ]+│$", re.MULTILINE)
+"""A row of what came of it: agent, user, segments read again and left."""
 USAGE = {"prompt_tokens": 1_738, "completion_tokens": 216}
 
 
@@ -64,10 +66,11 @@ async def test_the_page_runs_and_shows_what_is_printed(recollect, addresses, own
     with chatting(answering=lambda *_: ANSWER, usage=USAGE) as url:
         settings = settings_of(addresses, chat_model="qwen3-8b", chat_prices=prices, chat_url=url)
         dry, run, *_ = [show(command, settings | {"COLUMNS": "120"}) for command in commands()]
-    plan, result = blocks("text")
+    [plan] = blocks("text")
     assert tidy(dry) == tidy(plan)
     # The same plan, the question, and then what came of it.
-    assert tidy(run).endswith(tidy(result))
+    assert tidy(run).startswith(tidy(plan))
+    assert [cells for cells in ROW.findall(run) if cells[0] == "ada"] == [("ada", "li", "3", "0"), ("ada", "mo", "2", "0")]
 
 
 def tidy(table):
