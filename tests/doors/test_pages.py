@@ -40,6 +40,7 @@ WHOLE = {
 """Pages whose code is a whole program: what stands in for a model, and what it prints."""
 PLAIN = {
     "tune": "",
+    "doors": "What may I cook?\n",
     "replicas": "Li lives in Ghent.\n",
     "keys-and-trust": "rec_\n",
     "import-export": "Li is allergic to peanuts.\n",
