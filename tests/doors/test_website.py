@@ -61,6 +61,20 @@ def test_links_and_anchors_lead_somewhere(tags, site):
     assert sorted((page.name, href) for page, href in links if not leads(page, href, anchors)) == []
 
 
+@pytest.mark.parametrize("home", ["index.html", "zh/index.html"])
+def test_every_page_can_be_reached_from_the_home(home, tags, site):
+    reached: set[Path] = set()
+    waiting = [site / home]
+    while waiting:
+        page = waiting.pop()
+        if page in tags and page not in reached:
+            reached.add(page)
+            hrefs = [found["href"].partition("#")[0] for tag, found in tags[page] if tag == "a" and "href" in found]
+            waiting += [Path(os.path.normpath(page.parent / unquote(href))) for href in hrefs if href]
+    lost = {page.relative_to(site).as_posix() for page in tags.keys() - reached} - {"404.html", "zh/404.html"}
+    assert lost == set()
+
+
 def leads(page: Path, href: str, anchors: dict[str, set[str]]) -> bool:
     path, _, anchor = unquote(href).partition("#")
     if FOREIGN.match(href) or href.startswith("mailto:"):
