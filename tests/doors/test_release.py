@@ -85,6 +85,22 @@ def test_the_image_runs_as_nobody_special_and_is_looked_after():
     assert "pip" not in final
 
 
+def lint(text: str) -> subprocess.CompletedProcess[str]:
+    """Run hadolint on the text of a Dockerfile; notes of the level `info` do not count."""
+    hadolint = Path(sys.executable).with_name("hadolint")
+    command = [hadolint, "--no-color", "--failure-threshold", "warning", "-"]
+    return subprocess.run(command, input=text, capture_output=True, text=True, check=False)
+
+
+def test_the_linter_accepts_the_image_and_refuses_a_worse_one():
+    found = lint(DOCKERFILE)
+    assert found.returncode == 0, found.stdout
+    for planted, rule in (("FROM python:latest\n", "DL3007"), ("RUN cd /opt && ls | wc\n", "DL4006")):
+        refused = lint(DOCKERFILE + planted)
+        assert refused.returncode != 0
+        assert rule in refused.stdout
+
+
 def test_notes_are_the_section_of_the_version():
     changelog = "# Changelog\n\n## [Unreleased]\n\n- new\n\n## [0.2.0] - 2026-01-02\n\n- old\n"
     assert release.write_notes(changelog, "0.2.0") == "# Recollect 0.2.0\n\n- old\n"
