@@ -85,6 +85,9 @@ ROOMS: Mapping[str, Mapping[str, str]] = {
     MCP: {
         "mcp": "Serve the memory to an MCP client over standard input and output, until the client leaves.",
     },
+    "operators.plan": {
+        "plan": "Say which disk, RAM and cores an installation needs, and when to use shards or replicas.",
+    },
     "operators.tenants": {
         "key": "Make, list, limit and revoke API keys.",
         "tenants": "Say what a tenant may use and ask.",

@@ -1,0 +1,104 @@
+"""What an installation needs, computed from what was measured: bytes, log and processor time of a memory."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from math import ceil
+
+# docs/reference/figures.md, "What a server bears": bench/growth.py --memories 100000.
+MEMORY_BYTES = 4_156
+"""A memory on disk, with its indexes and a vector of `MEASURED_DIMENSIONS`."""
+VECTOR_BYTES = 2_498
+"""Of them those of the vector, which grow with its dimensions."""
+LOG_BYTES, LOG_IMAGES = 8_785, 2_902
+"""Write-ahead log of a memory, and of pages that are the first since a checkpoint."""
+# docs/reference/figures.md, "As the tables grow": bench/growth.py.
+LOG_VECTOR_BYTES = 2_483
+"""Of the write-ahead log of a memory that of the vector."""
+MEASURED_DIMENSIONS = 384
+# docs/reference/figures.md, "What a server bears": bench/load.py and bench/writers.py, milliseconds of a core.
+RECALL_DATABASE, RECALL_PROGRAM = 2.7, 7.2
+"""A recall in a scope of 100 memories, the vector given."""
+TURN_DATABASE, TURN_PROGRAM = 1.6, 2.3
+"""A turn of two messages."""
+LOCAL_MODEL = 8.0
+"""What the local model adds to a recall or a written memory: 7 to 9 ms of the program."""
+
+# docs/explanation/scale.md: the server, and the traffic where none is given.
+SERVER_DISK, SERVER_RAM, SERVER_CORES = 2e12, 128e9, 16
+FILLED, BUSY = 0.7, 0.5
+"""How full a disk may be, and how busy cores."""
+IN_USE, PEAK = 0.1, 5
+"""The share of the memories that are in use at the same time; and the peak by the mean."""
+SCOPE, ACTIVE, RECALLS, TURNS = 100, 0.1, 20, 5
+"""Memories of a scope, the share of scopes that are active on a day, and what each of these asks."""
+DAY = 86_400
+
+
+@dataclass(frozen=True, slots=True)
+class Load:
+    """What an installation is to hold and to do; rates are those of the peak."""
+
+    memories: int
+    tenants: int
+    dimensions: int
+    writes: float
+    recalls: float
+
+
+@dataclass(frozen=True, slots=True)
+class Needs:
+    """What it needs: bytes of one copy, log of a day, RAM and cores."""
+
+    memory_bytes: int
+    disk_bytes: int
+    disk_to_buy_bytes: int
+    log_bytes_a_day: int
+    ram_bytes: int
+    database_cores: int
+    api_cores: int
+    local_model_cores: int
+    largest_tenant_bytes: int
+    shards: int
+    replicas: int
+
+
+def usual_writes(memories: int) -> float:
+    """Give the memories written a second at the peak, where nobody says it."""
+    return memories / SCOPE * ACTIVE * TURNS * 2 * PEAK / DAY
+
+
+def usual_recalls(memories: int) -> float:
+    """Give the recalls a second at the peak, where nobody says it."""
+    return memories / SCOPE * ACTIVE * RECALLS * PEAK / DAY
+
+
+def compute(load: Load) -> Needs:
+    """Compute what a load needs."""
+    wider = load.dimensions / MEASURED_DIMENSIONS - 1
+    memory = MEMORY_BYTES + VECTOR_BYTES * wider
+    log = LOG_BYTES + LOG_IMAGES + LOG_VECTOR_BYTES * wider
+    disk, ram = load.memories * memory, load.memories * memory * IN_USE
+    recalling, writing = load.recalls * RECALL_DATABASE / 1000, load.writes * TURN_DATABASE / 2 / 1000
+    program = (load.recalls * RECALL_PROGRAM + load.writes * TURN_PROGRAM / 2) / 1000
+    database = (recalling + writing) / BUSY
+    # A replica takes recalls off the primary; a shard divides everything.
+    shards = ceil(max(disk / (SERVER_DISK * FILLED), ram / SERVER_RAM, writing / BUSY / SERVER_CORES, 1))
+    return Needs(
+        memory_bytes=round(memory),
+        disk_bytes=round(disk),
+        disk_to_buy_bytes=round(disk / FILLED),
+        log_bytes_a_day=round(load.writes / PEAK * DAY * log),
+        ram_bytes=round(ram),
+        database_cores=max(1, ceil(database)),
+        api_cores=max(1, ceil(program / BUSY)),
+        local_model_cores=ceil((load.recalls + load.writes) * LOCAL_MODEL / 1000 / BUSY),
+        largest_tenant_bytes=round(disk * share_of_largest(load.tenants)),
+        shards=shards,
+        replicas=max(0, ceil(database / shards / SERVER_CORES) - 1),
+    )
+
+
+def share_of_largest(tenants: int) -> float:
+    """Give the share of the largest tenant, where sizes follow Zipf's law with the exponent 1."""
+    return 1 / sum(1 / rank for rank in range(1, tenants + 1))
