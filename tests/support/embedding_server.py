@@ -59,7 +59,8 @@ class EmbeddingServer:
 
     def start(self, timeout_seconds: float = 60.0) -> None:
         """Start the process and return when it answers."""
-        environment = os.environ | {"PYTHONPATH": str(Path(__file__).parent)}
+        support = Path(__file__).parent
+        environment = os.environ | {"PYTHONPATH": f"{support}:{support.parents[1] / 'tools'}"}
         # The pipe is the child's lifeline: when this process dies, it closes and the server ends.
         self._process = subprocess.Popen(
             self.command(), stdin=subprocess.PIPE, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, env=environment
