@@ -134,7 +134,9 @@ def run_first_recall(python: str) -> None:
         command = ["uv", "pip", "install", "--python", inside, "--find-links", folder / "wheels", f"{PROJECT}[{EXTRA}]"]
         subprocess.run(command, check=True)
         (folder / "program.py").write_text("\n".join(blocks), encoding="utf-8")
-        environment = {"PATH": "/usr/bin:/bin", "HOME": place, "RECOLLECT_DATA_DIR": str(folder / "data")}
+        # A busy machine may take its time.
+        patient = {f"RECOLLECT_{name}_SECONDS": "120" for name in ("DEADLINE", "CHANNEL", "EMBED_WAIT")}
+        environment = {"PATH": "/usr/bin:/bin", "HOME": place, "RECOLLECT_DATA_DIR": str(folder / "data")} | patient
         subprocess.run([inside, folder / "program.py"], env=environment, cwd=folder, check=True)
 
 

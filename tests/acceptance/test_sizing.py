@@ -11,7 +11,7 @@ import pytest
 
 from command_line import run
 from recollect.doors.cli.operators import sizing
-from recollect.doors.cli.operators.sizing import Load, compute, usual_recalls, usual_writes
+from recollect.doors.cli.operators.sizing import Workload, compute, usual_recalls, usual_writes
 
 ROOT = Path(__file__).parents[2]
 
@@ -38,18 +38,18 @@ def test_the_constants_are_the_figures():
 
 @pytest.mark.parametrize(("memories", "cores"), [(10**9, (4, 9)), (10**10, (36, 90))])
 def test_the_plan_agrees_with_the_page_about_scale(memories, cores):
-    needs = compute(Load(memories, 1, 384, usual_writes(memories), usual_recalls(memories)))
+    needs = compute(Workload(memories, 1, 384, usual_writes(memories), usual_recalls(memories)))
     busy = (needs.database_cores / 2, needs.api_cores / 2)
     assert busy == pytest.approx(cores, abs=0.6)
 
 
 def test_more_of_anything_never_needs_less():
-    small = compute(Load(10**8, 10, 384, 100, 1000))
+    small = compute(Workload(10**8, 10, 384, 100, 1000))
     for more in (
-        Load(10**9, 10, 384, 100, 1000),
-        Load(10**8, 10, 1536, 100, 1000),
-        Load(10**8, 10, 384, 9000, 1000),
-        Load(10**8, 10, 384, 100, 90_000),
+        Workload(10**9, 10, 384, 100, 1000),
+        Workload(10**8, 10, 1536, 100, 1000),
+        Workload(10**8, 10, 384, 9000, 1000),
+        Workload(10**8, 10, 384, 100, 90_000),
     ):
         large = compute(more)
         assert large != small
@@ -58,14 +58,14 @@ def test_more_of_anything_never_needs_less():
 
 
 def test_many_recalls_want_replicas_and_many_bytes_want_shards():
-    assert compute(Load(10**6, 1, 384, 1, 9000)).replicas == 3
-    assert compute(Load(10**6, 1, 384, 1, 9000)).shards == 1
-    assert compute(Load(10**9, 1, 384, 1, 1)).shards == 4
-    assert compute(Load(10**9, 1, 384, 1, 1)).replicas == 0
+    assert compute(Workload(10**6, 1, 384, 1, 9000)).replicas == 3
+    assert compute(Workload(10**6, 1, 384, 1, 9000)).shards == 1
+    assert compute(Workload(10**9, 1, 384, 1, 1)).shards == 4
+    assert compute(Workload(10**9, 1, 384, 1, 1)).replicas == 0
 
 
 def test_vectors_take_their_share():
-    without, usual = (compute(Load(1000, 1, dimensions, 1, 1)) for dimensions in (0, 384))
+    without, usual = (compute(Workload(1000, 1, dimensions, 1, 1)) for dimensions in (0, 384))
     assert usual.memory_bytes - without.memory_bytes == sizing.VECTOR_BYTES
 
 

@@ -17,7 +17,7 @@ from recollect.doors.cli.operators.sizing import (
     SERVER_CORES,
     SERVER_DISK,
     SERVER_RAM,
-    Load,
+    Workload,
     Needs,
     compute,
     usual_recalls,
@@ -50,7 +50,7 @@ def plan(
     """Say which disk, RAM and cores an installation needs, and when to use shards or replicas."""
     writes = usual_writes(memories) if writes_per_second is None else writes_per_second
     recalls = usual_recalls(memories) if recalls_per_second is None else recalls_per_second
-    load = Load(memories, tenants, vectors, writes, recalls)
+    load = Workload(memories, tenants, vectors, writes, recalls)
     needs = compute(load)
     if as_json:
         typer.echo(json.dumps({"load": asdict(load), "needs": asdict(needs)}, indent=2))
@@ -61,7 +61,7 @@ def plan(
     out.print(table)
 
 
-def list_rows(load: Load, needs: Needs) -> list[tuple[str, str, str]]:
+def list_rows(load: Workload, needs: Needs) -> list[tuple[str, str, str]]:
     """Say what is needed, row by row, and why."""
     return [
         ("recalls at the peak", f"{load.recalls:,.1f} a second", f"{PEAK} times the mean"),

@@ -36,7 +36,7 @@ DAY = 86_400
 
 
 @dataclass(frozen=True, slots=True)
-class Load:
+class Workload:
     """What an installation is to hold and to do; rates are those of the peak."""
 
     memories: int
@@ -73,7 +73,7 @@ def usual_recalls(memories: int) -> float:
     return memories / SCOPE * ACTIVE * RECALLS * PEAK / DAY
 
 
-def compute(load: Load) -> Needs:
+def compute(load: Workload) -> Needs:
     """Compute what a load needs."""
     wider = load.dimensions / MEASURED_DIMENSIONS - 1
     memory = MEMORY_BYTES + VECTOR_BYTES * wider
