@@ -33,7 +33,6 @@ def test_the_constants_are_the_figures():
     assert measured("a turn, 8 writers of 8 scopes")[:2] == [sizing.TURN_DATABASE, sizing.TURN_PROGRAM]
     low, high = measured("a recall, scope of 100")[2:]
     assert low <= sizing.LOCAL_MODEL <= high
-    assert measured("vectors")[1] == sizing.LOG_VECTOR_BYTES
 
 
 @pytest.mark.parametrize(("memories", "cores"), [(10**9, (4, 9)), (10**10, (36, 90))])

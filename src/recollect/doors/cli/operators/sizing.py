@@ -9,12 +9,9 @@ from math import ceil
 MEMORY_BYTES = 4_156
 """A memory on disk, with its indexes and a vector of `MEASURED_DIMENSIONS`."""
 VECTOR_BYTES = 2_498
-"""Of them those of the vector, which grow with its dimensions."""
+"""Of them those of the vector, which grow with its dimensions; the log has as many of it."""
 LOG_BYTES, LOG_IMAGES = 8_785, 2_902
 """Write-ahead log of a memory, and of pages that are the first since a checkpoint."""
-# docs/reference/figures.md, "As the tables grow": bench/growth.py.
-LOG_VECTOR_BYTES = 2_483
-"""Of the write-ahead log of a memory that of the vector."""
 MEASURED_DIMENSIONS = 384
 # docs/reference/figures.md, "What a server bears": bench/load.py and bench/writers.py, milliseconds of a core.
 RECALL_DATABASE, RECALL_PROGRAM = 2.7, 7.2
@@ -77,7 +74,7 @@ def compute(load: Workload) -> Needs:
     """Compute what a load needs."""
     wider = load.dimensions / MEASURED_DIMENSIONS - 1
     memory = MEMORY_BYTES + VECTOR_BYTES * wider
-    log = LOG_BYTES + LOG_IMAGES + LOG_VECTOR_BYTES * wider
+    log = LOG_BYTES + LOG_IMAGES + VECTOR_BYTES * wider
     disk, ram = load.memories * memory, load.memories * memory * IN_USE
     recalling, writing = load.recalls * RECALL_DATABASE / 1000, load.writes * TURN_DATABASE / 2 / 1000
     program = (load.recalls * RECALL_PROGRAM + load.writes * TURN_PROGRAM / 2) / 1000
