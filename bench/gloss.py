@@ -24,8 +24,9 @@ from statistics import median
 import psutil
 
 from ground import OUT
+from recollect.llm.local.encoder import Encoder
 from recollect.llm.local.gloss.dictionary import load_dictionary
-from recollect.llm.local.gloss.embedder import GlossMiniLM, load_gloss
+from recollect.llm.local.gloss.embedder import load_gloss
 from recollect.llm.local.gloss.gloss import Gloss, fold
 from recollect.loading import load
 
@@ -51,14 +52,14 @@ async def spend(work: Callable[[], Awaitable[object]]) -> float:
     return (time.process_time() - started) * 1000
 
 
-async def ask(embedder: GlossMiniLM, text: str) -> None:
+async def ask(embedder: Encoder, text: str) -> None:
     """Embed a cue as a recall does."""
     for _ in range(CHECKS):
         embedder.reads(text)
     await embedder.embed([text])
 
 
-async def embed_all(embedder: GlossMiniLM, texts: Sequence[str]) -> None:
+async def embed_all(embedder: Encoder, texts: Sequence[str]) -> None:
     """Embed texts as a worker does."""
     for first in range(0, len(texts), BATCH):
         await embedder.embed(texts[first : first + BATCH])

@@ -45,6 +45,8 @@ class NoEmbedder:
         """Refuse: nothing here may embed."""
         raise AssertionError(f"the bench gives every vector itself, and {len(texts)} were asked for")
 
+    embed_cues = embed
+
     async def close(self) -> None:
         """Do nothing."""
 

@@ -52,6 +52,10 @@ class Embedder(Protocol):
         """Return one unit vector per text, in order, as rows of shape (n, dimensions)."""
         ...
 
+    async def embed_cues(self, texts: Sequence[str]) -> NDArray[np.float32]:
+        """Return the same of cues: some models read a question and what answers it in two ways."""
+        ...
+
     async def close(self) -> None:
         """Release what the model holds; it cannot embed afterwards."""
         ...
@@ -69,6 +73,12 @@ class TracedEmbedder:
         with span("embed") as traced:
             traced.note(model=self.model, texts=len(texts))
             return await self._embedder.embed(texts)
+
+    async def embed_cues(self, texts: Sequence[str]) -> NDArray[np.float32]:
+        """Return one unit vector per cue."""
+        with span("embed") as traced:
+            traced.note(model=self.model, texts=len(texts))
+            return await self._embedder.embed_cues(texts)
 
     async def close(self) -> None:
         """Close the embedder."""

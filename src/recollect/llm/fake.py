@@ -52,6 +52,10 @@ class FakeEmbedder:
             return await asyncio.to_thread(self._place_all, texts)
         return self._place_all(texts)
 
+    async def embed_cues(self, texts: Sequence[str]) -> NDArray[np.float32]:
+        """Return the same vectors of cues."""
+        return await self.embed(texts)
+
     async def close(self) -> None:
         """Do nothing: there is nothing to release."""
 

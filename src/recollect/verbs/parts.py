@@ -120,13 +120,13 @@ class Parts:
         """Return the parts for a scope that is known by its number."""
         return replace(self, database=await self.servers.of_number(scope_id))
 
-    async def embed_in_time(self, texts: Sequence[str]) -> NDArray[np.float32] | None:
-        """Embed if the model answers soon; None means to go on without vectors."""
+    async def embed_in_time(self, texts: Sequence[str], *, cues: bool = False) -> NDArray[np.float32] | None:
+        """Embed memories or cues if the model answers soon; None means to go on without vectors."""
         if self.embedder is None or len(texts) > self.embed_batch:
             return None
         try:
             async with asyncio.timeout(self.embed_wait_seconds):
-                return await self.embedder.embed(texts)
+                return await (self.embedder.embed_cues if cues else self.embedder.embed)(texts)
         except (EmbedderError, TimeoutError):
             return None
 

@@ -7,7 +7,8 @@ import pytest
 
 from recollect.llm.build import has_minilm
 from recollect.llm.embedder import GLOSS, Embedder
-from recollect.llm.local.gloss.embedder import GlossMiniLM, load_gloss
+from recollect.llm.local.encoder import Encoder
+from recollect.llm.local.gloss.embedder import load_gloss
 from recollect.llm.local.minilm import load_minilm
 from waiting import heartbeat
 
@@ -30,7 +31,7 @@ OTHERS = ["图书馆九点开门。", "今天电车罢工。", "打印机没有�
 
 
 @pytest.fixture(scope="module")
-def local() -> GlossMiniLM:
+def local() -> Encoder:
     return load_gloss()
 
 

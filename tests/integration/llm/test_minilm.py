@@ -13,7 +13,8 @@ from recollect.errors import EmbedderError, SetupError
 from recollect.llm.build import has_minilm
 from recollect.llm.embedder import Embedder
 from recollect.llm.local import minilm
-from recollect.llm.local.minilm import MiniLM, find_file, load_minilm
+from recollect.llm.local.encoder import Encoder
+from recollect.llm.local.minilm import find_file, load_minilm
 from recollect.llm.local.wordpiece import WordPiece
 from waiting import heartbeat, until
 
@@ -41,7 +42,7 @@ OTHERS = [
 
 
 @pytest.fixture(scope="module")
-def local() -> MiniLM:
+def local() -> Encoder:
     return load_minilm()
 
 

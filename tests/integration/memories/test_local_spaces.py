@@ -11,7 +11,7 @@ from conftest import addresses_of, execute, http_client
 from recollect.llm import build
 from recollect.llm.build import has_minilm
 from recollect.llm.embedder import GLOSS, MINILM
-from recollect.llm.local.gloss.embedder import GlossMiniLM
+from recollect.llm.local.encoder import Encoder
 from recollect.models.knowledge import NewFact
 from recollect.models.memories import MemoryProgress, NewMemory
 from recollect.models.recall import Cue
@@ -85,13 +85,13 @@ async def test_an_existing_database_stays_in_its_space_until_it_is_changed(datab
         await recollect.work(until_empty=True)
         assert (await mind.recall(ASKED)).methods["vector"].endswith("does not read this script")
         _, before = list_vectors(database)
-        embedded, embed = [], GlossMiniLM.embed
+        embedded, embed = [], Encoder.embed
 
         async def note_and_embed(self, texts):
             embedded.extend(texts)
             return await embed(self, texts)
 
-        monkeypatch.setattr(GlossMiniLM, "embed", note_and_embed)
+        monkeypatch.setattr(Encoder, "embed", note_and_embed)
         done: list[int] = []
         space, refused = await recollect.operator.spaces.change(done.append)
         assert (space.model, space.state, refused) == (GLOSS, "active", 0)
@@ -112,13 +112,13 @@ async def test_a_vector_that_waits_to_be_made_again_is_not_copied(database, monk
         await (await recollect.mind("ada")).remember([*ENGLISH])
         with psycopg.connect(database.owner, autocommit=True) as owner:
             owner.execute("insert into pending_embeddings (scope_id, id) select scope_id, id from memories limit 1")
-        embedded, embed = [], GlossMiniLM.embed
+        embedded, embed = [], Encoder.embed
 
         async def note_and_embed(self, texts):
             embedded.extend(texts)
             return await embed(self, texts)
 
-        monkeypatch.setattr(GlossMiniLM, "embed", note_and_embed)
+        monkeypatch.setattr(Encoder, "embed", note_and_embed)
         await recollect.operator.spaces.change(lambda _: None)
     assert len(embedded) == 1
     assert len(list_vectors(database)[1]) == 2

@@ -123,5 +123,5 @@ async def test_metrics_count_recalls_by_status_and_channels_that_are_late(http, 
     assert await count("recollect_channels_late", channel="vector") == late + 1
 
 
-async def give_nothing(*_):
+async def give_nothing(*_, **__):
     """Stand for an embedder that is late."""

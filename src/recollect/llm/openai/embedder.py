@@ -120,6 +120,10 @@ class OpenAIEmbedder:
         except RefusedError as error:
             raise EmbedderError(str(error), lasting=True) from None
 
+    async def embed_cues(self, texts: Sequence[str]) -> NDArray[np.float32]:
+        """Return the same vectors of cues: the protocol does not tell them apart."""
+        return await self.embed(texts)
+
     async def close(self) -> None:
         """Close the connections."""
         await self._line.close()

@@ -157,7 +157,7 @@ def choose_channels(parts: Parts, cue: Cue) -> list[Channel]:
 async def find_vectors(parts: Parts, cues: Sequence[Cue], place: Place) -> list[tuple[NDArray[np.float32] | None, str]]:
     """Take the callers' vectors, or the embedder's if it answers in time; else say why not."""
     missing = [cue for cue in cues if cue.embedding is None and not explain_absence(parts, cue, place)]
-    rows = await parts.embed_in_time([cue.text for cue in missing]) if missing else None
+    rows = await parts.embed_in_time([cue.text for cue in missing], cues=True) if missing else None
     made = iter(rows if rows is not None else ())
     found: list[tuple[NDArray[np.float32] | None, str]] = []
     for cue in cues:

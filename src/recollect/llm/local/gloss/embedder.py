@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 from recollect.core.text.terms import is_chinese
 from recollect.llm.embedder import GLOSS
+from recollect.llm.local.encoder import Encoder, EncoderTraits
 from recollect.llm.local.gloss.dictionary import load_dictionary
 from recollect.llm.local.gloss.gloss import Gloss, fold
-from recollect.llm.local.minilm import MiniLM, open_minilm
+from recollect.llm.local.minilm import DIMENSIONS, open_minilm, reads_words
 from recollect.llm.local.wordpiece import WordPiece
 from recollect.loading import load
 
@@ -29,25 +29,17 @@ class GlossedPieces:
         """Return the ids of the gloss; of a text that has none, as a name alone, those of the text itself."""
         return self.tokens.encode(self.gloss.read(text) or text)
 
-
-class GlossMiniLM(MiniLM):
-    """Embed English and Chinese in this process; a text without Chinese has the vector that MiniLM gives it."""
-
-    model = GLOSS
-    quick_characters = QUICK_CHARACTERS
-
-    def __init__(self, session: Any, tokens: GlossedPieces) -> None:  # noqa: ANN401 - onnxruntime has no types
-        super().__init__(session, tokens)
-        self._gloss = tokens.gloss
-
     def reads(self, text: str) -> bool:
         """Tell whether a text is written with words, or in Chinese that has a gloss: names and numbers have none."""
-        return super().reads(text) or (is_chinese(text) and self._gloss.can_read(text))
+        return reads_words(text) or (is_chinese(text) and self.gloss.can_read(text))
 
 
-def load_gloss(threads: int = 0, cache: Path | None = None) -> GlossMiniLM:
-    """Open the model and the dictionary, building their files on the first call."""
+def load_gloss(threads: int = 0, cache: Path | None = None) -> Encoder:
+    """Open the model and the dictionary, building their files on the first call.
+
+    A text without Chinese has the vector that MiniLM gives it.
+    """
     tag = load("rjieba", "chinese").tag
-    gloss = Gloss(load_dictionary(fold, cache), tag)
     session, tokens = open_minilm(threads)
-    return GlossMiniLM(session, GlossedPieces(gloss, tokens))
+    pieces = GlossedPieces(Gloss(load_dictionary(fold, cache), tag), tokens)
+    return Encoder(session, pieces, EncoderTraits(GLOSS, DIMENSIONS, pieces.reads, quick_characters=QUICK_CHARACTERS))
