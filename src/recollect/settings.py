@@ -92,8 +92,16 @@ class Settings(BaseSettings):
     )
     embedder_url: str = Field(default="", description="Base URL of the endpoint, ending in /v1.")
     embedder_key: SecretStr = Field(default=SecretStr(""), description="Bearer key of the endpoint.")
-    embedder_model: str = Field(default="", description="Model name to ask for.")
+    embedder_model: str = Field(
+        default="", description="Model name to ask for; with `local`, a model that `recollect model pull` brought here."
+    )
     embedder_dimensions: int = Field(default=0, ge=0, le=4096, description="Dimensions of that model's vectors.")
+    hub_url: str = Field(
+        default="https://huggingface.co", description="Address of the hub or mirror that `recollect model pull` asks."
+    )
+    models_dir: Path | None = Field(
+        default=None, description="Folder of the models that were pulled; in the cache folder if not set."
+    )
     embedder_batch: int = Field(default=64, ge=1, le=2048, description="Most texts sent to the embedder in one call.")
     embedder_characters: int = Field(
         default=6000, ge=100, le=100_000, description="Longer texts are cut to this before they are embedded."

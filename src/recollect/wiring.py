@@ -29,6 +29,7 @@ from recollect.jobs.worker import SHORT_STOP_SECONDS, working_beside
 from recollect.llm.build import build_chat_model, build_embedder, choose_local
 from recollect.llm.chat import ChatModel
 from recollect.llm.embedder import Embedder, TracedEmbedder
+from recollect.llm.local.installed import InstalledModels, open_models
 from recollect.llm.tokens.count import load_tokenizers
 from recollect.loading import load
 from recollect.mind.operators.backups import Backups, Home
@@ -298,6 +299,11 @@ def reach_database(settings: Settings) -> Iterator[Addresses]:
     with load("recollect.store.embedded.cluster").Cluster(folder) as cluster:
         owner, log = cluster.dsn(DATABASE), settings.erasure_log or str(folder / ERASURES)
         yield Addresses(cluster.dsn(DATABASE, SERVICE_ROLE), owner, cluster.dsn(), erasure_log=log)
+
+
+def find_models(settings: Settings) -> InstalledModels:
+    """Return the local models that were pulled, and what pulls more."""
+    return open_models(settings.models_dir, settings.hub_url)
 
 
 def find_data_dir(settings: Settings) -> Path:

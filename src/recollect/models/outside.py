@@ -1,8 +1,9 @@
-"""What lies outside the record: mirrors in other engines, scopes in object storage, and backups."""
+"""What lies outside the record: mirrors in other engines, scopes in object storage, backups, and files of models."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from datetime import datetime
 from enum import StrEnum
 
@@ -139,3 +140,61 @@ class RestoreReport:
     incarnation: str
     """The new one."""
     reapplied: Reapplied
+
+
+@dataclass(frozen=True, slots=True)
+class KnownModel:
+    """An embedding model that Recollect can name: what is known of it before its files are there."""
+
+    name: str
+    repository: str
+    """Where it is on a hub, as `owner/name`."""
+    family: str
+    dimensions: int
+    languages: str
+    """`en`, `zh`, or `many`."""
+    licence: str
+    megabytes: int
+    """About how large its files are together."""
+    pooling: str
+    """Used where the model's own files do not say it."""
+    graph: str = "onnx/model.onnx"
+    more: tuple[str, ...] = ()
+    """Files beside the graph that it reads."""
+    cue_prefix: str = ""
+    memory_prefix: str = ""
+    revision: str = ""
+    """Empty = the newest."""
+    sha256: Mapping[str, str] = field(default_factory=dict[str, str])
+    """By path, where it is known for certain."""
+
+
+@dataclass(frozen=True, slots=True)
+class ModelFile:
+    """One file of a model."""
+
+    path: str
+    size: int | None
+    """None where the source does not say it."""
+    sha256: str = ""
+    """Empty where it is not known yet."""
+
+
+@dataclass(frozen=True, slots=True)
+class ModelFiles:
+    """The files of one model, where they come from, and under which licence."""
+
+    name: str
+    repository: str
+    source: str
+    """The address or folder."""
+    revision: str
+    licence: str
+    files: tuple[ModelFile, ...]
+    pinned: bool = False
+    """Whether other checksums are refused from now on."""
+
+    @property
+    def size(self) -> int:
+        """Add up the sizes that are known."""
+        return sum(each.size or 0 for each in self.files)

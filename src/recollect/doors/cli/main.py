@@ -92,6 +92,9 @@ ROOMS: Mapping[str, Mapping[str, str]] = {
         "key": "Make, list, limit and revoke API keys.",
         "tenants": "Say what a tenant may use and ask.",
     },
+    "operators.models": {
+        "model": "Pull embedding models that run in this process, and use them.",
+    },
     "service": {
         "reflect": "Think about what has gathered, now and not by a worker; show the questions and the thoughts.",
         "status": "Show which models the service uses, and what it still has to do for a tenant.",
