@@ -18,6 +18,7 @@ import httpx
 import numpy as np
 import pytest
 
+import model_files
 from model_files import SHAPE, VOCABULARY_SHA256, WEIGHTS_SHA256, find_weights, read_weights
 from ports import free_port
 from recollect.llm.local.gloss.dictionary import default_cache
@@ -59,8 +60,8 @@ class EmbeddingServer:
 
     def start(self, timeout_seconds: float = 60.0) -> None:
         """Start the process and return when it answers."""
-        support = Path(__file__).parent
-        environment = os.environ | {"PYTHONPATH": f"{support}:{support.parents[1] / 'tools'}"}
+        folders = (Path(__file__).parent, Path(model_files.__file__).parent)
+        environment = os.environ | {"PYTHONPATH": os.pathsep.join(map(str, folders))}
         # The pipe is the child's lifeline: when this process dies, it closes and the server ends.
         self._process = subprocess.Popen(
             self.command(), stdin=subprocess.PIPE, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, env=environment

@@ -226,10 +226,25 @@ async def test_the_question_is_what_the_protocol_asks(faults):
     assert faults.questions == [{"model": "tiny", "input": ["好 cut", "?"], "encoding_format": "float"}]
     assert faults.heads[0].startswith("POST /v1/embeddings ")
     assert f"Bearer {SECRET}" in faults.heads[0]
-    async with asking(faults, send_dimensions=True, key="") as embedder:
+    async with asking(faults, key="") as embedder:
         await embedder.embed(["a"])
-    assert faults.questions[-1]["dimensions"] == 3
     assert "authorization" not in faults.heads[-1].lower()
+
+
+async def test_dimensions_are_named_only_where_the_model_gives_others(faults):
+    faults.faults = ["wide", "good"]
+    async with asking(faults) as embedder:
+        assert (await embedder.embed(["a"])).shape == (1, 3)
+        await embedder.embed(["b"])
+    assert [question.get("dimensions") for question in faults.questions] == [None, 3, 3]
+
+
+async def test_a_model_that_refuses_to_choose_is_reported_with_its_own_dimensions(faults):
+    faults.faults = ["wide", "status 400"]
+    async with asking(faults) as embedder:
+        error = await refused(embedder)
+    assert error.lasting
+    assert "1 x 4 numbers for 1 x 3" in str(error)
 
 
 async def test_no_texts_need_no_request(faults):
@@ -326,7 +341,7 @@ async def test_an_unusable_answer_is_lasting(faults, fault):
     faults.faults = [fault]
     async with asking(faults) as embedder:
         assert (await refused(embedder)).lasting
-    assert len(faults.questions) == 1
+    assert len(faults.questions) == (2 if fault == "wide" else 1)
 
 
 async def test_an_oversized_answer_is_not_read_to_its_end(faults):

@@ -34,6 +34,7 @@ ASK_AGAIN = "This answer cannot be used. {problem} Answer again, with one JSON o
 ADVICE = {
     400: "check RECOLLECT_CHAT_MODEL, and lower RECOLLECT_CHAT_CHARACTERS if its window is small",
     401: "check RECOLLECT_CHAT_KEY",
+    402: "the account has no balance",
     403: "the key may not use this model; check RECOLLECT_CHAT_KEY",
     404: "check RECOLLECT_CHAT_URL (it ends in /v1) and RECOLLECT_CHAT_MODEL",
     413: "lower RECOLLECT_CHAT_CHARACTERS",

@@ -7,6 +7,7 @@ import base64
 import binascii
 import time
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
@@ -19,9 +20,11 @@ from recollect.llm.endpoint import Breaker, EndpointAddress, EndpointClient, End
 
 BYTES_PER_NUMBER, BYTES_PER_ANSWER = 40, 65_536
 """More than any server needs for a float in JSON with its blanks, and for the rest of the answer."""
+MOST_DIMENSIONS = 4096
 ADVICE = {
     400: "check RECOLLECT_EMBEDDER_MODEL, RECOLLECT_EMBEDDER_BATCH and the length of the texts",
     401: "check RECOLLECT_EMBEDDER_KEY",
+    402: "the account has no balance",
     403: "the key may not use this model; check RECOLLECT_EMBEDDER_KEY",
     404: "check RECOLLECT_EMBEDDER_URL (it ends in /v1) and RECOLLECT_EMBEDDER_MODEL",
     413: "lower RECOLLECT_EMBEDDER_BATCH",
@@ -29,9 +32,16 @@ ADVICE = {
 }
 
 
-def most_bytes(count: int, dimensions: int) -> int:
+def most_bytes(count: int) -> int:
     """Return the size that a valid answer never exceeds."""
-    return count * dimensions * BYTES_PER_NUMBER + BYTES_PER_ANSWER
+    return count * MOST_DIMENSIONS * BYTES_PER_NUMBER + BYTES_PER_ANSWER
+
+
+def find_length(answer: Any) -> int | None:  # noqa: ANN401 - parsed JSON
+    """Return how many numbers the first vector of an answer has, if it has one."""
+    items = answer.get("data") if isinstance(answer, dict) else None
+    row = items[0].get("embedding") if isinstance(items, list) and items and isinstance(items[0], dict) else None
+    return len(row) if isinstance(row, list) else None
 
 
 def read_vectors(answer: Any, count: int, dimensions: int) -> NDArray[np.float32]:  # noqa: ANN401 - parsed JSON
@@ -83,8 +93,6 @@ class EmbedderEndpoint:
     """A caller who gives up after so long counts as a failure of the endpoint."""
     attempts: int = 4
     encoding: Literal["float", "base64"] = "float"
-    send_dimensions: bool = False
-    """Ask for the dimensions by name; only some models can choose them, the others refuse."""
 
 
 class OpenAIEmbedder:
@@ -102,6 +110,8 @@ class OpenAIEmbedder:
         self.dimensions = endpoint.dimensions
         self._endpoint = endpoint
         self._line = EndpointClient(_reach(endpoint), breaker, clock)
+        self._chooses = False
+        """Whether the model gives the wanted dimensions only if they are named."""
 
     def reads(self, text: str) -> bool:  # noqa: ARG002 - as the protocol asks
         """Take every text for readable: what an endpoint's model reads, only its operator knows."""
@@ -133,9 +143,7 @@ class OpenAIEmbedder:
 
         async def embed_one(batch: list[str]) -> NDArray[np.float32]:
             async with slots:
-                limit = most_bytes(len(batch), self.dimensions)
-                answer = await self._line.post("/embeddings", self._question(batch), limit, until)
-            return read_vectors(answer, len(batch), self.dimensions)
+                return await self._embed_batch(batch, until)
 
         size = self._endpoint.batch
         try:
@@ -147,13 +155,19 @@ class OpenAIEmbedder:
             raise errors.exceptions[0] from None
         return np.concatenate([task.result() for task in tasks])
 
+    async def _embed_batch(self, texts: list[str], until: float) -> NDArray[np.float32]:
+        """Ask for vectors. Only where their length is another one it is asked for by name: some models refuse that."""
+        limit, question = most_bytes(len(texts)), self._question(texts)
+        named = question | {"dimensions": self.dimensions}
+        answer = await self._line.post("/embeddings", named if self._chooses else question, limit, until)
+        if not self._chooses and find_length(answer) not in (None, self.dimensions):
+            with suppress(RefusedError):
+                answer = await self._line.post("/embeddings", named, limit, until)
+                self._chooses = find_length(answer) == self.dimensions
+        return read_vectors(answer, len(texts), self.dimensions)
+
     def _question(self, texts: list[str]) -> dict[str, object]:
-        question: dict[str, object] = {
-            "model": self._endpoint.model,
-            "input": texts,
-            "encoding_format": self._endpoint.encoding,
-        }
-        return question | ({"dimensions": self.dimensions} if self._endpoint.send_dimensions else {})
+        return {"model": self._endpoint.model, "input": texts, "encoding_format": self._endpoint.encoding}
 
 
 def _reach(endpoint: EmbedderEndpoint) -> EndpointAddress:
