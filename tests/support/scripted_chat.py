@@ -1,4 +1,7 @@
-"""A chat endpoint on a real socket that follows a script: for processes that only a URL can reach."""
+"""A model endpoint on a real socket that follows a script: for processes that only a URL can reach.
+
+With a `provider` it behaves as that one documents: path, key, limits, formats and error bodies.
+"""
 
 from __future__ import annotations
 
@@ -7,6 +10,9 @@ import threading
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from typing import Any
+
+from providers import Provider
 
 ANSWERS = {
     "Questions": {"questions": ["What does Ann grow?"]},
@@ -32,22 +38,29 @@ def chatting(
     first: Sequence[str] = (),
     usage: object = None,
     answering: Callable[[str, str], object] = lambda shape, _: ANSWERS[shape],
+    provider: Provider | None = None,
 ) -> Iterator[str]:
     """Serve for the length of the block, saying some things first; yield the URL.
 
-    `answering` is given the name of the asked shape and the prompt.
+    `answering` is given the name of the asked shape and the prompt; a provider may be asked for no shape.
     """
     waiting = list(first)
+
+    def say(question: dict[str, Any]) -> dict[str, object]:
+        shape = question.get("response_format", {}).get("json_schema", {}).get("name", "")
+        prompt = question["messages"][-1]["content"]
+        content = "I would rather not." if nonsense else json.dumps(answering(shape, prompt))
+        choice = {"message": {"content": waiting.pop(0) if waiting else content}, "finish_reason": "stop"}
+        return {"choices": [choice], "usage": usage}
 
     class Handler(BaseHTTPRequestHandler):
         def do_POST(self) -> None:
             question = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
-            shape = question["response_format"]["json_schema"]["name"]
-            prompt = question["messages"][-1]["content"]
-            content = "I would rather not." if nonsense else json.dumps(answering(shape, prompt))
-            choice = {"message": {"content": waiting.pop(0) if waiting else content}, "finish_reason": "stop"}
-            body = json.dumps({"choices": [choice], "usage": usage}).encode()
-            self.send_response(200)
+            status, answer = 200, None
+            if provider is not None:
+                status, answer = provider.answer(self.path, self.headers.get("Authorization", ""), question)
+            body = json.dumps(say(question) if answer is None else answer).encode()
+            self.send_response(status)
             self.send_header("Content-Length", str(len(body)))
             self.end_headers()
             self.wfile.write(body)
@@ -59,7 +72,7 @@ def chatting(
         thread = threading.Thread(target=server.serve_forever, daemon=True)
         thread.start()
         try:
-            yield f"http://127.0.0.1:{server.server_address[1]}/v1"
+            yield f"http://127.0.0.1:{server.server_address[1]}{provider.base if provider else '/v1'}"
         finally:
             server.shutdown()
             thread.join()
