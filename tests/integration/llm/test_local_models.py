@@ -3,10 +3,9 @@
 import json
 
 import numpy as np
-import psycopg
 import pytest
 
-from command_line import run
+from command_line import run, settings_of
 from onnx_models import HIDDEN, POSITIONS, run_by_formulas, write_minilm, write_xlm_roberta
 from recollect.errors import EmbedderError, SetupError
 from recollect.llm.build import build_embedder, has_minilm
@@ -16,7 +15,7 @@ from recollect.llm.local.installed import LibraryPieces, open_models
 from recollect.llm.local.layout import load_known
 from recollect.llm.local.minilm import load_minilm
 from recollect.settings import Settings
-from recollect.wiring import connected, prepare
+from recollect.wiring import connected
 
 pytest.importorskip("tokenizers")
 TEXTS = ["the cat sat on the mat", "li grows tomatoes.", "a dog", "", "猫 ran in the house? \ud800", "cat " * 200]
@@ -109,20 +108,17 @@ def test_a_graph_without_states_is_refused():
         choose_output([("logits", 2), ("pooler_output", 2)])
 
 
-async def test_a_pulled_model_makes_a_space_of_its_own_and_recalls(tmp_path, addresses, monkeypatch):
+async def test_a_database_changes_to_a_pulled_model(tmp_path, recollect, addresses):
     models = install(tmp_path, "small", write_xlm_roberta(tmp_path / "hub", "mean"))
     space = await models.use("small")
-    settings = Settings(embedder="local", embedder_model=space, models_dir=tmp_path / "models", embed_wait_seconds=30)
+    receipt = (await (await recollect.mind("ada", "li")).remember("li grows tomatoes"))[0]
+    chosen = {"embedder": "local", "embedder_model": space, "models_dir": str(tmp_path / "models")}
+    said = run("space", "change", settings=settings_of(addresses, **chosen))
+    assert space in said
+    settings = Settings(**chosen, embed_wait_seconds=30)
     embedder = build_embedder(settings)
-    await prepare(addresses, embedder)
-    with psycopg.connect(addresses.owner, autocommit=True) as owner:
-        owner.execute("update embedding_spaces set state = 'retired' where model <> %s", (space,))
-        owner.execute("update embedding_spaces set state = 'active' where model = %s", (space,))
-    async with connected(settings, addresses, embedder) as recollect:
-        mind = await recollect.mind("ada", "li")
-        receipt = (await mind.remember("li grows tomatoes"))[0]
-        found = await mind.recall("what does li grow?")
-    assert receipt.progress == "embedded"
+    async with connected(settings, addresses, embedder) as changed:
+        found = await (await changed.mind("ada", "li")).recall("what does li grow?")
     assert found.methods["vector"] == "exact" and found.hits[0].memory.id == receipt.id
     await embedder.close()
 

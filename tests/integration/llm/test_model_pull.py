@@ -1,8 +1,10 @@
 """Pulling a model from a hub: nothing unasked, resumed where it stopped, refused if a checksum is wrong."""
 
+import fcntl
 import hashlib
 import shutil
 
+import httpx
 import pytest
 
 from command_line import run
@@ -12,6 +14,7 @@ from recollect.errors import SetupError
 from recollect.llm.local import installed
 from recollect.llm.local.installed import open_models
 from recollect.llm.local.layout import load_known
+from recollect.llm.local.sources import HubSource
 from recollect.models.outside import KnownModel
 
 pytest.importorskip("tokenizers")
@@ -90,6 +93,35 @@ def test_a_hub_without_ranges_is_read_from_the_beginning(models, hub, files):
         pull(models)
     pull(models)
     assert is_same(models, files)
+
+
+def test_two_pulls_of_one_file_do_not_mix(models, hub):
+    hub.cut_after = 7_000
+    with pytest.raises(SetupError, match="interrupted"):
+        pull(models)
+    [part] = models.folder.rglob("model.onnx.*.part")
+    with part.open("ab") as other:
+        fcntl.flock(other, fcntl.LOCK_EX)
+        with pytest.raises(SetupError, match="is being pulled by another process"):
+            pull(models)
+    assert part.stat().st_size == 7_000
+
+
+def test_a_hub_with_tls_does_not_lead_to_a_place_without():
+    source = HubSource("https://hub.example", REPOSITORY, "main")
+    leads = httpx.Response(302, headers={"Location": "http://elsewhere.example/config.json"})
+    transport = httpx.MockTransport(lambda asked: leads if asked.url.scheme == "https" else httpx.Response(200))
+    source._client = httpx.Client(transport=transport)
+    with pytest.raises(SetupError, match="redirects to an address without TLS"), source.read("config.json", 0):
+        pass
+
+
+def test_a_hub_that_redirects_in_a_circle_is_given_up():
+    source = HubSource("https://hub.example", REPOSITORY, "main")
+    circle = httpx.Response(307, headers={"Location": "/again"})
+    source._client = httpx.Client(transport=httpx.MockTransport(lambda _: circle))
+    with pytest.raises(SetupError, match="redirects without end"):
+        source.look("config.json")
 
 
 def test_what_is_there_is_not_fetched_again(models, hub):

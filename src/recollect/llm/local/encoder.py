@@ -72,7 +72,7 @@ class Encoder:
     """Embed texts in this process; those of concurrent callers run together."""
 
     def __init__(self, session: Any, tokens: Pieces, traits: EncoderTraits) -> None:  # noqa: ANN401 - onnxruntime has no types
-        self.model, self.dimensions, self.reads = traits.model, traits.dimensions, traits.reads
+        self.model, self.dimensions = traits.model, traits.dimensions
         self._session, self._tokens, self._traits = session, tokens, traits
         self._inputs = [each.name for each in session.get_inputs()]
         self._output = choose_output([(each.name, len(each.shape)) for each in session.get_outputs()])
@@ -80,6 +80,10 @@ class Encoder:
         self._worker = ThreadPoolExecutor(max_workers=1, thread_name_prefix="recollect-encoder")
         self._batches: Batches[list[int], NDArray[np.float32]] = Batches(self._infer_apart, length_class, ROWS)
         self._closed = False
+
+    def reads(self, text: str) -> bool:
+        """Tell whether the model can read a text."""
+        return self._traits.reads(text)
 
     async def embed(self, texts: Sequence[str]) -> NDArray[np.float32]:
         """Return one unit vector per memory; a caller who gives up stops the work after the current run."""
