@@ -41,6 +41,7 @@ GROUPS = {
     "operators.shards": "Shards",
     "operators.backups": "Backups",
     "operators.cold": "Cold scopes",
+    "operators.models": "Models",
     "operators.tenants": "Tenants and keys",
     "recollect.doors.mcp.command": "MCP",
 }
