@@ -70,7 +70,10 @@ async def test_the_page_runs_and_shows_what_is_printed(recollect, addresses, own
     assert tidy(dry) == tidy(plan)
     # The same plan, the question, and then what came of it.
     assert tidy(run).startswith(tidy(plan))
-    assert [cells for cells in ROW.findall(run) if cells[0] == "ada"] == [("ada", "li", "3", "0"), ("ada", "mo", "2", "0")]
+    assert [cells for cells in ROW.findall(run) if cells[0] == "ada"] == [
+        ("ada", "li", "3", "0"),
+        ("ada", "mo", "2", "0"),
+    ]
 
 
 def tidy(table):
