@@ -1,23 +1,38 @@
-"""All configuration, read once from RECOLLECT_* variables and passed down as values."""
+"""All configuration, read once from RECOLLECT_* variables, files of secrets and a TOML file."""
 
 from __future__ import annotations
 
 import json
 import logging
+import os
 import re
+import tomllib
 from difflib import get_close_matches
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal
 
 from pydantic import Field, SecretStr, ValidationError
-from pydantic_settings import BaseSettings, DotEnvSettingsSource, EnvSettingsSource, SettingsConfigDict
+from pydantic_settings import (
+    BaseSettings,
+    DotEnvSettingsSource,
+    EnvSettingsSource,
+    InitSettingsSource,
+    PydanticBaseSettingsSource,
+    SettingsConfigDict,
+    TomlConfigSettingsSource,
+)
 
 from recollect.errors import SetupError
 
 LOG = logging.getLogger("recollect.settings")
 PREFIX = "RECOLLECT_"
-OF_OTHERS = frozenset({"URL", "KEY", "OTHER_KEY", "SEED", "TESTS", "TIMINGS", "OWNER_PASSWORD", "SERVICE_PASSWORD"})
-"""Variables of ours that are no settings: of clients, of tests, of the files in `deploy/`."""
+OF_OTHERS = frozenset(
+    {"URL", "KEY", "CONFIG", "OTHER_KEY", "SEED", "TESTS", "TIMINGS", "OWNER_PASSWORD", "SERVICE_PASSWORD"}
+)
+"""Variables of ours that are no settings: of clients, of tests, of the files in `deploy/`, and the path of the TOML."""
+CONFIG_VARIABLE, CONFIG_FILE = f"{PREFIX}CONFIG", "recollect.toml"
+FILE = "_FILE"
+"""A variable with this ending names a file that holds the value of a setting, as Docker and Kubernetes mount it."""
 OF_KUBERNETES = re.compile(r"(\w+_)?(SERVICE_HOST|SERVICE_PORT\w*|PORT_\d+_\w+)")
 """Variables that Kubernetes sets for a service by the name of `recollect`."""
 
@@ -260,39 +275,97 @@ class Settings(BaseSettings):
     )
     port: int = Field(default=7077, ge=0, le=65535, description="Port that `recollect serve` listens on.")
 
+    @classmethod
+    def settings_customise_sources(
+        cls,
+        settings_cls: type[BaseSettings],
+        init_settings: PydanticBaseSettingsSource,
+        env_settings: PydanticBaseSettingsSource,
+        dotenv_settings: PydanticBaseSettingsSource,
+        file_secret_settings: PydanticBaseSettingsSource,  # noqa: ARG003 - the library's names
+    ) -> tuple[PydanticBaseSettingsSource, ...]:
+        """Read arguments first, then the environment, files that it names, `.env`, and the TOML file."""
+        files = InitSettingsSource(settings_cls, read_files(settings_cls))
+        return init_settings, env_settings, files, dotenv_settings, TomlConfigSettingsSource(settings_cls, find_toml())
+
+    @property
+    def data_folder(self) -> Path:
+        """Say where the embedded PostgreSQL keeps its data, and `recollect up` its address."""
+        return (self.data_dir or default_data_dir()).expanduser().resolve()
+
     @property
     def most_requests(self) -> int:
         """Say how many requests a process serves at a time."""
         return self.requests_at_once or max(2, self.pool_size * 4 // 10)
 
 
+def default_data_dir() -> Path:
+    """Return the default data folder: of the system for root, else of the user."""
+    if os.geteuid() == 0:
+        return Path("/var/lib/recollect")
+    return Path(os.environ.get("XDG_DATA_HOME") or Path.home() / ".local" / "share") / "recollect"
+
+
+def read_files(settings: type[BaseSettings]) -> dict[str, Any]:
+    """Read the settings whose variable names a file, without the line end that editors add."""
+    values = {}
+    for field in settings.model_fields:
+        name = f"{PREFIX}{field.upper()}"
+        if path := os.environ.get(name + FILE):
+            if name in os.environ:
+                raise SetupError(f"Set {name} or {name}{FILE}, not both.")
+            try:
+                values[field] = Path(path).read_text(encoding="utf-8").rstrip("\r\n")
+            except (OSError, UnicodeDecodeError) as problem:
+                raise SetupError(f"{name}{FILE}: {path} cannot be read ({problem}).") from None
+    return values
+
+
+def find_toml() -> Path | None:
+    """Find the TOML file with settings: the one that RECOLLECT_CONFIG names, else `recollect.toml` in this folder."""
+    named = os.environ.get(CONFIG_VARIABLE, "")
+    path = Path(named or CONFIG_FILE).expanduser()
+    if named and not path.is_file():
+        raise SetupError(f"{CONFIG_VARIABLE} names {named}, which is not a file.")
+    return path if path.is_file() else None
+
+
 def check_settings() -> list[str]:
-    """Refuse an invalid setting in one sentence, and warn of variables that look like settings but are none."""
+    """Refuse an invalid setting in one sentence, and warn of names that look like settings but are none."""
     try:
         Settings()
     except ValidationError as problem:
         first = problem.errors(include_input=False)[0]
         raise SetupError(f"{PREFIX}{'_'.join(map(str, first['loc'])).upper()}: {first['msg']}") from None
+    except tomllib.TOMLDecodeError as problem:
+        raise SetupError(f"{find_toml()} is not valid TOML: {problem}") from None
     return find_misspelt()
 
 
 def find_misspelt() -> list[str]:
-    """Say which variables of the environment and of `.env` look like settings but are none, and which were meant."""
+    """Say which variables and names in the TOML file look like settings but are none, and which were meant."""
     given = {name.upper() for source in (EnvSettingsSource, DotEnvSettingsSource) for name in source(Settings).env_vars}
     names = sorted(name.removeprefix(PREFIX) for name in given if name.startswith(PREFIX))
-    settings = [field.upper() for field in Settings.model_fields]
-    unknown = [name for name in names if name not in OF_OTHERS.union(settings) and not OF_KUBERNETES.fullmatch(name)]
-    return [describe_misspelt(name, settings) for name in unknown]
+    settings = list(Settings.model_fields)
+    variables = [name.upper() for name in settings]
+    known = OF_OTHERS.union(variables, (name + FILE for name in variables))
+    unknown = [name for name in names if name not in known and not OF_KUBERNETES.fullmatch(name)]
+    found = [f"{PREFIX}{name} is not a setting{suggest(name, variables, PREFIX)}" for name in unknown]
+    toml = find_toml()
+    written = TomlConfigSettingsSource(Settings, toml).toml_data if toml else {}
+    return found + [
+        f"{name} in {toml} is not a setting{suggest(name, settings)}" for name in written if name not in settings
+    ]
 
 
-def describe_misspelt(name: str, settings: list[str]) -> str:
-    """Say that a variable is no setting, and name a similar one."""
-    near = get_close_matches(name, settings, 1)
-    return f"{PREFIX}{name} is not a setting{f'; did you mean {PREFIX}{near[0]}?' if near else ''}"
+def suggest(name: str, known: list[str], prefix: str = "") -> str:
+    """Name the known name that is most like an unknown one, if any is."""
+    near = get_close_matches(name, known, 1)
+    return f"; did you mean {prefix}{near[0]}?" if near else ""
 
 
 def read_settings() -> Settings:
-    """Read the environment for a program that does not do so itself, and warn of unknown settings."""
+    """Read the settings for a program that does not do so itself, and warn of unknown ones."""
     for sentence in find_misspelt():
         LOG.warning(json.dumps({"event": "unknown_setting", "message": sentence}))
     return Settings()

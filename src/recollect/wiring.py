@@ -7,7 +7,6 @@ from contextlib import AsyncExitStack, asynccontextmanager, contextmanager, null
 from dataclasses import replace
 from datetime import datetime
 from functools import partial
-from pathlib import Path
 
 from recollect.channels.channel import Channel
 from recollect.channels.date import DateChannel
@@ -295,7 +294,7 @@ def reach_database(settings: Settings) -> Iterator[Addresses]:
     if settings.database_url != EMBEDDED:
         yield Addresses(settings.database_url, settings.owner_database_url, erasure_log=settings.erasure_log)
         return
-    folder = find_data_dir(settings)
+    folder = settings.data_folder
     with load("recollect.store.embedded.cluster").Cluster(folder) as cluster:
         owner, log = cluster.dsn(DATABASE), settings.erasure_log or str(folder / ERASURES)
         yield Addresses(cluster.dsn(DATABASE, SERVICE_ROLE), owner, cluster.dsn(), erasure_log=log)
@@ -304,12 +303,6 @@ def reach_database(settings: Settings) -> Iterator[Addresses]:
 def find_models(settings: Settings) -> InstalledModels:
     """Return the local models that were pulled, and what pulls more."""
     return open_models(settings.models_dir, settings.hub_url)
-
-
-def find_data_dir(settings: Settings) -> Path:
-    """Say where the embedded PostgreSQL keeps its data."""
-    chosen: Path = settings.data_dir or load("recollect.store.embedded.cluster").default_data_dir()
-    return chosen.expanduser().resolve()
 
 
 async def make_backup(settings: Settings, address: str, kind: BackupKind | None, report: Progress) -> BackupReport:
@@ -332,7 +325,7 @@ async def restore_backup(
     """Restore a backup as the embedded server, or into another one's empty database."""
     backups = join_backups(settings)
     if settings.database_url == EMBEDDED and not settings.catalog_url:
-        folder = find_data_dir(settings)
+        folder = settings.data_folder
         log = None if settings.erasure_log else folder / ERASURES
         home = Home(folder, DATABASE, SERVICE_ROLE, log, replace)
         return await backups.restore(address, home, report, logged=logged)

@@ -20,7 +20,7 @@ from ports import free_port
 from recollect.errors import SetupError
 from recollect.store.embedded import account as accounts
 from recollect.store.embedded.account import choose_account, find_programs
-from recollect.store.embedded.cluster import Cluster, default_data_dir
+from recollect.store.embedded.cluster import Cluster
 
 SOURCE = Path(__file__).parents[3] / "src"
 SMALL = {"shared_buffers": "16MB", "max_connections": "20"}
@@ -372,11 +372,3 @@ def python_for(prefix):
         if subprocess.run(probe, env=environment, cwd="/", capture_output=True, check=False).returncode == 0:
             return python
     pytest.skip("no interpreter here that an unprivileged user can run with our packages")
-
-
-def test_the_default_folder_follows_the_user(monkeypatch):
-    monkeypatch.setattr(os, "geteuid", lambda: 1000)
-    monkeypatch.setenv("XDG_DATA_HOME", "/somewhere")
-    assert default_data_dir() == Path("/somewhere/recollect")
-    monkeypatch.setattr(os, "geteuid", lambda: 0)
-    assert default_data_dir() == Path("/var/lib/recollect")

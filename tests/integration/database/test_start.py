@@ -27,7 +27,7 @@ from recollect.jobs.lease import GuardedJobManager
 from recollect.llm.fake import FakeEmbedder
 from recollect.mind.service import Addresses, Recollect
 from recollect.settings import Settings
-from recollect.store.database.refusals import OWNER_VARIABLE, reach
+from recollect.store.database.refusals import OWNER_VARIABLE, find_refusal, reach
 from recollect.store.embedded.cluster import Cluster
 from recollect.wiring import connected, prepare
 from waiting import WAIT_SECONDS, until
@@ -162,6 +162,7 @@ async def test_a_command_does_not_wait(own, late):
         ({"password": "wrong"}, "refuses the role recollect_service or its password"),
         ({"user": "nobody_known"}, "role nobody_known"),
         ({"dbname": "nowhere"}, "has no database nowhere"),
+        ({"sslmode": "require"}, "does not offer TLS: turn it on .*, or take sslmode out of RECOLLECT_DATABASE_URL"),
     ],
 )
 async def test_what_waiting_cannot_mend_ends_at_once(own, late, changed, said):
@@ -178,6 +179,43 @@ async def test_an_unknown_role_a_wrong_host_and_a_broken_dsn_are_told_apart(clus
         await reach("host=nowhere.invalid", OWNER_VARIABLE)
     with pytest.raises(SetupError, match="RECOLLECT_DATABASE_URL cannot be read"):
         await reach("postgresql//recollect")
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ('FATAL:  no pg_hba.conf entry for host "h", user "u", database "d", no encryption', "add sslmode=require"),
+        ('root certificate file "/root.crt" does not exist', "name its CA by sslrootcert in RECOLLECT_DATABASE_URL"),
+        ("SSL error: certificate verify failed", "name its CA by sslrootcert"),
+        ('server certificate for "a" does not match host name "h"', "the host as the certificate does"),
+        ("connection timeout expired", "open the firewall"),
+    ],
+)
+def test_other_refusals_of_libpq_say_what_to_do(text, said):
+    refusal, names = find_refusal(text, "host=h user=u dbname=d password=hidden")
+    sentence = refusal.sentence.format(variable="RECOLLECT_DATABASE_URL", **names)
+    assert said in sentence
+    assert "h:5432" in sentence
+    assert "hidden" not in sentence
+
+
+async def test_another_program_on_the_port_is_named():
+    with socket.socket() as other:
+        other.bind(("127.0.0.1", 0))
+        other.listen()
+        port = other.getsockname()[1]
+
+        def answer():
+            with contextlib.suppress(OSError):
+                while True:
+                    connection, _ = other.accept()
+                    with connection:
+                        connection.sendall(b"HTTP/1.1 400 Bad Request\r\n\r\n")
+
+        threading.Thread(target=answer, daemon=True).start()
+        with pytest.raises(SetupError, match=f"What listens at 127.0.0.1:{port} is not PostgreSQL"):
+            await reach(f"host=127.0.0.1 port={port} user=u", wait_seconds=36_000)
+        other.shutdown(socket.SHUT_RDWR)
 
 
 @pytest.mark.promise("A lost database leaves no traceback in the log of a worker")

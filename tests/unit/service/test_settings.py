@@ -1,4 +1,4 @@
-"""Settings that were mistyped are warned of; what is ours and no setting is not."""
+"""Where settings come from; mistyped ones are warned of, and what is ours and no setting is not."""
 
 from __future__ import annotations
 
@@ -8,9 +8,11 @@ import subprocess
 from pathlib import Path
 
 import pytest
+from pydantic import SecretStr
 
 from programs import plain_environment
-from recollect.settings import OF_OTHERS, PREFIX, Settings, find_misspelt
+from recollect.errors import SetupError
+from recollect.settings import FILE, OF_OTHERS, PREFIX, Settings, check_settings, default_data_dir, find_misspelt
 from recollect.wiring import read_settings
 
 ROOT = Path(__file__).parents[3]
@@ -66,5 +68,70 @@ def test_every_variable_that_the_tree_names_is_known():
         if Path(file).name != Path(__file__).name:
             text = (ROOT / file).read_text(encoding="utf-8", errors="ignore")
             named.update(re.findall(rf"\b{PREFIX}([A-Z_]*)\b", text))
-    known = {field.upper() for field in Settings.model_fields} | OF_OTHERS | GONE | BEGINNINGS
+    fields = {field.upper() for field in Settings.model_fields}
+    known = fields | {name + FILE for name in fields} | OF_OTHERS | GONE | BEGINNINGS
     assert named - known - {"POOLSIZE"} == set()
+
+
+SECRETS = [name for name, field in Settings.model_fields.items() if field.annotation is SecretStr]
+
+
+@pytest.mark.parametrize("name", SECRETS)
+def test_every_secret_can_come_from_a_file(clean, monkeypatch, name):
+    (clean / "secret").write_text("of the file\n", encoding="utf-8")
+    monkeypatch.setenv(f"RECOLLECT_{name.upper()}_FILE", str(clean / "secret"))
+    assert getattr(Settings(), name).get_secret_value() == "of the file"
+    assert find_misspelt() == []
+
+
+def test_an_address_with_a_password_can_come_from_a_file(clean, monkeypatch):
+    (clean / "dsn").write_text("postgresql://role:secret@host/name\n", encoding="utf-8")
+    monkeypatch.setenv("RECOLLECT_DATABASE_URL_FILE", str(clean / "dsn"))
+    assert Settings().database_url == "postgresql://role:secret@host/name"
+
+
+def test_a_file_that_is_missing_or_not_alone_is_refused(clean, monkeypatch):
+    monkeypatch.setenv("RECOLLECT_CHAT_KEY_FILE", str(clean / "absent"))
+    with pytest.raises(SetupError, match=r"RECOLLECT_CHAT_KEY_FILE: .*absent cannot be read"):
+        check_settings()
+    monkeypatch.setenv("RECOLLECT_CHAT_KEY", "sk")
+    with pytest.raises(SetupError, match="Set RECOLLECT_CHAT_KEY or RECOLLECT_CHAT_KEY_FILE, not both"):
+        check_settings()
+
+
+def test_a_toml_file_holds_settings_and_a_variable_goes_before_it(clean, monkeypatch):
+    (clean / "recollect.toml").write_text('port = 7078\nhost = "0.0.0.0"\nchat_key = "sk"\n', encoding="utf-8")
+    monkeypatch.setenv("RECOLLECT_HOST", "127.0.0.2")
+    found = Settings()
+    assert (found.port, found.host, found.chat_key.get_secret_value()) == (7078, "127.0.0.2", "sk")
+    (clean / "other.toml").write_text("port = 7079", encoding="utf-8")
+    monkeypatch.setenv("RECOLLECT_CONFIG", str(clean / "other.toml"))
+    assert (Settings().port, check_settings()) == (7079, [])
+
+
+def test_a_mistyped_name_in_the_toml_file_is_named(clean):
+    (clean / "recollect.toml").write_text("prot = 7078\n", encoding="utf-8")
+    assert check_settings() == ["prot in recollect.toml is not a setting; did you mean port?"]
+
+
+@pytest.mark.parametrize(
+    ("text", "said"), [("port = ", "recollect.toml is not valid TOML"), ("port = -1", "RECOLLECT_PORT: ")]
+)
+def test_a_toml_file_that_cannot_be_used_is_refused(clean, text, said):
+    (clean / "recollect.toml").write_text(text, encoding="utf-8")
+    with pytest.raises(SetupError, match=said):
+        check_settings()
+
+
+def test_a_named_toml_file_must_exist(clean, monkeypatch):
+    monkeypatch.setenv("RECOLLECT_CONFIG", "nowhere.toml")
+    with pytest.raises(SetupError, match=r"RECOLLECT_CONFIG names nowhere.toml, which is not a file"):
+        check_settings()
+
+
+def test_the_default_folder_follows_the_user(monkeypatch):
+    monkeypatch.setattr(os, "geteuid", lambda: 1000)
+    monkeypatch.setenv("XDG_DATA_HOME", "/somewhere")
+    assert default_data_dir() == Path("/somewhere/recollect")
+    monkeypatch.setattr(os, "geteuid", lambda: 0)
+    assert default_data_dir() == Path("/var/lib/recollect")

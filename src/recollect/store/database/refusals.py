@@ -52,6 +52,32 @@ REFUSALS = (
         lasting=True,
     ),
     Refusal(
+        "tls",
+        ("server does not support SSL, but SSL was required",),
+        "PostgreSQL at {place} does not offer TLS: turn it on there (ssl = on), or take sslmode out of {variable}.",
+        lasting=True,
+    ),
+    Refusal(
+        "certificate",
+        ("root certificate file", "certificate verify failed", "does not match host name"),
+        "The TLS certificate of PostgreSQL at {place} is not trusted: name its CA by sslrootcert in {variable}, and "
+        "the host as the certificate does.",
+        lasting=True,
+    ),
+    Refusal(
+        "not allowed",
+        ("no pg_hba.conf entry", "pg_hba.conf rejects connection"),
+        "PostgreSQL at {place} does not let {role} into {database} from here: add sslmode=require to {variable} if it "
+        "wants TLS, or allow it in pg_hba.conf.",
+        lasting=True,
+    ),
+    Refusal(
+        "not PostgreSQL",
+        ("invalid response to SSL negotiation", "expected authentication request from server"),
+        "What listens at {place} is not PostgreSQL: correct host and port in {variable}.",
+        lasting=True,
+    ),
+    Refusal(
         "starting",
         ("the database system is", "consistent recovery state has not been yet reached"),
         "PostgreSQL at {place} is still starting, recovering or stopping: try again when it accepts connections.",
@@ -66,6 +92,11 @@ REFUSALS = (
         ("Connection refused", "No such file or directory"),
         "PostgreSQL does not answer at {place}, nothing listens there: start it, or correct host and port in "
         "{variable}.",
+    ),
+    Refusal(
+        "silent",
+        ("timeout expired", "Network is unreachable", "No route to host"),
+        "PostgreSQL at {place} cannot be reached from here: correct host and port in {variable}, or open the firewall.",
     ),
 )
 OTHER = Refusal("unknown", (), "PostgreSQL does not answer at {place}, which {variable} names.")

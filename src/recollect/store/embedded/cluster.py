@@ -305,13 +305,6 @@ class Cluster:
             )
 
 
-def default_data_dir() -> Path:
-    """Return the default folder of the embedded PostgreSQL."""
-    if os.geteuid() == 0:
-        return Path("/var/lib/recollect")
-    return Path(os.environ.get("XDG_DATA_HOME") or Path.home() / ".local" / "share") / "recollect"
-
-
 def _quote(value: str) -> str:
     escaped = value.replace("\\", "\\\\").replace("'", "''").replace("\n", "\\n")
     return f"'{escaped}'"
