@@ -30,6 +30,7 @@ OF_OTHERS = frozenset(
     {"URL", "KEY", "CONFIG", "OTHER_KEY", "SEED", "TESTS", "TIMINGS", "OWNER_PASSWORD", "SERVICE_PASSWORD"}
 )
 """Variables of ours that are no settings: of clients, of tests, of the files in `deploy/`, and the path of the TOML."""
+EMBEDDED = "embedded"
 CONFIG_VARIABLE, CONFIG_FILE = f"{PREFIX}CONFIG", "recollect.toml"
 FILE = "_FILE"
 """A variable with this ending names a file that holds the value of a setting, as Docker and Kubernetes mount it."""
@@ -43,7 +44,7 @@ class Settings(BaseSettings):
     model_config = SettingsConfigDict(env_prefix=PREFIX, env_file=".env", extra="ignore", frozen=True)
 
     database_url: str = Field(
-        default="embedded", description="DSN of the service's role, or `embedded` for the PostgreSQL in the wheel."
+        default=EMBEDDED, description="DSN of the service's role, or `embedded` for the PostgreSQL in the wheel."
     )
     owner_database_url: str = Field(
         default="",
@@ -287,6 +288,11 @@ class Settings(BaseSettings):
         """Read arguments first, then the environment, files that it names, `.env`, and the TOML file."""
         files = InitSettingsSource(settings_cls, read_files(settings_cls))
         return init_settings, env_settings, files, dotenv_settings, TomlConfigSettingsSource(settings_cls, find_toml())
+
+    @property
+    def embedded(self) -> bool:
+        """Tell whether the database is the embedded PostgreSQL."""
+        return self.database_url == EMBEDDED and not self.catalog_url
 
     @property
     def data_folder(self) -> Path:

@@ -61,7 +61,6 @@ CHANNELS: tuple[Callable[[], Channel], ...] = (
     *(KeywordChannel, TopicChannel, DateChannel, RecentChannel),
     PastChannel,
 )
-EMBEDDED = "embedded"
 DATABASE = "recollect"
 SERVICE_ROLE = "recollect_service"
 ERASURES = "erasures"
@@ -75,19 +74,27 @@ EACH_ALONE = (
 
 @asynccontextmanager
 async def open_recollect(
-    settings: Settings | None = None, *, work: bool = True, wait_seconds: float = 0
+    settings: Settings | None = None,
+    *,
+    work: bool = True,
+    wait_seconds: float = 0,
+    report: Callable[[str], None] = lambda _: None,
 ) -> AsyncIterator[Recollect]:
     """Open Recollect; `embedded` starts PostgreSQL and migrates first, a DSN expects both to be done.
 
     A worker runs in the background unless told not to. A PostgreSQL that does not answer yet is waited for as told.
+    What is being done is reported step by step.
     """
     chosen = settings or read_settings()
+    report("starting PostgreSQL" if chosen.embedded else "connecting to PostgreSQL")
     with reach_database(chosen) as addresses:
-        embedded = chosen.database_url == EMBEDDED and not chosen.catalog_url
+        embedded = chosen.embedded
         chat, embedder = build_chat_model(chosen), None
         try:
             if embedded:
+                report("bringing the schema up to date")
                 await update_schema(addresses)
+            report("loading the embedder")
             embedder = await find_embedder(chosen, await find_server(addresses), wait_seconds)
             if embedded:
                 await give_space(addresses, embedder)
@@ -291,7 +298,7 @@ def reach_database(settings: Settings) -> Iterator[Addresses]:
     if settings.catalog_url:
         yield Addresses("", "", catalog=settings.catalog_url, catalog_owner=settings.owner_catalog_url)
         return
-    if settings.database_url != EMBEDDED:
+    if not settings.embedded:
         yield Addresses(settings.database_url, settings.owner_database_url, erasure_log=settings.erasure_log)
         return
     folder = settings.data_folder
@@ -324,7 +331,7 @@ async def restore_backup(
 ) -> RestoreReport:
     """Restore a backup as the embedded server, or into another one's empty database."""
     backups = join_backups(settings)
-    if settings.database_url == EMBEDDED and not settings.catalog_url:
+    if settings.embedded:
         folder = settings.data_folder
         log = None if settings.erasure_log else folder / ERASURES
         home = Home(folder, DATABASE, SERVICE_ROLE, log, replace)

@@ -11,44 +11,50 @@ from uuid import UUID, uuid4
 
 from pydantic_core import to_jsonable_python
 
+from recollect import models
 from recollect.client.calls import ConversationPart, RemoteView
 from recollect.client.operations import OPERATIONS
-from recollect.core.conversations.messages import as_messages
-from recollect.models.conversations import Shares, Window
-from recollect.models.knowledge import NewFact
-from recollect.models.memories import NewMemory, Triple
-from recollect.models.recall import Cue
-from recollect.models.topics import Filing
+from recollect.loading import load
 
 IN_PATH = re.compile(r"\{(\w+)\}")
 IDEMPOTENCY_KEY = "idempotency_key"
 
 
-def as_list(kind: type) -> Callable[[Any], list[Any]]:
+def as_list(kind: Callable[[], type]) -> Callable[[Any], list[Any]]:
     """Take one or many; what is not a value yet is made one, as a memory of a text."""
 
     def to_list(given: Any) -> list[Any]:  # noqa: ANN401 - one or many, of any type
         many: Sequence[Any] = given if isinstance(given, Sequence) and not isinstance(given, str) else [given]
-        return [each if isinstance(each, kind) else kind(each) for each in many]
+        return [as_one(kind)(each) for each in many]
 
     return to_list
 
 
-def as_one(kind: type) -> Callable[[Any], Any]:
-    """Take a value, or what makes one, as a text makes a cue."""
-    return lambda given: given if isinstance(given, kind) else kind(given)
+def as_one(kind: Callable[[], type]) -> Callable[[Any], Any]:
+    """Take a value, or what makes one, as a text makes a cue; its type is loaded at its first use."""
+    return lambda given: given if isinstance(given, kind()) else kind()(given)
+
+
+def as_messages(given: Any) -> Any:  # noqa: ANN401 - what can be appended
+    """Take one message or many."""
+    return load("recollect.core.conversations.messages").as_messages(given)
+
+
+def is_named(value: object, name: str) -> bool:
+    """Tell whether a value is of a class by its name, which stands for one thing, without loading the class."""
+    return type(value).__name__ == name
 
 
 TAKEN: Mapping[str, Callable[[Any], Any]] = {
-    "cue": as_one(Cue),
-    "cues": as_list(Cue),
-    "facts": as_list(NewFact),
-    "memories": as_list(NewMemory),
+    "cue": as_one(lambda: models.Cue),
+    "cues": as_list(lambda: models.Cue),
+    "facts": as_list(lambda: models.NewFact),
+    "memories": as_list(lambda: models.NewMemory),
     "messages": as_messages,
     "short_id": lambda written: written.strip().strip("[]").lower(),
-    "topics.link.memories": as_list(Filing),
-    "triples": as_list(Triple),
-    "window": as_one(Window),
+    "topics.link.memories": as_list(lambda: models.Filing),
+    "triples": as_list(lambda: models.Triple),
+    "window": as_one(lambda: models.Window),
 }
 """How an argument of many forms becomes values, by its name, and by the operation's where that matters."""
 NOT_OF_A_WINDOW = {"max_tokens", "as_of", "at"}
@@ -91,7 +97,7 @@ def take(place: str, value: object) -> Any:  # noqa: ANN401 - an argument of any
 
 def flatten(value: Any) -> dict[str, Any]:  # noqa: ANN401 - a value of any type
     """Write a value as a body has it: nested values stand flat, and None is left out."""
-    if isinstance(value, Shares):
+    if is_named(value, "Shares"):
         return {f"{name}_share": share for name, share in to_jsonable_python(value).items()}
     body = dict[str, Any]()
     for field in fields(value):
@@ -102,6 +108,6 @@ def flatten(value: Any) -> dict[str, Any]:  # noqa: ANN401 - a value of any type
             body[field.name] = [flatten(each) for each in given]
         elif given is not None:
             body[field.name] = to_jsonable_python(given)
-    if isinstance(value, NewFact):
+    if is_named(value, "NewFact"):
         body |= {f"{end}_id": body.pop(end) for end in ("subject", "object") if isinstance(getattr(value, end), UUID)}
     return body

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import AsyncIterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, BinaryIO
@@ -10,6 +11,7 @@ from recollect import models
 from recollect.client.calls import RemoteTenant, Sender, name_scopes, reader
 from recollect.client.mind import RemoteMind
 from recollect.client.transport import MAX_STALENESS, Parameters, Transport
+from recollect.loading import load
 
 if TYPE_CHECKING:
     from datetime import datetime
@@ -31,6 +33,8 @@ KEY, KEYS, NEW_KEY, OWN_KEY = (
     (lambda: models.OwnKey),
 )
 """The types of answers, which are loaded at their first use."""
+PLAIN_NAMES = re.compile(r"[\w.:@-]{1,128} [\w.:@-]{0,128}", re.ASCII)
+"""An agent and a user that need no closer look."""
 LONGEST_SECONDS = 3_900.0
 """Longer than a server takes for an import or an erasure."""
 KEY_SECONDS = 30.0
@@ -116,6 +120,8 @@ class Client(RemoteKeyVerbs, RemoteTenant):
         What is written through this client is always found. Before that, a replica may answer if it is at most so
         many seconds behind; else the primary does.
         """
+        if not PLAIN_NAMES.fullmatch(f"{agent} {user}"):
+            load("recollect.core.text.checks").check_scope(agent, user)
         return RemoteMind(self if max_staleness is None else StaleSender(self, max_staleness), agent, user)
 
     @property

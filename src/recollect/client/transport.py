@@ -5,10 +5,10 @@ from __future__ import annotations
 import json
 import random
 import time
-from collections.abc import AsyncIterator, Mapping, Sequence
-from contextlib import suppress
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping, Sequence
+from contextlib import AbstractAsyncContextManager, contextmanager, suppress
 from functools import partial
-from typing import Any, BinaryIO, TypeAlias
+from typing import Any, BinaryIO, TypeAlias, TypeVar
 
 import httpx
 
@@ -17,6 +17,7 @@ from recollect.core.service.positions import join_positions, read_positions, wri
 from recollect.loading import load
 from recollect.models.shards import Position
 
+R = TypeVar("R")
 LONGEST_WAIT_SECONDS = 8.0
 UNAVAILABLE = frozenset({429, 502, 503, 504})
 ERRORS = {
@@ -168,6 +169,28 @@ class BlockingTransport(Transport):
         time.sleep(seconds)  # noqa: ASYNC251 - there is no loop to hold up
 
 
+class NoLoop:
+    """Runs a coroutine that never suspends, in the caller's thread."""
+
+    def call(self, function: Callable[..., Awaitable[R]], *arguments: object) -> R:
+        """Run the coroutine in one step."""
+        steps = function(*arguments).__await__()
+        try:
+            next(steps)
+        except StopIteration as done:
+            return done.value  # type: ignore[no-any-return]
+        raise AssertionError("a blocking transport waits for nothing")
+
+    @contextmanager
+    def wrap_async_context_manager(self, manager: AbstractAsyncContextManager[R]) -> Iterator[R]:
+        """Enter and leave in one step each."""
+        entered = self.call(manager.__aenter__)
+        try:
+            yield entered
+        finally:
+            self.call(manager.__aexit__, None, None, None)
+
+
 async def pieces_of(file: BinaryIO) -> AsyncIterator[bytes]:
     """Read a file piece by piece, each in a thread."""
     while piece := await load("anyio").to_thread.run_sync(file.read, PIECE_BYTES):
@@ -177,7 +200,9 @@ async def pieces_of(file: BinaryIO) -> AsyncIterator[bytes]:
 def options(url: str, key: str, timeout_seconds: float) -> dict[str, Any]:
     """Return the options of every request."""
     headers = {"Authorization": f"Bearer {key}"}
-    return {"base_url": url, "headers": headers, "timeout": timeout_seconds, "trust_env": False}
+    # Certificates take long to load, and only HTTPS has them.
+    secure = not url.startswith("http:")
+    return {"base_url": url, "headers": headers, "timeout": timeout_seconds, "trust_env": False, "verify": secure}
 
 
 def unavailable_error(problem: httpx.TransportError) -> errors.UnavailableError:

@@ -5,26 +5,24 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping
 
-from recollect.models.agents import NOTHING_NEW, NOTHING_THERE
-
 LOCALE = ("LC_ALL", "LC_MESSAGES", "LANG")
 """The first of these variables that is set names the language, as everywhere on Unix."""
 GREETING = """[bold]Recollect is up[/bold] at {url}  (documentation: {url}/docs)
 embedder: {embedder}
 {key}
-Programs want to know: export RECOLLECT_URL={url} RECOLLECT_KEY=rec_...
+For programs: export RECOLLECT_URL={url} RECOLLECT_KEY=rec_...
 Try, in another terminal:
-  recollect remember --agent ada "Ann bought green apples at the market"
-  recollect recall --agent ada "what did Ann buy"
+  recollect remember --agent ada --user li "Li is allergic to peanuts."
+  recollect recall --agent ada --user li "What must Li not eat?"
 Stop with Ctrl-C."""
 CHINESE: Mapping[str, str] = {
     GREETING: """[bold]Recollect 已启动[/bold]：{url}  （文档：{url}/docs）
 向量模型：{embedder}
 {key}
-程序需要这两个变量：export RECOLLECT_URL={url} RECOLLECT_KEY=rec_...
+给程序用：export RECOLLECT_URL={url} RECOLLECT_KEY=rec_...
 另开一个终端试试：
-  recollect remember --agent ada "小安在市场买了青苹果"
-  recollect recall --agent ada "小安买了什么"
+  recollect remember --agent ada --user li "小李对花生过敏。"
+  recollect recall --agent ada --user li "小李不能吃什么？"
 按 Ctrl-C 停止。""",
     "See it in a browser (this link works once, for ten minutes): {address}": (
         "在浏览器中查看（此链接十分钟内有效，只能用一次）：{address}"
@@ -33,6 +31,19 @@ CHINESE: Mapping[str, str] = {
     "An API key exists already. Make another: recollect key create NAME": (
         "已经有 API key。要再建一个：recollect key create NAME"
     ),
+    "starting Recollect": "正在启动 Recollect",
+    "starting PostgreSQL": "正在启动 PostgreSQL",
+    "connecting to PostgreSQL": "正在连接 PostgreSQL",
+    "bringing the schema up to date": "正在更新数据库结构",
+    "loading the embedder": "正在加载向量模型",
+    "ready": "就绪",
+    "Stopping; what runs is finished first. Ctrl-C again ends it at once.": (
+        "正在停止，先完成进行中的工作；再按一次 Ctrl-C 立即结束。"
+    ),
+    "Stopped before it was ready.": "尚未就绪，已停止。",
+    "Stopped.": "已停止。",
+    "The data stays in {folder}.": "数据保留在 {folder}。",
+    "There are more: --after {cursor}": "还有更多：--after {cursor}",
     "none (recall by words only)": "无（只按字词召回）",
     "nothing found": "没有找到",
     "nothing known": "还没有事实",
@@ -48,8 +59,8 @@ CHINESE: Mapping[str, str] = {
     "{count} questions found nothing they expect among ten hits; the worst first:": (
         "有 {count} 个问题在前十条中没有找到预期的记忆，最差的在前："
     ),
-    NOTHING_THERE: "还没有可以反思的内容。",
-    NOTHING_NEW: "得出的想法以前都有过。",
+    "There is nothing to reflect on yet.": "还没有可以反思的内容。",
+    "All that followed was thought before.": "得出的想法以前都有过。",
     "No job waits, runs or has failed.": "没有等待、运行或失败的任务。",
     "{count} jobs wait to be tried again.": "{count} 个任务等待重试。",
     "No model was asked.": "没有问过模型。",

@@ -369,8 +369,9 @@ __all__ = [
 
 
 def __getattr__(name: str) -> object:
-    if name in __all__:
-        for room in ROOMS:
-            globals().update({key: value for key, value in vars(load(f"{__name__}.{room}")).items() if key in __all__})
-        return globals()[name]
+    for room in ROOMS if name in __all__ else ():
+        known = vars(load(f"{__name__}.{room}"))
+        if name in known:
+            globals()[name] = known[name]
+            return known[name]
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

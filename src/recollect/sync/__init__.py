@@ -9,10 +9,10 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, Protocol, Self
 
 from recollect.client.client import Client
-from recollect.client.transport import BlockingTransport
+from recollect.client.transport import BlockingTransport, NoLoop
 from recollect.loading import load
 from recollect.sync.blocking import BlockingConversation, BlockingItems, BlockingMind
-from recollect.sync.portals import NoLoop, Portal, blocking
+from recollect.sync.portals import Portal, blocking
 
 if TYPE_CHECKING:
     from recollect.mind.service import Recollect

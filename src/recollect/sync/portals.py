@@ -1,9 +1,9 @@
-"""Ways to call asynchronous code without `await`: through a portal to an event loop, or without one."""
+"""Ways to call asynchronous code without `await`, through a portal to where it runs."""
 
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
-from contextlib import AbstractAsyncContextManager, AbstractContextManager, aclosing, contextmanager
+from contextlib import AbstractAsyncContextManager, AbstractContextManager, aclosing
 from dataclasses import dataclass
 from functools import partial, wraps
 from typing import Any, Concatenate, ParamSpec, Protocol, TypeVar
@@ -24,28 +24,6 @@ class Portal(Protocol):
     def wrap_async_context_manager(self) -> Callable[[AbstractAsyncContextManager[Any]], AbstractContextManager[Any]]:
         """Enter and leave an asynchronous context manager."""
         ...
-
-
-class NoLoop:
-    """Runs a coroutine that never suspends, in the caller's thread."""
-
-    def call(self, function: Callable[..., Awaitable[R]], *arguments: object) -> R:
-        """Run the coroutine in one step."""
-        steps = function(*arguments).__await__()
-        try:
-            next(steps)
-        except StopIteration as done:
-            return done.value  # type: ignore[no-any-return]
-        raise AssertionError("a blocking transport waits for nothing")
-
-    @contextmanager
-    def wrap_async_context_manager(self, manager: AbstractAsyncContextManager[R]) -> Iterator[R]:
-        """Enter and leave in one step each."""
-        entered = self.call(manager.__aenter__)
-        try:
-            yield entered
-        finally:
-            self.call(manager.__aexit__, None, None, None)
 
 
 @dataclass(frozen=True)

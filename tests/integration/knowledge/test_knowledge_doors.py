@@ -9,9 +9,9 @@ import pytest
 from typer.testing import CliRunner
 
 from conftest import http_client, new_key
-from recollect import sync
+from recollect import sync, wiring
 from recollect.client import Client
-from recollect.doors.cli import main, terminal
+from recollect.doors.cli import main
 from recollect.errors import ConflictError, InvalidInputError, NotFoundError
 from recollect.models.knowledge import EntityType, NewFact, Span
 from recollect.models.service import Right
@@ -125,7 +125,7 @@ def test_without_an_event_loop(addresses, embedder):
 
 def test_the_command_line(addresses, embedder, monkeypatch):
     monkeypatch.setattr(
-        terminal, "open_recollect", lambda *_, **__: connected(Settings(embedder="fake"), addresses, embedder)
+        wiring, "open_recollect", lambda *_, **__: connected(Settings(embedder="fake"), addresses, embedder)
     )
     monkeypatch.setenv("COLUMNS", "200")
     run = CliRunner()

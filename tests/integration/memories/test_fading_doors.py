@@ -129,7 +129,7 @@ def test_the_command_line_shows_fades_lists_and_restores(run, owner):
     assert "Only what has expired fades" in shown
     assert "1 memories would fade." in shown
     shown = run("fade", *mine, "--days", "30", "--dry-run")
-    assert re.search(rf"{gone}.*event.*1\.000.*decayed.*Score 1 is above 0\.7", shown)
+    assert re.search(rf"{gone[-8:]}.*event.*1\.000.*decayed.*Score 1 is above 0\.7", shown)
     assert "2 memories would fade." in shown
     assert "SECRET" not in shown
     run("profile", *mine, "--fading-days", "30", "--fading-fact-days", "90")
@@ -139,7 +139,7 @@ def test_the_command_line_shows_fades_lists_and_restores(run, owner):
     assert gone in listed
     assert "1 memories are back." in run("fade", *mine, "--revive", gone)
     assert "1 memories are back." in run("fade", *mine, "--revive", "all")
-    assert "id of a memory" in run("fade", *mine, "--revive", "lamp", fails=True)
+    assert "short id is an m" in run("fade", *mine, "--revive", "lamp", fails=True)
     assert "0 memories would fade." in run("fade", *mine, "--dry-run")
 
 

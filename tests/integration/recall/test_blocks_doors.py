@@ -105,5 +105,5 @@ def test_the_command_line_shows_and_resolves(addresses):
     made = json.loads(run("block", CUE, "--conversation", "talk", "--repeat", "--json").stdout)
     [line] = made["lines"]
     assert line["memory_id"] == identity
-    assert identity in run("resolve", line["short_id"], "--conversation", "talk").stdout
+    assert identity[-8:] in run("resolve", line["short_id"], "--conversation", "talk").stdout
     assert "not_found" in run("resolve", "m0000", "--conversation", "talk", fails=True).stderr

@@ -10,9 +10,10 @@ from typer.testing import CliRunner
 
 from accesses import with_access
 from conftest import http_client, new_key
+from recollect import wiring
 from recollect.client import Client
 from recollect.client.bodies import flatten
-from recollect.doors.cli import main, terminal
+from recollect.doors.cli import main
 from recollect.doors.cli.terminal import FILTER_OPTIONS
 from recollect.doors.dify.document import FILTER
 from recollect.doors.http.bodies.fields import build
@@ -171,7 +172,7 @@ async def test_a_moment_of_its_own_needs_the_right_to_write_only_where_it_is_not
 @pytest.fixture
 def run(addresses, embedder, monkeypatch):
     monkeypatch.setattr(
-        terminal, "open_recollect", lambda *_, **__: connected(Settings(embedder="fake"), addresses, embedder)
+        wiring, "open_recollect", lambda *_, **__: connected(Settings(embedder="fake"), addresses, embedder)
     )
     monkeypatch.setenv("COLUMNS", "200")
     return lambda *arguments: CliRunner().invoke(main.app, [*arguments, "--agent", "ada"])

@@ -5,6 +5,7 @@ from __future__ import annotations
 from datetime import UTC, datetime
 from decimal import Decimal
 from unittest.mock import Mock
+from uuid import uuid4
 
 from hypothesis import given
 from hypothesis import strategies as st
@@ -19,7 +20,7 @@ SHARES = st.dictionaries(NAMES, st.floats(-1, 1, allow_nan=False), max_size=12)
 
 def make_hit(channels, preferences):
     scores = {f"c{name}": ChannelScore(1.0, share) for name, share in channels.items()}
-    memory = Mock(Memory, content="x", occurred_at=datetime(2026, 1, 31, tzinfo=UTC))
+    memory = Mock(Memory, id=uuid4(), content="x", occurred_at=datetime(2026, 1, 31, tzinfo=UTC))
     return Hit(memory, sum([*channels.values(), *preferences.values()]), scores, (), preferences)
 
 
@@ -27,7 +28,8 @@ def make_hit(channels, preferences):
 def test_the_shares_that_are_shown_add_up_to_the_score_that_is_shown(channels, preferences):
     hit = make_hit(channels, preferences)
     table = to_table(Recollection((hit,), {}))
-    [score], _, [why] = (list(column.cells) for column in table.columns[:3])
+    [score], [told] = (list(table.columns[place].cells) for place in (1, 4))
+    why = told.partition("[dim]")[2].removesuffix("[/dim]")
     assert sum(map(Decimal, why.split()[1::2])) == Decimal(score)
     whole = {f"c{name}": share for name, share in channels.items()} | preferences
     large = {name for name, share in whole.items() if abs(share) >= SMALLEST_SHARE}

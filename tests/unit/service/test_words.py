@@ -7,11 +7,13 @@ from pathlib import Path
 
 import pytest
 
+from recollect import wiring
 from recollect.doors import words
 from recollect.doors.words import CHINESE, GREETING, translate
 from recollect.models.agents import NOTHING_NEW, NOTHING_THERE
 
 SOURCES = "".join(page.read_text(encoding="utf-8") for page in Path(words.__file__).with_name("cli").rglob("*.py"))
+SOURCES += Path(wiring.__file__).read_text(encoding="utf-8")
 ELSEWHERE = {GREETING, NOTHING_THERE, NOTHING_NEW}
 """What the command line says in the words of others."""
 

@@ -1,12 +1,10 @@
-"""Commands for memories: remember one, revise it, pin some, forget some, and let them fade."""
+"""Commands for memories: remember, show, revise, pin and forget them."""
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Callable, Sequence
 from datetime import UTC, datetime
 from enum import StrEnum
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 from uuid import UUID
 
 import typer
@@ -17,28 +15,35 @@ from rich.table import Column, Table
 from recollect.doors.cli.terminal import (
     FILTER_OPTIONS,
     Agent,
+    MemoryId,
+    MemoryIds,
     Steps,
     Tenant,
     User,
     Yes,
     err,
+    find_id,
+    find_ids,
+    id_column,
     out,
+    printing,
     read_filter,
     run,
+    shorten_id,
+    table_of,
     with_mind,
     with_options,
 )
 from recollect.doors.words import translate
-from recollect.mind.mind import Mind
-from recollect.mind.service import Recollect
-from recollect.models.imports import UserErasure
-from recollect.models.memories import Faded, Fading, FadingRules, IfNew, Judgement, Kind, NewMemory, Revision
+from recollect.models.memories import IfNew, Kind, Memory, MemoryOrder, NewMemory, Page, Receipt, Revised, Revision
 from recollect.models.recall import Filter
 
-commands = typer.Typer()
+if TYPE_CHECKING:
+    from recollect.mind.mind import Mind
+    from recollect.mind.service import Recollect
+    from recollect.models.imports import UserErasure
 
-PAGE = 200
-EVERYTHING = "all"
+commands = typer.Typer()
 
 
 class NewBy(StrEnum):
@@ -48,107 +53,9 @@ class NewBy(StrEnum):
     NEAR = "near"
 
 
-@commands.command()
-@with_options(
-    days=Annotated[
-        float | None, typer.Option(help="Days over which what is unused fades.", show_default="the agent's")
-    ],
-    threshold=Annotated[float | None, typer.Option(help="What scores above it fades.", show_default="the agent's")],
-    fact_days=Annotated[
-        float | None, typer.Option(help="Days that a fact may grow old; 0 for any age.", show_default="the agent's")
-    ],
-    revive=Annotated[
-        list[str] | None, typer.Option(help="Bring back instead: a memory by its id, or `all`; repeat for more.")
-    ],
-)
-def fade(
-    agent: Agent,
-    user: User = "",
-    dry_run: Annotated[bool, typer.Option("--dry-run", help="Only show what would fade, and why.")] = False,
-    faded: Annotated[bool, typer.Option("--list", help="Show what has faded instead, and why.")] = False,
-    tenant: Tenant = "default",
-    **chosen: Any,  # noqa: ANN401 - what `with_options` names
-) -> None:
-    """Let what has decayed or expired leave recall, and show why; all of it can be revived."""
-    if chosen["revive"]:
-        back = with_mind(agent, user, tenant, lambda mind: revive(mind, chosen["revive"]))
-        out.print(translate("{count} memories are back.", count=back), highlight=False)
-        return
-    if faded:
-        out.print(tabulate(with_mind(agent, user, tenant, read_faded)))
-        return
-    rules = FadingRules(chosen["days"], chosen["threshold"], chosen["fact_days"])
-    with Progress(console=err) as progress:
-        task = progress.add_task("judging" if dry_run else "fading", total=None)
-
-        async def work(mind: Mind) -> list[Fading]:
-            progress.update(task, total=(await mind.overview()).memories)
-            return await walk(mind, rules, lambda more: progress.advance(task, more), dry_run=dry_run)
-
-        reports = with_mind(agent, user, tenant, work)
-    show(reports, dry_run=dry_run)
-
-
-async def walk(mind: Mind, rules: FadingRules, report: Callable[[int], None], *, dry_run: bool) -> list[Fading]:
-    """Go through a whole scope, call after call, and report how many memories each looked at."""
-    reports = [await mind.fading.fade(rules, dry_run=dry_run)]
-    report(reports[-1].looked_at)
-    while reports[-1].next_cursor is not None:
-        reports.append(await mind.fading.fade(rules, dry_run=dry_run, cursor=reports[-1].next_cursor))
-        report(reports[-1].looked_at)
-    return reports
-
-
-def show(reports: Sequence[Fading], *, dry_run: bool) -> None:
-    """Show how often each rule decided, and why the first memories fade."""
-    grounds: Counter[str] = Counter()
-    for each in reports:
-        grounds.update(each.grounds)
-    table = Table("grounds", "memories")
-    for name, count in grounds.most_common():
-        table.add_row(name, str(count))
-    judgements = [judgement for each in reports for judgement in each.judgements][:PAGE]
-    if judgements:
-        out.print(tabulate(judgements))
-    if grounds:
-        out.print(table)
-    if not reports[0].rules.days:
-        out.print("Only what has expired fades: the agent has no fading days, and none were given.")
-    total = sum(each.faded for each in reports)
-    said = "{count} memories would fade." if dry_run else "{count} memories have faded."
-    out.print(translate(said, count=total), highlight=False)
-
-
-def tabulate(memories: Sequence[Judgement | Faded]) -> Table:
-    """Show memories by their ids, and why they fade, without their content."""
-    table = Table(Column("memory", no_wrap=True, min_width=36), "kind", "score", "grounds", "why")
-    for each in memories:
-        table.add_row(str(each.id), each.kind, f"{each.score:.3f}", each.grounds, each.reason)
-    return table
-
-
-async def read_faded(mind: Mind) -> list[Faded]:
-    """Read all that has faded in a scope."""
-    page = await mind.fading.faded(limit=PAGE)
-    found = list(page.faded)
-    while page.next_cursor is not None:
-        page = await mind.fading.faded(page.next_cursor, PAGE)
-        found += page.faded
-    return found
-
-
-async def revive(mind: Mind, named: Sequence[str]) -> int:
-    """Revive what is named, or everything, and count it."""
-    ids = [each.id for each in await read_faded(mind)] if EVERYTHING in named else [to_id(name) for name in named]
-    return sum([len(await mind.fading.revive(ids[start : start + PAGE])) for start in range(0, len(ids), PAGE)])
-
-
-def to_id(name: str) -> UUID:
-    """Read an id."""
-    try:
-        return UUID(name)
-    except ValueError:
-        raise typer.BadParameter("must be the id of a memory, or `all`", param_hint="--revive") from None
+def show_receipt(receipt: Receipt) -> None:
+    """Show the id of a memory, and how far it has come."""
+    out.print(f"{receipt.id} {'known' if receipt.known else receipt.progress}", highlight=False)
 
 
 @commands.command()
@@ -161,6 +68,7 @@ def to_id(name: str) -> UUID:
         NewBy | None, typer.Option(help="Only if it is not known: by the same text, or also by nearly the same terms.")
     ],
 )
+@printing(show_receipt)
 def remember(
     content: Annotated[str, typer.Argument(help="What to remember.")],
     agent: Agent,
@@ -169,13 +77,101 @@ def remember(
     importance: Annotated[float | None, typer.Option(help="1 to 10; by rules if left out.")] = None,
     tenant: Tenant = "default",
     **chosen: Any,  # noqa: ANN401 - what `with_options` names
-) -> None:
+) -> Receipt:
     """Remember one thing."""
     expiry = chosen["expires_at"].replace(tzinfo=UTC) if chosen["expires_at"] else None
     memory = NewMemory(content, kind, importance=importance, expires_at=expiry, pinned=bool(chosen["pin"]))
     if_new: IfNew = chosen["if_new"].value if chosen["if_new"] else ""
     [receipt] = with_mind(agent, user, tenant, lambda mind: mind.remember(memory, if_new=if_new))
-    out.print(f"{receipt.id} {'known' if receipt.known else receipt.progress}", highlight=False)
+    return receipt
+
+
+def show_memory(memory: Memory) -> None:
+    """Show one memory, a field a line; what is empty is left out."""
+    table = table_of("", "", show_header=False)
+    fields = {
+        "id": memory.id,
+        "memory": memory.content,
+        "kind": memory.kind,
+        "speaker": memory.speaker,
+        "conversation": memory.conversation,
+        "happened": f"{memory.occurred_at:%F %T %Z}",
+        "written": f"{memory.created_at:%F %T %Z}",
+        "importance": f"{memory.importance:g}",
+        "keywords": ", ".join(memory.keywords),
+        "trust": f"{memory.trust}, by {memory.origin}",
+        "state": f"{memory.state}{', pinned' if memory.pinned else ''}",
+        "progress": memory.progress,
+        "made from": ", ".join(map(shorten_id, memory.evidence)),
+        "metadata": dict(memory.metadata) or "",
+    }
+    for name, value in fields.items():
+        if value:
+            table.add_row(name, escape(str(value)))
+    out.print(table)
+
+
+@commands.command("get")
+@printing(show_memory)
+def get_memory(memory_id: MemoryId, agent: Agent, user: User = "", tenant: Tenant = "default") -> Memory:
+    """Show one memory with all its fields."""
+
+    async def work(mind: Mind) -> Memory:
+        return await mind.get(await find_id(mind, memory_id))
+
+    return with_mind(agent, user, tenant, work)
+
+
+def show_page(page: Page) -> None:
+    """Show one page of memories, and how to go on."""
+    if not page.memories:
+        out.print(translate("nothing found"))
+        return
+    table = table_of(id_column("id"), "kind", "when", "memory")
+    for each in page.memories:
+        pinned = "pinned: " if each.pinned else ""
+        table.add_row(shorten_id(each.id), each.kind, f"{each.occurred_at:%F %R}", pinned + escape(each.content))
+    out.print(table)
+    if page.next_cursor:
+        out.print(translate("There are more: --after {cursor}", cursor=shorten_id(page.next_cursor)), highlight=False)
+
+
+@commands.command("browse")
+@with_options(
+    after=Annotated[str | None, typer.Option(help="Go on behind this memory.", metavar="ID")],
+    oldest=Annotated[bool | None, typer.Option("--oldest", help="The oldest first.", show_default="the newest")],
+    **FILTER_OPTIONS,
+)
+@printing(show_page)
+def browse_memories(
+    agent: Agent,
+    words: Annotated[str, typer.Argument(help="Only memories with these words.", show_default="all")] = "",
+    user: User = "",
+    limit: Annotated[int, typer.Option(help="Most to show.", min=1, max=200)] = 20,
+    tenant: Tenant = "default",
+    **given: Any,  # noqa: ANN401 - what `with_options` names
+) -> Page:
+    """List the memories of a scope, the newest first."""
+    only, order = Filter(**read_filter(given)), MemoryOrder.OLDEST if given["oldest"] else MemoryOrder.NEWEST
+
+    async def work(mind: Mind) -> Page:
+        cursor = await find_id(mind, given["after"]) if given["after"] else None
+        return await mind.browse(cursor, limit, only, order=order, words=words)
+
+    return with_mind(agent, user, tenant, work)
+
+
+def show_revised(found: Revised | list[Memory]) -> None:
+    """Show what a revision did, or the versions of a memory."""
+    if isinstance(found, Revised):
+        said = "contested" if found.contested else found.progress if found.changed else "unchanged"
+        out.print(f"{found.id} {said}", highlight=False)
+        return
+    table = table_of(id_column("version"), "written", "until", "trust", "content")
+    for each in found:
+        until = "contested" if each.contested else f"{each.superseded_at:%F %T}" if each.superseded_at else ""
+        table.add_row(shorten_id(each.id), f"{each.created_at:%F %T}", until, str(each.trust), escape(each.content))
+    out.print(table)
 
 
 @commands.command()
@@ -188,22 +184,16 @@ def remember(
     pin=Annotated[bool | None, typer.Option("--pin/--no-pin", help="Whether every context shows it.")],
     versions=Annotated[bool | None, typer.Option("--versions", help="Only show its versions.")],
 )
+@printing(show_revised)
 def revise(
-    memory_id: Annotated[UUID, typer.Argument(metavar="ID", help="The id of the memory.")],
+    memory_id: MemoryId,
     agent: Agent,
     content: Annotated[str, typer.Argument(help="What is remembered from now on.")] = "",
     user: User = "",
     tenant: Tenant = "default",
     **chosen: Any,  # noqa: ANN401 - what `with_options` names
-) -> None:
+) -> Revised | list[Memory]:
     """Add a version of a memory in place of the current one, or show its versions."""
-    if chosen["versions"]:
-        table = Table(Column("version", no_wrap=True, min_width=36), "written", "until", "trust", "content")
-        for each in with_mind(agent, user, tenant, lambda mind: mind.versions(memory_id)):
-            until = "contested" if each.contested else each.superseded_at.isoformat() if each.superseded_at else ""
-            table.add_row(str(each.id), each.created_at.isoformat(), until, str(each.trust), escape(each.content))
-        out.print(table)
-        return
     revision = Revision(
         content or None,
         chosen["importance"],
@@ -211,21 +201,28 @@ def revise(
         topic=chosen["topic"],
         pinned=chosen["pin"],
     )
-    revised = with_mind(agent, user, tenant, lambda mind: mind.revise(memory_id, revision))
-    said = "contested" if revised.contested else revised.progress if revised.changed else "unchanged"
-    out.print(f"{revised.id} {said}", highlight=False)
+
+    async def work(mind: Mind) -> Revised | list[Memory]:
+        found = await find_id(mind, memory_id)
+        return await mind.versions(found) if chosen["versions"] else await mind.revise(found, revision)
+
+    return with_mind(agent, user, tenant, work)
 
 
 @commands.command()
 def pin(
-    ids: Annotated[list[UUID], typer.Argument(help="Ids of memories.")],
+    ids: MemoryIds,
     agent: Agent,
     user: User = "",
     off: Annotated[bool, typer.Option("--off", help="Let them go again.")] = False,
     tenant: Tenant = "default",
 ) -> None:
     """Let every context show memories, before what is recalled; or no longer."""
-    found = with_mind(agent, user, tenant, lambda mind: mind.pin(ids, pinned=not off))
+
+    async def work(mind: Mind) -> list[UUID]:
+        return await mind.pin(await find_ids(mind, ids), pinned=not off)
+
+    found = with_mind(agent, user, tenant, work)
     said = "{count} of {all} memories are no longer pinned." if off else "{count} of {all} memories are pinned."
     out.print(translate(said, count=len(found), all=len(ids)), highlight=False)
 
@@ -238,7 +235,7 @@ def pin(
 )
 def forget(
     agent: Annotated[str, typer.Option(help="Whose memory it is.")] = "",
-    ids: Annotated[list[UUID] | None, typer.Argument(help="Ids of memories; or none, and a filter.")] = None,
+    ids: Annotated[list[str] | None, typer.Argument(help="Ids of memories; or none, and a filter.")] = None,
     user: User = "",
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Only count what would be deleted.")] = False,
     tenant: Tenant = "default",
@@ -255,7 +252,11 @@ def forget(
         raise typer.BadParameter("name --agent, or --user with --all-agents")
     if not (dry_run or given["yes"]):
         typer.confirm(translate("Delete them for good?"), abort=True, err=True)
-    gone = with_mind(agent, user, tenant, lambda mind: mind.forget(ids or (), only, dry_run=dry_run))
+
+    async def work(mind: Mind) -> list[UUID]:
+        return await mind.forget(await find_ids(mind, ids), only, dry_run=dry_run)
+
+    gone = with_mind(agent, user, tenant, work)
     said = "{count} memories would be forgotten." if dry_run else "{count} memories are forgotten."
     out.print(translate(said, count=len(gone)), highlight=False)
 

@@ -1,4 +1,4 @@
-"""Commands that recall: hits with their reasons, the time they took, and a block for a prompt."""
+"""Commands that recall: hits with their reasons, a block for a prompt, and the time that recalls take."""
 
 from __future__ import annotations
 
@@ -6,13 +6,12 @@ import time
 from collections.abc import Callable
 from datetime import UTC, datetime
 from statistics import quantiles
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
-from pydantic import TypeAdapter
 from rich.markup import escape
 from rich.progress import Progress
-from rich.table import Column, Table
+from rich.table import Table
 
 from recollect.doors.cli.terminal import (
     FILTER_OPTIONS,
@@ -20,17 +19,23 @@ from recollect.doors.cli.terminal import (
     Tenant,
     User,
     err,
+    id_column,
     out,
+    printing,
     read_filter,
+    shorten_id,
+    table_of,
     with_mind,
     with_options,
 )
 from recollect.doors.words import translate
 from recollect.errors import InvalidInputError, UnavailableError
-from recollect.mind.mind import Mind
-from recollect.models.blocks import Block, Resolved
 from recollect.models.memories import Memory
 from recollect.models.recall import ChannelScore, Cue, Hit, Recollection, Status
+
+if TYPE_CHECKING:
+    from recollect.mind.mind import Mind
+    from recollect.models.blocks import Block, Resolved
 
 commands = typer.Typer()
 
@@ -57,7 +62,22 @@ OPTIONS: dict[str, object] = {
 DIGITS = 3
 SMALLEST_SHARE = 0.01
 WORDS = ["apple", "river", "mountain", "coffee", "letter", "train", "garden", "winter", "music", "bridge"]
-BLOCK = TypeAdapter(Block)
+
+
+def show_recollection(found: Recollection) -> None:
+    """Show hits, best first, and why; say on the other stream what was skipped."""
+    if found.hits:
+        out.print(to_table(found))
+        if found.message:
+            err.print(escape(found.message), highlight=False)
+    else:
+        why = f": {found.message}" if found.message else ""
+        out.print(f"{translate('nothing found')}{escape(why)}", highlight=False, soft_wrap=True)
+    for name, method in found.methods.items():
+        if method.startswith("skipped"):
+            err.print(f"{name}: {escape(method)}", highlight=False)
+    if found.recall_id is not None:
+        err.print(translate("kept as {id}", id=found.recall_id), highlight=False)
 
 
 @commands.command()
@@ -67,6 +87,7 @@ BLOCK = TypeAdapter(Block)
     ],
     **OPTIONS,
 )
+@printing(show_recollection)
 def recall(
     agent: Agent,
     text: Annotated[str, typer.Argument(help="What to be reminded of; the newest, if left out.")] = "",
@@ -81,24 +102,17 @@ def recall(
     ] = None,
     tenant: Tenant = "default",
     **more: Any,  # noqa: ANN401 - what `with_options` names
-) -> None:
+) -> Recollection:
     """Show what a cue reminds of, best first, and why."""
     cue = Cue(text, limit=limit, channels=tuple(channel or ()), **read_options(more))
-    recollection = with_mind(agent, user, tenant, lambda mind: mind.recall(cue))
-    if recollection.status is Status.ERROR:
-        raise UnavailableError(f"No channel could look. {recollection.message}")
-    if recollection.hits:
-        out.print(to_table(recollection))
-        if recollection.message:
-            err.print(escape(recollection.message), highlight=False)
-    else:
-        why = f": {recollection.message}" if recollection.message else ""
-        out.print(f"{translate('nothing found')}{escape(why)}", highlight=False, soft_wrap=True)
-    for name, method in recollection.methods.items():
-        if method.startswith("skipped"):
-            err.print(f"{name}: {escape(method)}", highlight=False)
-    if recollection.recall_id is not None:
-        err.print(translate("kept as {id}", id=recollection.recall_id), highlight=False)
+
+    async def work(mind: Mind) -> Recollection:
+        found = await mind.recall(cue)
+        if found.status is Status.ERROR:
+            raise UnavailableError(f"No channel could look. {found.message}")
+        return found
+
+    return with_mind(agent, user, tenant, work)
 
 
 def read_options(given: dict[str, Any]) -> dict[str, Any]:
@@ -127,10 +141,11 @@ def to_table(recollection: Recollection) -> Table:
     """Tabulate hits, best first; if the stream channel alone was asked, with its three factors."""
     if all(set(hit.channels) == {"stream"} for hit in recollection.hits):
         return to_factors(recollection)
-    table = Table("score", "relevance", "why", "when", "memory")
+    table = table_of(id_column("id"), "score", "relevance", "when", "memory, and why")
     for hit in recollection.hits:
         why = " ".join(f"{name} {share:.3f}" for name, share in share_out(hit).items())
-        table.add_row(f"{hit.score:.3f}", write_relevance(hit.relevance), why, moment(hit), escape(hit.memory.content))
+        cells = (shorten_id(hit.memory.id), f"{hit.score:.3f}", write_relevance(hit.relevance), moment(hit))
+        table.add_row(*cells, f"{escape(hit.memory.content)}\n[dim]{why}[/dim]")
     return table
 
 
@@ -152,7 +167,7 @@ def to_factors(recollection: Recollection) -> Table:
     """Tabulate the three factors of the stream, each scaled from 0 to 1 over all candidates."""
     tally = recollection.tallies["stream"]
     caption = f"{tally.candidates} candidates, {recollection.methods['stream']}, {recollection.milliseconds:.1f} ms"
-    table = Table("score", "recency", "similarity", "importance", "kind", "when", "memory", caption=caption)
+    table = table_of("score", "recency", "similarity", "importance", "kind", "when", "memory", caption=caption)
     for hit in recollection.hits:
         part = hit.channels["stream"]
         table.add_row(
@@ -201,35 +216,8 @@ def sentence(number: int) -> str:
     return f"Note {number}: the {first} reminded somebody of the {second}"
 
 
-@commands.command()
-@with_options(
-    conversation=Annotated[str | None, typer.Option(help="Whose blocks before this one count.", show_default="none's")],
-    repeat=Annotated[
-        bool | None, typer.Option("--repeat", help="Show again what was shown before, in fewer words as it fades.")
-    ],
-    limit=Annotated[int | None, typer.Option(help="Most lines to show.", show_default="what fits")],
-    json=Annotated[bool | None, typer.Option("--json", help="Print the block with its lines as JSON.")],
-    **OPTIONS,
-)
-def block(
-    text: Annotated[str, typer.Argument(help="What to be reminded of.")],
-    agent: Agent,
-    user: User = "",
-    budget: Annotated[int, typer.Option(help="Most tokens that it may cost.")] = 2_000,
-    tenant: Tenant = "default",
-    **more: Any,  # noqa: ANN401 - what `with_options` names
-) -> None:
-    """Show what a cue reminds of as text for a prompt, within a budget in tokens."""
-    cue = Cue(text, limit=more["limit"], **read_options(more))
-    conversation, repeat = more["conversation"] or "", bool(more["repeat"])
-    made = with_mind(
-        agent, user, tenant, lambda mind: mind.blocks.show(cue, budget, conversation=conversation, repeat=repeat)
-    )
-    if made.status is Status.ERROR:
-        raise UnavailableError(f"No channel could look. {made.message}")
-    if more["json"]:
-        out.print_json(BLOCK.dump_json(made).decode())
-        return
+def show_block(made: Block) -> None:
+    """Show a block, and on the other stream what it costs."""
     out.print(escape(made.text) if made.text else translate("nothing to show"), highlight=False, soft_wrap=True)
     rest = f", {made.left_out} found no room" if made.left_out else ""
     rest += f", {made.not_repeated} were shown before" if made.not_repeated else ""
@@ -238,25 +226,54 @@ def block(
 
 
 @commands.command()
+@with_options(
+    conversation=Annotated[str | None, typer.Option(help="Whose blocks before this one count.", show_default="none's")],
+    repeat=Annotated[
+        bool | None, typer.Option("--repeat", help="Show again what was shown before, in fewer words as it fades.")
+    ],
+    limit=Annotated[int | None, typer.Option(help="Most lines to show.", show_default="what fits")],
+    **OPTIONS,
+)
+@printing(show_block)
+def block(
+    text: Annotated[str, typer.Argument(help="What to be reminded of.")],
+    agent: Agent,
+    user: User = "",
+    budget: Annotated[int, typer.Option(help="Most tokens that it may cost.")] = 2_000,
+    tenant: Tenant = "default",
+    **more: Any,  # noqa: ANN401 - what `with_options` names
+) -> Block:
+    """Show what a cue reminds of as text for a prompt, within a budget in tokens."""
+    cue = Cue(text, limit=more["limit"], **read_options(more))
+    conversation, repeat = more["conversation"] or "", bool(more["repeat"])
+    made = with_mind(
+        agent, user, tenant, lambda mind: mind.blocks.show(cue, budget, conversation=conversation, repeat=repeat)
+    )
+    if made.status is Status.ERROR:
+        raise UnavailableError(f"No channel could look. {made.message}")
+    return made
+
+
+@commands.command()
+@printing(lambda found: out.print(to_evidence_table(found)))
 def resolve(
     short_id: Annotated[str, typer.Argument(help="As it stands in a block, as m1a2b.")],
     agent: Agent,
     user: User = "",
     conversation: Annotated[str, typer.Option(help="Which conversation was shown it.")] = "",
     tenant: Tenant = "default",
-) -> None:
+) -> Resolved:
     """Show the memory that a short id of a block stands for, and what it was made from."""
-    found = with_mind(agent, user, tenant, lambda mind: mind.blocks.resolve(short_id, conversation))
-    out.print(to_evidence_table(found))
+    return with_mind(agent, user, tenant, lambda mind: mind.blocks.resolve(short_id, conversation))
 
 
 def to_evidence_table(found: Resolved) -> Table:
     """Tabulate a memory and its evidence."""
-    table = Table("", Column("id", no_wrap=True, min_width=36), "kind", "when", "memory")
+    table = table_of("", id_column("id"), "kind", "when", "memory")
 
     def add(what: str, memory: Memory) -> None:
         when = f"{memory.occurred_at:%F %R}"
-        table.add_row(what, str(memory.id), memory.kind.value, when, escape(memory.content))
+        table.add_row(what, shorten_id(memory.id), memory.kind.value, when, escape(memory.content))
 
     add("memory", found.memory)
     for each in found.evidence:
@@ -270,5 +287,5 @@ def bench(memories: Annotated[int, typer.Option(help="How many to write and reca
     with Progress(console=err) as progress:
         task = progress.add_task("timing", total=2 * memories)
         report: Callable[[], None] = lambda: progress.advance(task)  # noqa: E731
-        table = with_mind("bench", "", "bench", lambda mind: measure(mind, memories, report))
+        table = with_mind("bench", "", "bench", lambda mind: measure(mind, memories, report), here=True)
     out.print(table)

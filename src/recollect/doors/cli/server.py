@@ -9,40 +9,36 @@ import json
 import logging
 import socket
 from collections.abc import Callable, Coroutine, Iterator, Sequence
-from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext, suppress
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
 from functools import partial
 from importlib.util import find_spec
-from typing import Annotated, Any, cast
+from typing import Any, cast
 
-import typer
 import uvicorn
 from fastapi import FastAPI
 from rich.console import Console
 from rich.markup import escape
 
-from recollect.doors.cli.terminal import (
-    Tenant,
-    leave_signals,
-    out,
-    stop_on_signals,
-)
+from recollect.doors.cli.terminal import err, leave_signals, stop_on_signals
 from recollect.doors.http.app import create_app
 from recollect.doors.http.console import OneTimeLinks, is_loopback
 from recollect.doors.http.server.capacity import KEEP_SECONDS
 from recollect.doors.http.server.protocol import BoundedProtocol
 from recollect.doors.http.server.workers import serve_together, supervised
 from recollect.doors.logs import log_to_stderr, report
+from recollect.doors.running import RunningServer, announced, read_address, to_url
 from recollect.doors.words import GREETING, translate
-from recollect.errors import RecollectError, SetupError
+from recollect.errors import RecollectError, SetupError, UnauthenticatedError
 from recollect.loading import load, own_version
 from recollect.mind.service import Recollect
+from recollect.models.service import Right
 from recollect.settings import Settings
-from recollect.tracing import tracing
-from recollect.wiring import open_recollect, set_up
+from recollect.wiring import open_recollect
 
-commands = typer.Typer()
 LOG = logging.getLogger("recollect.service")
+COMMAND_LINE, FULL_TRUST = "command line", 100
+"""The key with which commands ask the server that `recollect up` runs."""
 USUAL, SHARED = (socket.SO_REUSEADDR,), (socket.SO_REUSEADDR, socket.SO_REUSEPORT)
 """Socket options of one process, and of each of several: the system spreads connections over them."""
 
@@ -59,14 +55,23 @@ def run(work: Coroutine[Any, Any, None]) -> None:
 class Server(uvicorn.Server):
     """A server that ends by returning: uvicorn's own would raise the signal again, without cleaning up."""
 
+    announces = False
+    """Whether a person is told that it stops."""
+
     @contextmanager
     def capture_signals(self) -> Iterator[None]:
         """Stop serving on SIGINT and SIGTERM; a second one ends the process at once."""
-        stop_on_signals(lambda: setattr(self, "should_exit", True))
+        stop_on_signals(self.stop)
         try:
             yield
         finally:
             leave_signals()
+
+    def stop(self) -> None:
+        """Stop serving."""
+        if not self.should_exit and self.announces:
+            err.print(translate("Stopping; what runs is finished first. Ctrl-C again ends it at once."))
+        self.should_exit = True
 
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
         """End answers that would never end by themselves, then wait for the others."""
@@ -74,24 +79,32 @@ class Server(uvicorn.Server):
         await super().shutdown(sockets)
 
 
-async def up(settings: Settings, tenant: str, console: Console) -> None:
+async def up(
+    settings: Settings, tenant: str, console: Console, report_step: Callable[[str], None] = lambda _: None
+) -> None:
     """Run everything in this process until stopped, or until the worker fails."""
     log_to_stderr(settings.log_level)
     with bound_sockets(settings) as sockets:
-        async with open_recollect(settings, work=False, wait_seconds=settings.start_wait_seconds) as recollect:
+        waiting = settings.start_wait_seconds
+        async with open_recollect(settings, work=False, wait_seconds=waiting, report=report_step) as recollect:
             secret = await recollect.operator.first_key(tenant)
             server = build_server(settings, recollect)
+            server.announces = True
             link = make_link(server, settings, tenant)
             worker = asyncio.create_task(recollect.work())
             worker.add_done_callback(lambda _: setattr(server, "should_exit", True))
-            greeter = asyncio.create_task(greet(server, recollect, Welcome(secret, link), console))
-            greeter.add_done_callback(report_failure)
-            try:
-                await listen(server, sockets, settings)
-            finally:
-                greeter.cancel()
-                await asyncio.gather(greeter, return_exceptions=True)
-                await end_worker(worker)
+            with ExitStack() as stack:
+                welcome = Welcome(secret, link, tenant)
+                greeter = asyncio.create_task(greet(server, recollect, welcome, console, stack))
+                greeter.add_done_callback(report_failure)
+                started = asyncio.create_task(call_when_started(server, lambda: report_step("ready")))
+                try:
+                    await listen(server, sockets, settings)
+                finally:
+                    for task in (greeter, started):
+                        task.cancel()
+                    await asyncio.gather(greeter, started, return_exceptions=True)
+                    await end_worker(worker)
 
 
 def report_failure(task: asyncio.Task[None]) -> None:
@@ -119,6 +132,7 @@ class Welcome:
 
     secret: str | None
     link: str
+    tenant: str
 
 
 def make_link(server: uvicorn.Server, settings: Settings, tenant: str) -> str:
@@ -129,9 +143,27 @@ def make_link(server: uvicorn.Server, settings: Settings, tenant: str) -> str:
     return links.make(tenant)
 
 
-async def greet(server: uvicorn.Server, recollect: Recollect, welcome: Welcome, console: Console) -> None:
+async def leave_address(recollect: Recollect, url: str, tenant: str, stack: ExitStack) -> None:
+    """Let the commands of this user ask this server, with the key of the last one where it is still good."""
+    settings = recollect.settings
+    if not settings.embedded:
+        return
+    last, _ = read_address(settings.data_folder)
+    key = last.key if last and last.tenant == tenant else ""
+    try:
+        await recollect.authenticate(key, "cli")
+    except UnauthenticatedError:
+        caller = await recollect.operator.act_for(tenant)
+        _, key = await recollect.create_key(caller, COMMAND_LINE, tuple(Right), FULL_TRUST)
+    stack.enter_context(announced(settings.data_folder, RunningServer(url, key, tenant)))
+
+
+async def greet(
+    server: uvicorn.Server, recollect: Recollect, welcome: Welcome, console: Console, stack: ExitStack
+) -> None:
     """Say how to use it, once it answers."""
     await call_when_started(server, lambda: log_ready(recollect, address=address_of(server, recollect.settings)))
+    await leave_address(recollect, address_of(server, recollect.settings), welcome.tenant, stack)
     embedder = recollect.parts.embedder
     key = (
         translate("API key (shown this once): [bold]{secret}[/bold]", secret=welcome.secret)
@@ -190,7 +222,7 @@ def log_ready(recollect: Recollect, *, address: str = "") -> None:
 
 def address_of(server: uvicorn.Server, settings: Settings) -> str:
     """Say where a server that has started listens."""
-    return f"http://{settings.host}:{server.servers[0].sockets[0].getsockname()[1]}"
+    return to_url(settings.host, server.servers[0].sockets[0].getsockname()[1])
 
 
 def log_listening(server: uvicorn.Server, recollect: Recollect, report_ready: Callable[[], None]) -> None:
@@ -217,7 +249,7 @@ async def work(settings: Settings, concurrency: int) -> None:
             await task
 
 
-def build_server(settings: Settings, recollect: Recollect) -> uvicorn.Server:
+def build_server(settings: Settings, recollect: Recollect) -> Server:
     """Build the server of the application on a socket."""
     config = uvicorn.Config(
         create_app(recollect=recollect),
@@ -278,49 +310,7 @@ def refuse_address(settings: Settings, problem: OSError) -> SetupError:
     """Say that the address cannot be used, and what to do."""
     place = f"{settings.host}:{settings.port}"
     if problem.errno == errno.EADDRINUSE:
-        return SetupError(f"{place} is taken: is Recollect running already? Or set RECOLLECT_PORT.")
-    return SetupError(f"Cannot listen on {place} ({problem.strerror}): set RECOLLECT_HOST or RECOLLECT_PORT.")
-
-
-def traced(settings: Settings, role: str) -> AbstractContextManager[None]:
-    """Send traces as the settings say."""
-    return tracing(settings.traces_url, settings.traces_share, role)
-
-
-@commands.command("up")
-def start_up(tenant: Tenant = "default") -> None:
-    """Start everything on this machine: PostgreSQL, migrations, API, worker, a first API key."""
-    settings = Settings()
-    with traced(settings, "up"):
-        run(up(settings, tenant, out))
-
-
-@commands.command("serve")
-def start_serving(
-    workers: Annotated[int, typer.Option(min=1, help="Processes that serve together.")] = 1,
-    supervisor: Annotated[int | None, typer.Option(hidden=True, help="File descriptor of who started us.")] = None,
-) -> None:
-    """Serve the HTTP API; run `recollect worker` beside it."""
-    settings = Settings()
-    with nullcontext() if workers > 1 else traced(settings, "serve"):
-        run(serve(settings, workers, supervisor))
-
-
-@commands.command("worker")
-def start_worker(concurrency: Annotated[int, typer.Option(help="Jobs at a time.")] = 4) -> None:
-    """Run background jobs until stopped."""
-    settings = Settings()
-    with traced(settings, "worker"):
-        run(work(settings, concurrency))
-
-
-@commands.command()
-def migrate(
-    first_block: Annotated[
-        int | None,
-        typer.Option(min=0, max=8191, help="Number tenants from this block of 1,024 on: another for each server."),
-    ] = None,
-) -> None:
-    """Bring the database to the newest schema."""
-    asyncio.run(set_up(Settings(), lambda name: out.print(f"applied {name}", highlight=False), first_block))
-    out.print(translate("The database is up to date."))
+        return SetupError(
+            f"{place} is taken. Is Recollect running already? `recollect doctor` tells; else choose another --port."
+        )
+    return SetupError(f"Cannot listen on {place} ({problem.strerror}): choose another --host or --port.")

@@ -1,4 +1,4 @@
-"""What every command shares: options, the two consoles, progress bars, and an open Recollect."""
+"""What every command shares: options, the two consoles, tables and JSON, and whom it asks: a server or the database."""
 
 from __future__ import annotations
 
@@ -6,27 +6,44 @@ import asyncio
 import signal
 from collections.abc import Awaitable, Callable, Coroutine, Mapping
 from datetime import UTC, datetime
+from functools import wraps
 from inspect import Parameter, Signature, signature
-from typing import Annotated, Any, TypeVar
+from typing import TYPE_CHECKING, Annotated, Any, TypeVar, cast
+from uuid import UUID
 
 import typer
+from pydantic_core import to_json
 from rich.console import Console
-from rich.progress import Progress, TaskID
+from rich.table import Column, Table
 
-from recollect.mind.mind import Mind
-from recollect.mind.service import Recollect
+from recollect.client.client import Client
+from recollect.client.transport import BlockingTransport, NoLoop
+from recollect.doors.running import RunningServer, check_local, choose_server
+from recollect.loading import load
 from recollect.models.memories import Kind, RecallState, Role
 from recollect.settings import Settings
-from recollect.wiring import list_servers, open_recollect
+
+if TYPE_CHECKING:
+    from rich.progress import Progress, TaskID
+
+    from recollect.mind.mind import Mind
+    from recollect.mind.service import Recollect
 
 T = TypeVar("T")
-Command = TypeVar("Command", bound=Callable[..., None])
+Command = TypeVar("Command", bound=Callable[..., Any])
 STOPS = (signal.SIGINT, signal.SIGTERM)
 out, err = Console(), Console(stderr=True)
+SHORT_ID = 8
+"""How many characters of an id tables show; `recollect get` and others take them back."""
+WAIT_SECONDS = 5.0
+"""How long to wait for an answer beyond the server's own deadline."""
 
 Agent = Annotated[str, typer.Option(help="Whose memory it is.")]
 User = Annotated[str, typer.Option(help="Whom it is about or with.")]
 Tenant = Annotated[str, typer.Option(help="Which tenant's.")]
+AsJson = Annotated[bool, typer.Option("--json", help="Print JSON.")]
+MemoryId = Annotated[str, typer.Argument(metavar="ID", help="The id of a memory, whole or as a table shows it.")]
+MemoryIds = Annotated[list[str], typer.Argument(metavar="ID...", help="Ids of memories, whole or as tables show them.")]
 Yes = Annotated[bool, typer.Option("--yes", help="Do not ask.")]
 MOMENTS = ("since", "until", "as_of", "at")
 """Options with a time without an offset, which means UTC."""
@@ -75,10 +92,12 @@ class Steps:
 
 
 def run(work: Callable[[Recollect], Awaitable[T]]) -> T:
-    """Open Recollect for one command."""
+    """Open Recollect on its database for one command."""
+    settings = Settings()
+    check_local(settings)
 
     async def opened() -> T:
-        async with open_recollect(Settings(), work=False) as recollect:
+        async with load("recollect.wiring").open_recollect(settings, work=False) as recollect:
             return await work(recollect)
 
     return asyncio.run(opened())
@@ -86,24 +105,106 @@ def run(work: Callable[[Recollect], Awaitable[T]]) -> T:
 
 def run_on_each(work: Callable[[Recollect], Awaitable[T]]) -> list[T]:
     """Open Recollect for one command on each server alone: what the owner of the tables does is done on all of them."""
+    check_local(Settings())
 
     async def opened() -> list[T]:
-        outcomes: list[T] = []
-        for settings in await list_servers(Settings()):
-            async with open_recollect(settings, work=False) as recollect:
+        wiring, outcomes = load("recollect.wiring"), list[T]()
+        for settings in await wiring.list_servers(Settings()):
+            async with wiring.open_recollect(settings, work=False) as recollect:
                 outcomes.append(await work(recollect))
         return outcomes
 
     return asyncio.run(opened())
 
 
-def with_mind(agent: str, user: str, tenant: str, work: Callable[[Mind], Coroutine[Any, Any, T]]) -> T:
-    """Open one scope for one command."""
+def with_mind(
+    agent: str, user: str, tenant: str, work: Callable[[Mind], Coroutine[Any, Any, T]], *, here: bool = False
+) -> T:
+    """Open one scope for one command: on the server that runs, else on the database, as always where `here`."""
+    settings = Settings()
+    server = None if here else choose_server(settings, tenant)
+    if server is not None:
+        return ask_server(server, settings, lambda client: ask_mind(client, agent, user, work))
 
     async def opened(recollect: Recollect) -> T:
         return await work(await recollect.mind(agent, user, tenant=tenant))
 
     return run(opened)
+
+
+def ask_server(server: RunningServer, settings: Settings, work: Callable[[Client], Awaitable[T]]) -> T:
+    """Ask a server, in this thread and without an event loop."""
+    seconds = settings.deadline_seconds + WAIT_SECONDS
+    client = Client(server.url, server.key, timeout_seconds=seconds, transport=BlockingTransport)
+    loop = NoLoop()
+    with loop.wrap_async_context_manager(client):
+        return loop.call(work, client)
+
+
+async def ask_mind(client: Client, agent: str, user: str, work: Callable[[Mind], Awaitable[T]]) -> T:
+    """Ask a mind on a server, which has the same methods as one in this process."""
+    return await work(cast("Mind", await client.mind(agent, user)))
+
+
+def printing(show: Callable[[T], None]) -> Callable[[Callable[..., T]], Callable[..., None]]:
+    """Give a command that returns something the option `--json`; without it, what it returns is shown."""
+    added = Parameter("json", Parameter.KEYWORD_ONLY, default=False, annotation=AsJson)
+
+    def extend(command: Callable[..., T]) -> Callable[..., None]:
+        command.__annotations__.pop("return", None)  # Its type may not be loaded, and no option is made of it.
+
+        @wraps(command)
+        def call(*arguments: object, json: bool = False, **named: object) -> None:
+            found = command(*arguments, **named)
+            if json:
+                print_json(found)
+            else:
+                show(found)
+
+        own = list(signature(command, eval_str=True).parameters.values())
+        rest = [each for each in own if each.kind is Parameter.VAR_KEYWORD]
+        named = [each for each in own if each.kind is not Parameter.VAR_KEYWORD]
+        call.__dict__["__signature__"] = Signature([*named, added, *rest])
+        return call
+
+    return extend
+
+
+def print_json(value: object) -> None:
+    """Print a value as JSON, as the HTTP API writes it."""
+    text = to_json(value, indent=2).decode()
+    out.print(text, highlight=False, markup=False, soft_wrap=True)
+
+
+def table_of(*columns: str | Column, **more: Any) -> Table:  # noqa: ANN401 - what a table takes
+    """Make a table that wraps text of every script to the width of the terminal, and cuts none."""
+    made = [each if isinstance(each, Column) else Column(each) for each in columns]
+    for each in made:
+        each.overflow = "fold"
+    return Table(*made, **more)
+
+
+def id_column(name: str) -> Column:
+    """Make a column of short ids, which are never broken."""
+    return Column(name, no_wrap=True, min_width=SHORT_ID + 1)
+
+
+def shorten_id(memory_id: UUID) -> str:
+    """Write the end of a memory's id, as blocks do."""
+    return f"m{memory_id.hex[-SHORT_ID:]}"
+
+
+async def find_id(mind: Mind, written: str) -> UUID:
+    """Read the id of a memory, whole or short."""
+    try:
+        return UUID(written)
+    except ValueError:
+        return (await mind.blocks.resolve(written)).memory.id
+
+
+async def find_ids(mind: Mind, written: list[str] | None) -> list[UUID]:
+    """Read ids of memories, whole or short."""
+    return [await find_id(mind, each) for each in written or ()]
 
 
 def with_options(**options: object) -> Callable[[Command], Command]:

@@ -1,0 +1,131 @@
+"""The command `recollect fade`: let what has decayed leave recall, show why, and bring it back."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+from rich.progress import Progress
+from rich.table import Table
+
+from recollect.doors.cli.terminal import (
+    Agent,
+    Tenant,
+    User,
+    err,
+    find_ids,
+    id_column,
+    out,
+    shorten_id,
+    table_of,
+    with_mind,
+    with_options,
+)
+from recollect.doors.words import translate
+from recollect.models.memories import Faded, Fading, FadingRules, Judgement
+
+if TYPE_CHECKING:
+    from recollect.mind.mind import Mind
+
+commands = typer.Typer()
+
+PAGE = 200
+EVERYTHING = "all"
+
+
+@commands.command()
+@with_options(
+    days=Annotated[
+        float | None, typer.Option(help="Days over which what is unused fades.", show_default="the agent's")
+    ],
+    threshold=Annotated[float | None, typer.Option(help="What scores above it fades.", show_default="the agent's")],
+    fact_days=Annotated[
+        float | None, typer.Option(help="Days that a fact may grow old; 0 for any age.", show_default="the agent's")
+    ],
+    revive=Annotated[
+        list[str] | None, typer.Option(help="Bring back instead: a memory by its id, or `all`; repeat for more.")
+    ],
+)
+def fade(
+    agent: Agent,
+    user: User = "",
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Only show what would fade, and why.")] = False,
+    faded: Annotated[bool, typer.Option("--list", help="Show what has faded instead, and why.")] = False,
+    tenant: Tenant = "default",
+    **chosen: Any,  # noqa: ANN401 - what `with_options` names
+) -> None:
+    """Let what has decayed or expired leave recall, and show why; all of it can be revived."""
+    if chosen["revive"]:
+        back = with_mind(agent, user, tenant, lambda mind: revive(mind, chosen["revive"]))
+        out.print(translate("{count} memories are back.", count=back), highlight=False)
+        return
+    if faded:
+        out.print(tabulate(with_mind(agent, user, tenant, read_faded)))
+        return
+    rules = FadingRules(chosen["days"], chosen["threshold"], chosen["fact_days"])
+    with Progress(console=err) as progress:
+        task = progress.add_task("judging" if dry_run else "fading", total=None)
+
+        async def work(mind: Mind) -> list[Fading]:
+            progress.update(task, total=(await mind.overview()).memories)
+            return await walk(mind, rules, lambda more: progress.advance(task, more), dry_run=dry_run)
+
+        reports = with_mind(agent, user, tenant, work)
+    show(reports, dry_run=dry_run)
+
+
+async def walk(mind: Mind, rules: FadingRules, report: Callable[[int], None], *, dry_run: bool) -> list[Fading]:
+    """Go through a whole scope, call after call, and report how many memories each looked at."""
+    reports = [await mind.fading.fade(rules, dry_run=dry_run)]
+    report(reports[-1].looked_at)
+    while reports[-1].next_cursor is not None:
+        reports.append(await mind.fading.fade(rules, dry_run=dry_run, cursor=reports[-1].next_cursor))
+        report(reports[-1].looked_at)
+    return reports
+
+
+def show(reports: Sequence[Fading], *, dry_run: bool) -> None:
+    """Show how often each rule decided, and why the first memories fade."""
+    grounds: Counter[str] = Counter()
+    for each in reports:
+        grounds.update(each.grounds)
+    table = Table("grounds", "memories")
+    for name, count in grounds.most_common():
+        table.add_row(name, str(count))
+    judgements = [judgement for each in reports for judgement in each.judgements][:PAGE]
+    if judgements:
+        out.print(tabulate(judgements))
+    if grounds:
+        out.print(table)
+    if not reports[0].rules.days:
+        out.print("Only what has expired fades: the agent has no fading days, and none were given.")
+    total = sum(each.faded for each in reports)
+    said = "{count} memories would fade." if dry_run else "{count} memories have faded."
+    out.print(translate(said, count=total), highlight=False)
+
+
+def tabulate(memories: Sequence[Judgement | Faded]) -> Table:
+    """Show memories by their ids, and why they fade, without their content."""
+    table = table_of(id_column("memory"), "kind", "score", "grounds", "why")
+    for each in memories:
+        table.add_row(shorten_id(each.id), each.kind, f"{each.score:.3f}", each.grounds, each.reason)
+    return table
+
+
+async def read_faded(mind: Mind) -> list[Faded]:
+    """Read all that has faded in a scope."""
+    page = await mind.fading.faded(limit=PAGE)
+    found = list(page.faded)
+    while page.next_cursor is not None:
+        page = await mind.fading.faded(page.next_cursor, PAGE)
+        found += page.faded
+    return found
+
+
+async def revive(mind: Mind, named: Sequence[str]) -> int:
+    """Revive what is named, or everything, and count it."""
+    everything = EVERYTHING in named
+    ids = [each.id for each in await read_faded(mind)] if everything else await find_ids(mind, list(named))
+    return sum([len(await mind.fading.revive(ids[start : start + PAGE])) for start in range(0, len(ids), PAGE)])
