@@ -219,9 +219,11 @@ def test_weights_are_learned_shown_and_applied_on_request(run, up):
 def test_keys_are_made_listed_and_revoked(run):
     assert run("key", "create", "bot", "--right", "read").startswith("rec_")
     listed = run("key", "list")
-    key_id = re.search(r"([0-9a-f-]{36})[^\n]*bot", listed)[1]
+    key_id = re.search(r"bot.*\n\W*([0-9a-f-]{36})", listed)[1]
     run("key", "revoke", key_id)
-    assert re.search(rf"{key_id}.*\d\d:\d\d:\d\d.*\d\d:\d\d:\d\d", run("key", "list"))
+    [revoked] = [key for key in json.loads(run("key", "list", "--json")) if key["revoked_at"]]
+    assert revoked["id"] == key_id
+    assert re.search(rf"{key_id}.*revoked \d{{4}}-", run("key", "list"))
 
 
 def test_the_rest_of_the_words(run):

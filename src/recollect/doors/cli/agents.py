@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import asdict, fields, replace
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 from rich.markup import escape
@@ -18,17 +18,24 @@ from recollect.doors.cli.terminal import (
     Tenant,
     User,
     err,
+    id_column,
     out,
+    print_json,
+    printing,
     read_filter,
+    shorten_id,
+    table_of,
     with_mind,
     with_options,
 )
 from recollect.doors.words import translate
-from recollect.mind.mind import Mind
-from recollect.models.agents import Enrich, Fit, Profile, Tuned, Tuning
+from recollect.models.agents import Association, Enrich, Fit, Overview, Profile, Tuned, Tuning
 from recollect.models.memories import Triple
 from recollect.models.recall import Mode, Weighing
 from recollect.models.service import Change
+
+if TYPE_CHECKING:
+    from recollect.mind.mind import Mind
 
 commands = typer.Typer()
 
@@ -46,6 +53,11 @@ PLAIN = (*RECALL, *RETENTION, *FADING, *TOPICS, ENRICH, LANGUAGE)
 """Options with the name of a profile's field, and its value."""
 BEGAN, MOST_SHOWN = "began", 20
 TUNED = {Tuned.STREAM: "the stream", Tuned.USUAL: "the usual recall"}
+
+
+def show_profile(profile: Profile) -> None:
+    """Show a profile."""
+    out.print(tabulate(profile))
 
 
 @commands.command()
@@ -80,12 +92,13 @@ TUNED = {Tuned.STREAM: "the stream", Tuned.USUAL: "the usual recall"}
     names=Annotated[list[str] | None, typer.Option("--name", help="What those are called whose memory it is.")],
     language=Annotated[str | None, typer.Option(help="Language of prompts: en, zh, or '' for the cue's.")],
 )
+@printing(show_profile)
 def profile(
     agent: Agent,
     reset: Annotated[bool, typer.Option("--reset", help="Begin with a profile where all is as usual.")] = False,
     tenant: Tenant = "default",
     **chosen: Any,  # noqa: ANN401 - what `with_options` names
-) -> None:
+) -> Profile:
     """Show an agent's default settings, and change what is given."""
 
     async def work(mind: Mind) -> Profile:
@@ -95,7 +108,7 @@ def profile(
             await mind.set_profile(after)
         return after
 
-    out.print(tabulate(with_mind(agent, "", tenant, work)))
+    return with_mind(agent, "", tenant, work)
 
 
 def change(before: Profile, chosen: Mapping[str, Any]) -> Profile:
@@ -119,22 +132,21 @@ def change(before: Profile, chosen: Mapping[str, Any]) -> Profile:
     )
 
 
-def tabulate(profile: Profile) -> Table:
-    """Show a profile; fields that are not set have their defaults."""
+def tabulate(profile: Profile, *, changed: bool = False) -> Table:
+    """Show a profile, or only what was changed of it; other fields have their defaults."""
     values = asdict(profile.weighing) | asdict(profile)
-    table = Table("profile", "")
+    table = table_of("profile", "")
     plain = (*FILTER_OPTIONS, "limit", "channels", "weights", *RECALL, ALSO, "reflection_threshold")
     for name in (*WEIGHINGS, *plain, *RETENTION, *FADING, *TOPICS, ENRICH, NAMES, LANGUAGE):
-        value = values[name]
-        table.add_row(name, "usual" if value in (None, (), {}, "") else str(value))
+        usual = values[name] in (None, (), {}, "")
+        if not (changed and usual):
+            table.add_row(name, "usual" if usual else str(values[name]))
     return table
 
 
-@commands.command()
-def overview(agent: Agent, user: User = "", tenant: Tenant = "default") -> None:
-    """Show what a scope holds in numbers, its strongest keywords, and its agent's settings."""
-    found = with_mind(agent, user, tenant, lambda mind: mind.overview())
-    counts = Table("memories", "")
+def show_overview(found: Overview) -> None:
+    """Show numbers, the strongest keywords, and the settings that differ from the usual ones."""
+    counts = table_of("memories", "")
     for name in (
         "memories",
         "events",
@@ -152,20 +164,30 @@ def overview(agent: Agent, user: User = "", tenant: Tenant = "default") -> None:
         "to_rederive",
     ):
         counts.add_row(name, f"{getattr(found, name):g}")
-    strengths = Table("keyword", "kind", "strength")
+    strengths = table_of("keyword", "kind", "strength")
     for each in found.strengths:
         strengths.add_row(escape(each.keyword), each.kind, str(each.strength))
-    for table in (counts, strengths, tabulate(found.profile)):
-        out.print(table)
+    for table in (counts, strengths, tabulate(found.profile, changed=True)):
+        if table.row_count:
+            out.print(table)
 
 
 @commands.command()
+@printing(show_overview)
+def overview(agent: Agent, user: User = "", tenant: Tenant = "default") -> Overview:
+    """Show what a scope holds in numbers, its strongest keywords, and its agent's settings."""
+    return with_mind(agent, user, tenant, lambda mind: mind.overview())
+
+
+@commands.command()
+@with_options(json=Annotated[bool | None, typer.Option("--json", help="Print JSON, a change a line.")])
 def changes(
     agent: Agent,
     user: User = "",
     since: Annotated[str, typer.Option(help="Follow on after this cursor.", show_default="from now on")] = "",
     limit: Annotated[int | None, typer.Option(min=1, help="Stop after so many changes.", show_default="never")] = None,
     tenant: Tenant = "default",
+    **chosen: Any,  # noqa: ANN401 - what `with_options` names
 ) -> None:
     """Follow what changes in a scope as it happens, until Ctrl-C; then say from where to follow on."""
     reached = since
@@ -175,7 +197,10 @@ def changes(
         seen = 0
         async for change in mind.changes(since):
             reached = change.cursor
-            await show_change(mind, change)
+            if chosen["json"]:
+                print_json(change, indent=None)
+            else:
+                await show_change(mind, change)
             seen += change.operation != BEGAN
             if seen == limit:
                 return
@@ -193,7 +218,17 @@ async def show_change(mind: Mind, change: Change) -> None:
         out.print(f"{change.at:%F %T} {change.operation:12} {escape(line)}", highlight=False, soft_wrap=True)
 
 
+def show_association(found: Association) -> None:
+    """Show events and thoughts."""
+    table = table_of(id_column("id"), "kind", "keywords", "when", "memory")
+    for memory in (*found.events, *found.thoughts):
+        cells = (memory.kind, escape(", ".join(memory.keywords)), f"{memory.occurred_at:%F %R}", escape(memory.content))
+        table.add_row(shorten_id(memory.id), *cells)
+    out.print(table if table.row_count else translate("nothing found"))
+
+
 @commands.command()
+@printing(show_association)
 def associate(
     triple: Perceived,
     agent: Agent,
@@ -201,30 +236,30 @@ def associate(
     limit: Annotated[int, typer.Option(help="Most events, and most thoughts, to show.")] = 30,
     original: Annotated[bool, typer.Option("--original", help="As the code of Generative Agents does.")] = False,
     tenant: Tenant = "default",
-) -> None:
+) -> Association:
     """Show which events and thoughts something perceived reminds of, by the keywords they share."""
     perceived = Triple(*triple)
     [found] = with_mind(agent, user, tenant, lambda mind: mind.associate(perceived, limit=limit, original=original))
-    table = Table("kind", "keywords", "when", "memory")
-    for memory in (*found.events, *found.thoughts):
-        table.add_row(
-            memory.kind, escape(", ".join(memory.keywords)), f"{memory.occurred_at:%F %R}", escape(memory.content)
-        )
-    out.print(table if table.row_count else translate("nothing found"))
+    return found
+
+
+def show_tunings(tunings: list[Tuning]) -> None:
+    """Show what was learned, and what came of it."""
+    for tuning in tunings:
+        out.print(show_tuning(tuning))
+        out.print(tell_tuning(tuning))
 
 
 @commands.command()
+@printing(show_tunings)
 def tune(
     agent: Agent,
     apply: Annotated[bool, typer.Option("--apply", help="Change the agent's profile, if it is recommended.")] = False,
     tenant: Tenant = "default",
-) -> None:
+) -> list[Tuning]:
     """Learn an agent's weights from feedback, and show before and after on feedback that was held out."""
     with err.status("learning"):
-        tunings = with_mind(agent, "", tenant, lambda mind: mind.tune(apply=apply))
-    for tuning in tunings:
-        out.print(show_tuning(tuning))
-        out.print(tell_tuning(tuning))
+        return with_mind(agent, "", tenant, lambda mind: mind.tune(apply=apply))
 
 
 def show_tuning(tuning: Tuning) -> Table:

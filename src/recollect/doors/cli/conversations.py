@@ -17,13 +17,33 @@ from rich.progress import Progress
 from rich.table import Table
 
 from recollect.doors.cli import recall
-from recollect.doors.cli.terminal import Agent, Tenant, User, Yes, err, out, run, run_on_each, with_mind
+from recollect.doors.cli.terminal import (
+    Agent,
+    Tenant,
+    User,
+    Yes,
+    err,
+    out,
+    printing,
+    run,
+    run_on_each,
+    table_of,
+    with_mind,
+)
 from recollect.doors.words import translate
 from recollect.errors import ConflictError, NotFoundError, RecollectError, UnavailableError
 from recollect.mind.conversations import ConversationView
 from recollect.mind.mind import Mind
 from recollect.mind.service import Recollect
-from recollect.models.conversations import Context, Conversation, ConversationState, NewMessage, PurgeReceipt, Window
+from recollect.models.conversations import (
+    Context,
+    Conversation,
+    Conversations,
+    ConversationState,
+    NewMessage,
+    PurgeReceipt,
+    Window,
+)
 from recollect.models.knowledge import StoredSegment
 from recollect.models.memories import Role
 from recollect.models.recall import Recollection
@@ -49,24 +69,27 @@ HELP = "/history shows the thread, /leaves where its branches end, /quit ends; e
 SILENT = "No chat model is configured (RECOLLECT_CHAT_URL): type the answer yourself, or leave the line empty."
 
 
-@app.command("list")
-def list_conversations(
-    agent: Agent, user: User = "", state: State = None, limit: Limit = 50, tenant: Tenant = "default"
-) -> None:
-    """List a scope's conversations, the latest first."""
-    found = with_mind(agent, user, tenant, lambda mind: mind.conversations(state, limit=limit))
-    table = Table("conversation", "name", "state", "messages", "last message", "in this state since")
+def show_conversations(found: Conversations) -> None:
+    """Show conversations, the latest first."""
+    table = table_of("conversation", "name", "state", "messages", "last message", "in this state since")
     for each in found.conversations:
         times = (f"{each.updated_at:%F %R}", f"{each.changed_at:%F %R}")
         table.add_row(each.id, escape(each.name), each.state, str(each.message_count), *times)
     out.print(table if table.row_count else translate("nothing found"))
 
 
-@app.command()
-def show(conversation: Name, agent: Agent, user: User = "", tenant: Tenant = "default") -> None:
-    """Show one conversation, in any state."""
-    found = with_mind(agent, user, tenant, lambda mind: mind.conversation(conversation).read())
-    table = Table("conversation", escape(found.id))
+@app.command("list")
+@printing(show_conversations)
+def list_conversations(
+    agent: Agent, user: User = "", state: State = None, limit: Limit = 50, tenant: Tenant = "default"
+) -> Conversations:
+    """List a scope's conversations, the latest first."""
+    return with_mind(agent, user, tenant, lambda mind: mind.conversations(state, limit=limit))
+
+
+def show_conversation(found: Conversation) -> None:
+    """Show one conversation."""
+    table = table_of("conversation", escape(found.id))
     table.add_row("name", escape(found.name))
     table.add_row("state", f"{found.state} since {found.changed_at:%F %T}")
     table.add_row("messages", str(found.message_count))
@@ -77,25 +100,38 @@ def show(conversation: Name, agent: Agent, user: User = "", tenant: Tenant = "de
 
 
 @app.command()
+@printing(show_conversation)
+def show(conversation: Name, agent: Agent, user: User = "", tenant: Tenant = "default") -> Conversation:
+    """Show one conversation, in any state."""
+    return with_mind(agent, user, tenant, lambda mind: mind.conversation(conversation).read())
+
+
+def show_segments(found: list[StoredSegment]) -> None:
+    """Show where topics ended."""
+    table = table_of("messages", "label", "ended by", "state", "closed")
+    for each in found:
+        state = f"{each.state}: {each.reason}" if each.reason else each.state
+        numbers = f"{each.first_number}-{each.last_number}"
+        table.add_row(numbers, escape(each.label), each.ending, escape(state), f"{each.closed_at:%F %R}")
+    out.print(table if table.row_count else translate("No topic has ended yet."))
+
+
+@app.command()
+@printing(show_segments)
 def segments(
     conversation: Name,
     agent: Agent,
     user: User = "",
     close: Annotated[bool, typer.Option("--close", help="End the topic that is still running.")] = False,
     tenant: Tenant = "default",
-) -> None:
+) -> list[StoredSegment]:
     """Show where a conversation's topics ended, and the outcome of each segment."""
 
     async def work(mind: Mind) -> list[StoredSegment]:
         view = mind.conversation(conversation)
         return await (view.close_segment() if close else view.segments())
 
-    table = Table("messages", "label", "ended by", "state", "closed")
-    for each in with_mind(agent, user, tenant, work):
-        state = f"{each.state}: {each.reason}" if each.reason else each.state
-        numbers = f"{each.first_number}-{each.last_number}"
-        table.add_row(numbers, escape(each.label), each.ending, escape(state), f"{each.closed_at:%F %R}")
-    out.print(table if table.row_count else translate("No topic has ended yet."))
+    return with_mind(agent, user, tenant, work)
 
 
 @app.command()
@@ -145,27 +181,30 @@ def purge(
         return before
 
     move(agent, user, tenant, conversation, finish)
-    receipts(agent, user, conversation, 1, tenant)
+    show_receipts(with_mind(agent, user, tenant, lambda mind: mind.conversation(conversation).receipts(1)))
+
+
+def show_receipts(found: list[PurgeReceipt]) -> None:
+    """Show what purges removed."""
+    table = table_of("conversation", "asked by", "begun", "finished", "removed")
+    for each in found:
+        finished = f"{each.finished_at:%F %T}" if each.finished_at else "under way"
+        removed = describe_counts(each.removed)
+        table.add_row(each.conversation, escape(each.asked_by), f"{each.begun_at:%F %T}", finished, removed)
+    out.print(table if table.row_count else translate("nothing was purged"))
 
 
 @app.command()
+@printing(show_receipts)
 def receipts(
     agent: Agent,
     user: User = "",
     conversation: Annotated[str, typer.Option(help="Only of this conversation.", show_default="all")] = "",
     limit: Limit = 50,
     tenant: Tenant = "default",
-) -> None:
+) -> list[PurgeReceipt]:
     """List what purges removed, the latest first."""
-    found: list[PurgeReceipt] = with_mind(
-        agent, user, tenant, lambda mind: mind.conversation(conversation).receipts(limit)
-    )
-    table = Table("conversation", "asked by", "begun", "finished", "removed")
-    for each in found:
-        finished = f"{each.finished_at:%F %T}" if each.finished_at else "under way"
-        removed = describe_counts(each.removed)
-        table.add_row(each.conversation, escape(each.asked_by), f"{each.begun_at:%F %T}", finished, removed)
-    out.print(table if table.row_count else translate("nothing was purged"))
+    return with_mind(agent, user, tenant, lambda mind: mind.conversation(conversation).receipts(limit))
 
 
 def describe_counts(counts: Mapping[str, int]) -> str:

@@ -14,7 +14,7 @@ from rich.progress import Progress
 from rich.table import Column, Table
 
 from recollect.doors.cli.recall import read_weight, write_relevance
-from recollect.doors.cli.terminal import Agent, Tenant, User, err, out, with_mind, with_options
+from recollect.doors.cli.terminal import Agent, Tenant, User, err, out, printing, table_of, with_mind, with_options
 from recollect.doors.evaluations import (
     QUALITY,
     list_budgets,
@@ -44,30 +44,27 @@ MOST_WORST = 5
 RecallId = Annotated[UUID, typer.Argument(metavar="RECALL_ID", help="The id that the recall was kept by.")]
 
 
+def show_recalls(found: KeptRecalls) -> None:
+    """Show kept recalls."""
+    out.print(tabulate_recalls(found))
+    if found.next_cursor:
+        out.print(translate("There are more than {limit}.", limit=len(found.recalls)))
+
+
 @commands.command()
+@printing(show_recalls)
 def recalls(
     agent: Agent,
     user: User = "",
     limit: Annotated[int, typer.Option(help="Most recalls to show.", min=1, max=200)] = 20,
     tenant: Tenant = "default",
-) -> None:
+) -> KeptRecalls:
     """List the recalls that were kept, the latest first."""
-    found = with_mind(agent, user, tenant, lambda mind: mind.recalls.list(limit=limit))
-    out.print(tabulate_recalls(found))
-    if found.next_cursor:
-        out.print(translate("There are more than {limit}.", limit=limit))
+    return with_mind(agent, user, tenant, lambda mind: mind.recalls.list(limit=limit))
 
 
-@commands.command()
-def explain(
-    recall_id: RecallId,
-    agent: Agent,
-    user: User = "",
-    whole: Annotated[bool, typer.Option("--all", help="Show every candidate, not the hits alone.")] = False,
-    tenant: Tenant = "default",
-) -> None:
-    """Say why a recall answered as it did: what each channel proposed and added, and what came of it."""
-    found = with_mind(agent, user, tenant, lambda mind: mind.recalls.explain(recall_id))
+def show_explanation(found: Explanation, *, whole: bool = False) -> None:
+    """Show how channels searched, and the hits, or every candidate."""
     for line in describe(found):
         out.print(line, highlight=False, soft_wrap=True)
     out.print(tabulate_channels(found))
@@ -81,23 +78,45 @@ def explain(
 
 
 @commands.command()
+@printing(show_explanation)
+def explain(
+    recall_id: RecallId,
+    agent: Agent,
+    user: User = "",
+    whole: Annotated[bool, typer.Option("--all", help="Show every candidate, not the hits alone.")] = False,
+    tenant: Tenant = "default",
+) -> Explanation | None:
+    """Say why a recall answered as it did: what each channel proposed and added, and what came of it."""
+    found = with_mind(agent, user, tenant, lambda mind: mind.recalls.explain(recall_id))
+    if not whole:
+        return found
+    show_explanation(found, whole=True)
+    return None
+
+
+def show_replay(found: Replay) -> None:
+    """Show what moved."""
+    out.print(tabulate_placings(found.placings, moved=True) if found.placings else translate("nothing found"))
+    out.print(conclude(found))
+
+
+@commands.command()
 @with_options(
     as_of=Annotated[datetime | None, typer.Option(help="Ask again, by what was believed then, in UTC.")],
     weight=Annotated[list[str] | None, typer.Option(help="What a channel or preference is to weigh: `text=0.5`.")],
 )
+@printing(show_replay)
 def replay(
     recall_id: RecallId,
     agent: Agent,
     user: User = "",
     tenant: Tenant = "default",
     **chosen: Any,  # noqa: ANN401 - what `with_options` names
-) -> None:
+) -> Replay:
     """Rank what a recall found again, by other weights if they are named; or ask it again as of a moment."""
     weights = dict(map(read_weight, chosen["weight"] or ()))
     as_of = chosen["as_of"].replace(tzinfo=UTC) if chosen["as_of"] else None
-    found = with_mind(agent, user, tenant, lambda mind: mind.recalls.replay(recall_id, weights, as_of=as_of))
-    out.print(tabulate_placings(found.placings, moved=True) if found.placings else translate("nothing found"))
-    out.print(conclude(found))
+    return with_mind(agent, user, tenant, lambda mind: mind.recalls.replay(recall_id, weights, as_of=as_of))
 
 
 @commands.command()
@@ -141,7 +160,7 @@ def evaluate(
         chosen["json"].write_bytes(to_json(found))
     if chosen["fit"]:
         with err.status("fitting"):
-            fits = with_mind(agent, user, tenant, lambda mind: fit_relevance(mind, asked, like=like))
+            fits = with_mind(agent, user, tenant, lambda mind: fit_relevance(mind, asked, like=like), here=True)
         print_fits(fits)
 
 
@@ -222,7 +241,7 @@ def tell(period: Period) -> str:
 
 def tabulate_recalls(found: KeptRecalls) -> Table:
     """Tabulate kept recalls."""
-    table = Table(Column("recall", no_wrap=True, min_width=36), "asked", "status", "hits", "ms", "cue")
+    table = table_of(Column("recall", no_wrap=True, min_width=36), "asked", "status", "hits", "ms", "cue")
     for each in found.recalls:
         numbers = (str(each.hits), f"{each.milliseconds:.1f}")
         table.add_row(str(each.recall_id), f"{each.asked_at:%F %T}", each.status, *numbers, escape(shorten(each.text)))

@@ -5,18 +5,16 @@ from __future__ import annotations
 from collections.abc import Callable
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 from uuid import UUID
 
 import typer
 from rich.markup import escape
-from rich.table import Table
 from rich.tree import Tree
 
-from recollect.doors.cli.terminal import Agent, Tenant, User, err, out, with_mind, with_options
+from recollect.doors.cli.terminal import Agent, Tenant, User, err, out, printing, table_of, with_mind, with_options
 from recollect.doors.words import translate
 from recollect.errors import NotFoundError
-from recollect.mind.mind import Mind
 from recollect.models.knowledge import (
     FactPath,
     GraphFormat,
@@ -26,6 +24,9 @@ from recollect.models.knowledge import (
     Timeline,
 )
 
+if TYPE_CHECKING:
+    from recollect.mind.mind import Mind
+
 commands = typer.Typer(help="Follow facts from entity to entity.", no_args_is_help=True)
 Limit = Annotated[int, typer.Option(help="Most to show.", min=1, max=200)]
 Whom = Annotated[str, typer.Argument(metavar="ENTITY", help="Its name, or its id.")]
@@ -34,8 +35,16 @@ At = Annotated[datetime | None, typer.Option(help="What was true then, in UTC.",
 LONG_PAGE = 200
 
 
+def print_neighbours(found: Neighbourhood) -> None:
+    """Print what facts lead to, as a tree."""
+    out.print(grow(found))
+    if not found.whole:
+        err.print("There may be more: the beam was too narrow for all of it.")
+
+
 @commands.command("neighbours")
 @with_options(as_of=AsOf, at=At)
+@printing(print_neighbours)
 def show_neighbours(
     entity: Whom,
     agent: Agent,
@@ -44,20 +53,27 @@ def show_neighbours(
     beam: Annotated[int, typer.Option(help="Most facts to follow in one hop.", min=1, max=500)] = 100,
     tenant: Tenant = "default",
     **times: Any,  # noqa: ANN401 - what `with_options` names
-) -> None:
+) -> Neighbourhood:
     """Show what facts lead to from an entity, as a tree."""
 
     async def work(mind: Mind) -> Neighbourhood:
         return await mind.knowledge.neighbours(await find(mind, entity), hops, beam, **in_utc(times))
 
-    found = with_mind(agent, user, tenant, work)
-    out.print(grow(found))
-    if not found.whole:
-        err.print("There may be more: the beam was too narrow for all of it.")
+    return with_mind(agent, user, tenant, work)
+
+
+def print_connections(found: list[FactPath]) -> None:
+    """Print paths, the shortest first."""
+    table = table_of("hops", "path", "facts")
+    for path in found:
+        names = " - ".join(escape(entity.name) for entity in path.entities)
+        table.add_row(str(len(path.relations)), names, "\n".join(escape(relation.text) for relation in path.relations))
+    out.print(table if found else translate("no path found"))
 
 
 @commands.command("connections")
 @with_options(as_of=AsOf, at=At)
+@printing(print_connections)
 def show_connections(
     ends: Annotated[tuple[str, str], typer.Argument(metavar="START END", help="Two entities, by name or id.")],
     agent: Agent,
@@ -66,23 +82,30 @@ def show_connections(
     limit: Annotated[int, typer.Option(help="Most paths to show.", min=1, max=50)] = 10,
     tenant: Tenant = "default",
     **times: Any,  # noqa: ANN401 - what `with_options` names
-) -> None:
+) -> list[FactPath]:
     """Show how two entities are joined, the shortest path first."""
 
     async def work(mind: Mind) -> list[FactPath]:
         start, end = [await find(mind, name) for name in ends]
         return await mind.knowledge.connections(start, end, hops, limit, **in_utc(times))
 
-    found = with_mind(agent, user, tenant, work)
-    table = Table("hops", "path", "facts")
-    for path in found:
-        names = " - ".join(escape(entity.name) for entity in path.entities)
-        table.add_row(str(len(path.relations)), names, "\n".join(escape(relation.text) for relation in path.relations))
-    out.print(table if found else translate("no path found"))
+    return with_mind(agent, user, tenant, work)
+
+
+def print_timeline(found: Timeline) -> None:
+    """Print versions of facts."""
+    table = table_of("true", "fact", "version", "believed")
+    for each in found.relations:
+        true, believed = tell(each.valid_at, each.invalid_at), tell(each.created_at, each.superseded_at)
+        table.add_row(true, escape(each.text), str(each.version), believed)
+    out.print(table)
+    if found.next_cursor:
+        out.print(translate("There are more than {limit}.", limit=len(found.relations)))
 
 
 @commands.command("timeline")
 @with_options(as_of=AsOf)
+@printing(print_timeline)
 def show_timeline(
     entity: Whom,
     agent: Agent,
@@ -90,25 +113,14 @@ def show_timeline(
     limit: Annotated[int, typer.Option(help="Most versions to show.", min=1, max=LONG_PAGE)] = 50,
     tenant: Tenant = "default",
     **times: Any,  # noqa: ANN401 - what `with_options` names
-) -> None:
+) -> Timeline:
     """Show all versions of the facts about an entity, in the order in which they came true."""
 
     async def work(mind: Mind) -> Timeline:
         as_of = in_utc(times).get("as_of")
         return await mind.knowledge.timeline(await find(mind, entity), as_of=as_of, limit=limit)
 
-    found = with_mind(agent, user, tenant, work)
-    table = Table("true", "fact", "version", "believed")
-    for relation in found.relations:
-        table.add_row(
-            tell(relation.valid_at, relation.invalid_at),
-            escape(relation.text),
-            str(relation.version),
-            tell(relation.created_at, relation.superseded_at),
-        )
-    out.print(table)
-    if found.next_cursor:
-        out.print(translate("There are more than {limit}.", limit=limit))
+    return with_mind(agent, user, tenant, work)
 
 
 @commands.command("export")
@@ -175,13 +187,24 @@ def merge_entities(
     out.print(f"{escape(name)} has absorbed {other}: `recollect graph split` takes it back.")
 
 
+def print_proposals(proposals: list[MergeProposal]) -> None:
+    """Print pairs of entities with their ids."""
+    table = table_of("entity", "may be the same as", "why", "alike", "confirmed")
+    for each in proposals:
+        kept, absorbed = (f"{escape(one.name)} ({one.type})\n{one.id}" for one in (each.kept, each.absorbed))
+        said = "" if each.confirmed is None else "yes" if each.confirmed else "no"
+        table.add_row(kept, absorbed, each.reason, f"{each.alike:.2f}", said)
+    out.print(table if proposals else "No two entities look like one.")
+
+
 @commands.command("proposals")
+@printing(print_proposals)
 def propose_merges(
     agent: Agent,
     user: User = "",
     tenant: Tenant = "default",
     judge: Annotated[bool, typer.Option(help="Ask the chat model which of them surely are one.")] = False,
-) -> None:
+) -> list[MergeProposal]:
     """List which entities may be one, with the ids for `recollect graph merge`."""
 
     async def work(mind: Mind) -> list[MergeProposal]:
@@ -192,13 +215,7 @@ def propose_merges(
             found += page.proposals
         return found
 
-    proposals = with_mind(agent, user, tenant, work)
-    table = Table("entity", "may be the same as", "why", "alike", "confirmed")
-    for each in proposals:
-        kept, absorbed = (f"{escape(one.name)} ({one.type})\n{one.id}" for one in (each.kept, each.absorbed))
-        said = "" if each.confirmed is None else "yes" if each.confirmed else "no"
-        table.add_row(kept, absorbed, each.reason, f"{each.alike:.2f}", said)
-    out.print(table if proposals else "No two entities look like one.")
+    return with_mind(agent, user, tenant, work)
 
 
 @commands.command("split")

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from datetime import UTC, datetime
-from typing import Annotated, Any
-from uuid import UUID
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 from rich.markup import escape
@@ -13,20 +13,30 @@ from rich.progress import Progress
 from rich.table import Column, Table
 
 from recollect.doors.cli import graph
-from recollect.doors.cli.graph import AsOf, At, Limit, in_utc, tell
-from recollect.doors.cli.terminal import Agent, Steps, Tenant, User, err, out, run, with_mind, with_options
-from recollect.doors.words import translate
-from recollect.mind.mind import Mind
-from recollect.mind.service import Recollect
-from recollect.models.knowledge import (
-    Cost,
-    Entities,
-    EntityType,
-    Fact,
-    Reread,
-    Rerun,
-    RerunPlan,
+from recollect.doors.cli.graph import AsOf, At, Limit, find, in_utc, tell
+from recollect.doors.cli.terminal import (
+    Agent,
+    Steps,
+    Tenant,
+    User,
+    err,
+    find_id,
+    find_ids,
+    id_column,
+    out,
+    printing,
+    run,
+    shorten_id,
+    table_of,
+    with_mind,
+    with_options,
 )
+from recollect.doors.words import translate
+from recollect.models.knowledge import Cost, Entities, EntityType, Fact, Facts, NewFact, Reread, Rerun, RerunPlan
+
+if TYPE_CHECKING:
+    from recollect.mind.mind import Mind
+    from recollect.mind.service import Recollect
 
 commands = typer.Typer()
 
@@ -34,16 +44,34 @@ ChosenAgent = Annotated[str, typer.Option(help="Whose memory it is.", show_defau
 ChosenUser = Annotated[str | None, typer.Option(help="Whom it is about or with.", show_default="all of the agent's")]
 Since = Annotated[datetime | None, typer.Option(help="Only what was said since then, in UTC.", show_default="ever")]
 Model = Annotated[str, typer.Option(help="Another model of the endpoint.", show_default="RECOLLECT_CHAT_MODEL")]
+WIDE = 120
+"""Where a table has room for whole ids."""
 COSTS = ("calls", "prompt", "completion", "price")
+
+
+def show_facts(page: Facts) -> None:
+    """Show facts, each with when it is true and since when it is believed."""
+    if not page.facts:
+        out.print(translate("nothing known"))
+        return
+    table = table_of(id_column("id"), "version", "fact", "true", "believed")
+    for fact in page.facts:
+        believed = tell(fact.created_at, fact.superseded_at)
+        true = tell(fact.span.valid_at, fact.span.invalid_at)
+        table.add_row(shorten_id(fact.memory_id or fact.id), str(fact.version), escape(fact.text), true, believed)
+    out.print(table)
+    if page.next_cursor is not None:
+        out.print(translate("There are more than {limit}.", limit=len(page.facts)))
 
 
 @commands.command()
 @with_options(
-    entity=Annotated[UUID | None, typer.Option(help="Only facts about this entity.")],
-    versions=Annotated[UUID | None, typer.Option(help="All versions of this fact instead.")],
+    entity=Annotated[str | None, typer.Option(help="Only facts about this entity, by name or id.")],
+    versions=Annotated[str | None, typer.Option(help="All versions of this fact instead.", metavar="ID")],
     as_of=AsOf,
     at=At,
 )
+@printing(show_facts)
 def facts(
     agent: Agent,
     user: User = "",
@@ -51,28 +79,67 @@ def facts(
     limit: Limit = 50,
     tenant: Tenant = "default",
     **chosen: Any,  # noqa: ANN401 - what `with_options` names
-) -> None:
+) -> Facts:
     """Show facts, each with when it is true and since when it is believed."""
     as_of, at = (moment and moment.replace(tzinfo=UTC) for moment in (chosen["as_of"], chosen["at"]))
 
-    async def work(mind: Mind) -> tuple[list[Fact], bool]:
+    async def work(mind: Mind) -> Facts:
         if chosen["versions"]:
-            return await mind.knowledge.fact_versions(chosen["versions"]), False
-        page = await mind.knowledge.facts(chosen["entity"], predicate, as_of=as_of, at=at, limit=limit)
-        return list(page.facts), page.next_cursor is not None
+            return Facts(tuple(await mind.knowledge.fact_versions(await find_id(mind, chosen["versions"]))))
+        entity = await find(mind, chosen["entity"]) if chosen["entity"] else None
+        return await mind.knowledge.facts(entity, predicate, as_of=as_of, at=at, limit=limit)
 
-    found, more = with_mind(agent, user, tenant, work)
-    if not found:
-        out.print(translate("nothing known"))
+    return with_mind(agent, user, tenant, work)
+
+
+def show_stated(fact: Fact) -> None:
+    """Show the id of a fact, and the fact."""
+    out.print(f"{fact.id} {escape(fact.text)}", highlight=False, soft_wrap=True)
+
+
+@commands.command("state")
+@with_options(
+    since=Annotated[datetime | None, typer.Option(help="Since when it is true, in UTC.", show_default="now")],
+    until=Annotated[datetime | None, typer.Option(help="Until when it is true, in UTC.", show_default="open")],
+    replaces=Annotated[list[str] | None, typer.Option(help="A fact that it contradicts; repeat.", metavar="ID")],
+    text=Annotated[str | None, typer.Option(help="The fact in one sentence.", show_default="its three parts")],
+)
+@printing(show_stated)
+def state_fact(
+    parts: Annotated[
+        tuple[str, str, str], typer.Argument(metavar="SUBJECT PREDICATE OBJECT", help="Li works_at Globex")
+    ],
+    agent: Agent,
+    user: User = "",
+    tenant: Tenant = "default",
+    **chosen: Any,  # noqa: ANN401 - what `with_options` names
+) -> Fact:
+    """State a fact."""
+    since, until = (moment and moment.replace(tzinfo=UTC) for moment in (chosen["since"], chosen["until"]))
+    stated = NewFact(*parts, text=chosen["text"] or "", valid_at=since, invalid_at=until)
+
+    async def work(mind: Mind) -> Fact:
+        replaced = tuple(await find_ids(mind, chosen["replaces"]))
+        [fact] = await mind.knowledge.add(replace(stated, replaces=replaced))
+        return fact
+
+    return with_mind(agent, user, tenant, work)
+
+
+def show_entities(page: Entities) -> None:
+    """Show entities with what else they are called; their ids, too, where there is room."""
+    if not page.entities:
+        out.print(translate("nobody known"))
         return
-    table = Table(Column("fact", no_wrap=True, min_width=36), "version", "text", "true", "believed")
-    for fact in found:
-        believed = tell(fact.created_at, fact.superseded_at)
-        true = tell(fact.span.valid_at, fact.span.invalid_at)
-        table.add_row(str(fact.id), str(fact.version), escape(fact.text), true, believed)
+    wide = out.width >= WIDE
+    ids = [Column("entity", no_wrap=True, min_width=36)] if wide else []
+    table = table_of(*ids, "name", "type", "also called", "description")
+    for entity in page.entities:
+        cells = (escape(entity.name), entity.type, ", ".join(map(escape, entity.aliases)), escape(entity.description))
+        table.add_row(*([str(entity.id)] if wide else []), *cells)
     out.print(table)
-    if more:
-        out.print(translate("There are more than {limit}.", limit=limit))
+    if page.next_cursor is not None:
+        out.print(translate("There are more than {limit}.", limit=len(page.entities)))
 
 
 @commands.command()
@@ -82,6 +149,7 @@ def facts(
     ],
     as_of=Annotated[datetime | None, typer.Option(help="As they were merged then, in UTC.", show_default="now")],
 )
+@printing(show_entities)
 def entities(
     agent: Agent,
     search: Annotated[str, typer.Argument(help="Part of a name.", show_default="all")] = "",
@@ -90,24 +158,14 @@ def entities(
     limit: Limit = 50,
     tenant: Tenant = "default",
     **chosen: Any,  # noqa: ANN401 - what `with_options` names
-) -> None:
+) -> Entities:
     """Show whom and what facts speak of, with what else they are called."""
     meaning, as_of = chosen["meaning"] or "", in_utc({"as_of": chosen["as_of"]}).get("as_of")
 
     async def work(mind: Mind) -> Entities:
         return await mind.knowledge.entities(search, type=type, meaning=meaning, as_of=as_of, limit=limit)
 
-    page = with_mind(agent, user, tenant, work)
-    if not page.entities:
-        out.print(translate("nobody known"))
-        return
-    table = Table(Column("entity", no_wrap=True, min_width=36), "name", "type", "also called", "description")
-    for entity in page.entities:
-        also = ", ".join(map(escape, entity.aliases))
-        table.add_row(str(entity.id), escape(entity.name), entity.type, also, escape(entity.description))
-    out.print(table)
-    if page.next_cursor is not None:
-        out.print(translate("There are more than {limit}.", limit=limit))
+    return with_mind(agent, user, tenant, work)
 
 
 @commands.command()

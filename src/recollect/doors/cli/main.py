@@ -26,6 +26,9 @@ ROOMS: Mapping[str, Mapping[str, str]] = {
         "worker": "Run background jobs until stopped.",
         "migrate": "Bring the database to the newest schema.",
     },
+    "operators.doctor": {
+        "doctor": "Say what runs, where the data lies, which versions there are, what is missing, and what to do.",
+    },
     "memories": {
         "remember": "Remember one thing.",
         "get": "Show one memory with all its fields.",
@@ -39,7 +42,6 @@ ROOMS: Mapping[str, Mapping[str, str]] = {
         "recall": "Show what a cue reminds of, best first, and why.",
         "block": "Show what a cue reminds of as text for a prompt, within a budget in tokens.",
         "resolve": "Show the memory that a short id of a block stands for, and what it was made from.",
-        "bench": "Time this installation: writes and recalls in a scope of its own, which is emptied afterwards.",
     },
     "explain": {
         "recalls": "List the recalls that were kept, the latest first.",
@@ -60,6 +62,7 @@ ROOMS: Mapping[str, Mapping[str, str]] = {
         "tune": "Learn an agent's weights from feedback, and show before and after on feedback that was held out.",
     },
     "knowledge": {
+        "state": "State a fact.",
         "facts": "Show facts, each with when it is true and since when it is believed.",
         "entities": "Show whom and what facts speak of, with what else they are called.",
         "graph": "Follow facts from entity to entity.",
@@ -71,6 +74,9 @@ ROOMS: Mapping[str, Mapping[str, str]] = {
     "imports": {
         "import": "Load memories into a scope.",
         "export": "Write a scope's memories to files.",
+    },
+    "operators.bench": {
+        "bench": "Time this installation: writes and recalls in a scope of its own, which is emptied afterwards.",
     },
     "operators.fading": {
         "fade": "Let what has decayed or expired leave recall, and show why; all of it can be revived.",

@@ -1,16 +1,12 @@
-"""Commands that recall: hits with their reasons, a block for a prompt, and the time that recalls take."""
+"""Commands that recall: hits with their reasons, and a block for a prompt."""
 
 from __future__ import annotations
 
-import time
-from collections.abc import Callable
 from datetime import UTC, datetime
-from statistics import quantiles
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 from rich.markup import escape
-from rich.progress import Progress
 from rich.table import Table
 
 from recollect.doors.cli.terminal import (
@@ -61,7 +57,6 @@ OPTIONS: dict[str, object] = {
 }
 DIGITS = 3
 SMALLEST_SHARE = 0.01
-WORDS = ["apple", "river", "mountain", "coffee", "letter", "train", "garden", "winter", "music", "bridge"]
 
 
 def show_recollection(found: Recollection) -> None:
@@ -187,35 +182,6 @@ def moment(hit: Hit) -> str:
     return f"{hit.memory.occurred_at:%F %R}"
 
 
-async def measure(mind: Mind, count: int, report: Callable[[], None]) -> Table:
-    """Write and recall so many memories one by one, clean up, and tabulate the times."""
-    writes, recalls, ids = [], [], []
-    for number in range(count):
-        started = time.perf_counter()
-        receipts = await mind.remember(sentence(number))
-        writes.append(time.perf_counter() - started)
-        ids.append(receipts[0].id)
-        report()
-    for number in range(count):
-        started = time.perf_counter()
-        await mind.recall(sentence(number))
-        recalls.append(time.perf_counter() - started)
-        report()
-    for start in range(0, count, 1_000):
-        await mind.forget(ids[start : start + 1_000])
-    table = Table("milliseconds", "median", "95 of 100 below", title=f"{count} of each, one at a time")
-    for name, times in (("remember", writes), ("recall", recalls)):
-        ranks = quantiles(times, n=20)
-        table.add_row(name, f"{ranks[9] * 1000:.1f}", f"{ranks[18] * 1000:.1f}")
-    return table
-
-
-def sentence(number: int) -> str:
-    """Make up a memory."""
-    first, second = WORDS[number % 10], WORDS[number // 10 % 10]
-    return f"Note {number}: the {first} reminded somebody of the {second}"
-
-
 def show_block(made: Block) -> None:
     """Show a block, and on the other stream what it costs."""
     out.print(escape(made.text) if made.text else translate("nothing to show"), highlight=False, soft_wrap=True)
@@ -254,8 +220,13 @@ def block(
     return made
 
 
+def show_resolved(found: Resolved) -> None:
+    """Show a memory and its evidence."""
+    out.print(to_evidence_table(found))
+
+
 @commands.command()
-@printing(lambda found: out.print(to_evidence_table(found)))
+@printing(show_resolved)
 def resolve(
     short_id: Annotated[str, typer.Argument(help="As it stands in a block, as m1a2b.")],
     agent: Agent,
@@ -279,13 +250,3 @@ def to_evidence_table(found: Resolved) -> Table:
     for each in found.evidence:
         add("evidence", each)
     return table
-
-
-@commands.command()
-def bench(memories: Annotated[int, typer.Option(help="How many to write and recall.", min=2)] = 200) -> None:
-    """Time this installation: writes and recalls in a scope of its own, which is emptied afterwards."""
-    with Progress(console=err) as progress:
-        task = progress.add_task("timing", total=2 * memories)
-        report: Callable[[], None] = lambda: progress.advance(task)  # noqa: E731
-        table = with_mind("bench", "", "bench", lambda mind: measure(mind, memories, report), here=True)
-    out.print(table)

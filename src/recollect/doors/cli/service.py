@@ -4,20 +4,36 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from datetime import datetime, timedelta
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 from rich.markup import escape
 from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 from rich.table import Column, Table
 
-from recollect.doors.cli.terminal import Agent, Tenant, User, err, out, run, run_on_each, with_mind
+from recollect.doors.cli.terminal import (
+    Agent,
+    Tenant,
+    User,
+    ask_server,
+    err,
+    out,
+    printing,
+    run,
+    run_on_each,
+    table_of,
+    with_mind,
+)
+from recollect.doors.running import choose_server
 from recollect.doors.words import translate
-from recollect.mind.mind import Mind
-from recollect.mind.service import Recollect
 from recollect.models.agents import NOTHING_THERE, Reflection
 from recollect.models.memories import Memory
-from recollect.models.service import DailyBudget, EmbeddingSpace, ServiceStatus
+from recollect.models.service import DailyBudget, EmbeddingSpace, Job, Ledger, Reader, ServiceStatus
+from recollect.settings import Settings
+
+if TYPE_CHECKING:
+    from recollect.mind.mind import Mind
+    from recollect.mind.service import Recollect
 
 commands = typer.Typer()
 
@@ -71,24 +87,28 @@ def reflect(agent: Agent, user: User = "", tenant: Tenant = "default") -> None:
     out.print(table)
 
 
-@jobs_app.callback(invoke_without_command=True)
-def jobs(context: typer.Context) -> None:
-    """List the jobs that wait, run or have failed, by task, how long they wait, and why they failed the last time."""
-    if context.invoked_subcommand is not None:
-        return
-    table = Table("task", "state", "jobs", "newest", "attempts", "waits", "progress", "failed", "why")
-    for backlog in run(lambda recollect: recollect.jobs.unfinished()):
+def show_backlogs(backlogs: list[Any]) -> None:
+    """Show jobs by task."""
+    table = table_of("task", "state", "jobs", "newest", "attempts", "waits", "progress", "failed", "why")
+    for backlog in backlogs:
         numbers = (str(backlog.jobs), backlog.newest, str(backlog.attempts))
         far = (show_span(backlog.lag_seconds), show_progress(backlog.done, backlog.total))
         table.add_row(backlog.task, backlog.state, *numbers, *far, show_time(backlog.failed_at), escape(backlog.reason))
     out.print(table if table.row_count else translate("No job waits, runs or has failed."))
 
 
-@jobs_app.command("show")
-def show_job(job_id: Annotated[str, typer.Argument(help="The job's id.")]) -> None:
-    """Show one job of a scope: whose it is, where it stands, and why it failed the last time."""
-    job = run(lambda recollect: recollect.jobs.show(job_id))
-    table = Table(show_header=False)
+@jobs_app.callback(invoke_without_command=True)
+@printing(show_backlogs)
+def jobs(context: typer.Context) -> list[Any] | None:
+    """List the jobs that wait, run or have failed, by task, how long they wait, and why they failed the last time."""
+    if context.invoked_subcommand is not None:
+        return None
+    return run(lambda recollect: recollect.jobs.unfinished())
+
+
+def print_job(job: Job) -> None:
+    """Print one job, a field a line."""
+    table = table_of("", "", show_header=False)
     for name, value in (
         ("task", job.task),
         ("agent", job.agent),
@@ -104,6 +124,13 @@ def show_job(job_id: Annotated[str, typer.Argument(help="The job's id.")]) -> No
     ):
         table.add_row(name, escape(value))
     out.print(table)
+
+
+@jobs_app.command("show")
+@printing(print_job)
+def show_job(job_id: Annotated[str, typer.Argument(help="The job's id.")]) -> Job:
+    """Show one job of a scope: whose it is, where it stands, and why it failed the last time."""
+    return run(lambda recollect: recollect.jobs.show(job_id))
 
 
 @jobs_app.command("retry")
@@ -134,15 +161,9 @@ def show_progress(done: int | None, total: int | None) -> str:
     return str(done) if total is None else f"{done} of {total}"
 
 
-@commands.command()
-def status(tenant: Tenant = "default") -> None:
-    """Show which models the service uses, and what it still has to do for a tenant."""
-
-    async def work(recollect: Recollect) -> ServiceStatus:
-        return await recollect.tenant.status(await recollect.operator.act_for(tenant))
-
-    found = run(work)
-    table = Table(show_header=False)
+def show_status(found: ServiceStatus) -> None:
+    """Show models, jobs by task, and the budget."""
+    table = table_of("", "", show_header=False)
     table.add_row("version", found.version)
     table.add_row("embedder", escape(found.embedder.model or "none"))
     if found.by_words:
@@ -159,15 +180,22 @@ def status(tenant: Tenant = "default") -> None:
 
 
 @commands.command()
-def ledger(
-    agent: AnyAgent = "",
-    user: User = "",
-    days: Annotated[int, typer.Option(help="How many days to look back, today included.")] = 30,
-    tenant: Tenant = "default",
-) -> None:
-    """Show what models cost by day, step and model, and what is left of today's budget."""
-    found = run(lambda recollect: recollect.ledger(agent, user, days=days, tenant=tenant))
-    table = Table("day", "step", "model", *(Column(name, justify="right") for name in NUMBERS))
+@printing(show_status)
+def status(tenant: Tenant = "default") -> ServiceStatus:
+    """Show which models the service uses, and what it still has to do for a tenant."""
+    settings = Settings()
+    if server := choose_server(settings, tenant):
+        return ask_server(server, settings, lambda client: client.status())
+
+    async def work(recollect: Recollect) -> ServiceStatus:
+        return await recollect.tenant.status(await recollect.operator.act_for(tenant))
+
+    return run(work)
+
+
+def show_ledger(found: Ledger) -> None:
+    """Show costs by day, step and model."""
+    table = table_of("day", "step", "model", *(Column(name, justify="right") for name in NUMBERS))
     for each in found.sums:
         counts = (each.calls, each.failed, each.partial, each.prompt_tokens, each.completion_tokens)
         spent = (f"{each.milliseconds / 1000:,.1f}", "" if each.price is None else f"{each.price:,.4f}")
@@ -175,6 +203,18 @@ def ledger(
         table.add_row(f"{each.day:%F}", escape(each.step), escape(each.model), *shown, *spent)
     out.print(table if table.row_count else translate("No model was asked."))
     out.print(describe(found.budget), highlight=False)
+
+
+@commands.command()
+@printing(show_ledger)
+def ledger(
+    agent: AnyAgent = "",
+    user: User = "",
+    days: Annotated[int, typer.Option(help="How many days to look back, today included.")] = 30,
+    tenant: Tenant = "default",
+) -> Ledger:
+    """Show what models cost by day, step and model, and what is left of today's budget."""
+    return run(lambda recollect: recollect.ledger(agent, user, days=days, tenant=tenant))
 
 
 def describe(budget: DailyBudget | None) -> str:
@@ -194,13 +234,19 @@ def create_reader(name: Name, tenant: Tenant = "default") -> None:
     out.print(made.dsn, highlight=False, soft_wrap=True, markup=False)
 
 
-@reader_app.command("list")
-def list_readers() -> None:
-    """List the readers of every tenant."""
-    table = Table("name", "tenant", "made")
-    for reader in run(lambda recollect: recollect.operator.readers.list()):
+def show_readers(readers: tuple[Reader, ...]) -> None:
+    """Show readers with their tenants."""
+    table = table_of("name", "tenant", "made")
+    for reader in readers:
         table.add_row(escape(reader.name), escape(reader.tenant), f"{reader.created_at:%F %T}")
     out.print(table if table.row_count else "There are no readers.")
+
+
+@reader_app.command("list")
+@printing(show_readers)
+def list_readers() -> tuple[Reader, ...]:
+    """List the readers of every tenant."""
+    return run(lambda recollect: recollect.operator.readers.list())
 
 
 @reader_app.command("drop")
@@ -210,22 +256,27 @@ def drop_reader(name: Name) -> None:
     out.print(translate("dropped"))
 
 
-@space_app.command("list")
-def list_spaces() -> None:
-    """List the embedding spaces."""
-
-    async def work(recollect: Recollect) -> list[tuple[EmbeddingSpace, str]]:
-        spaces = recollect.operator.spaces
-        return [(space, spaces.credit(space)) for space, _ in await spaces.list()]
-
-    table = Table("id", "model", "dimensions", "precision", "state")
-    listed = list(dict.fromkeys(each for some in run_on_each(work) for each in some))
+def show_spaces(listed: list[tuple[EmbeddingSpace, str]]) -> None:
+    """Show embedding spaces, and whom to credit."""
+    table = table_of("id", "model", "dimensions", "precision", "state")
     for space, _ in listed:
         table.add_row(str(space.id), escape(space.model), str(space.dimensions), space.precision, space.state)
     out.print(table)
     for space, credit in listed:
         if credit:
             out.print(f"{escape(space.model)} is made with {credit}", soft_wrap=True)
+
+
+@space_app.command("list")
+@printing(show_spaces)
+def list_spaces() -> list[tuple[EmbeddingSpace, str]]:
+    """List the embedding spaces."""
+
+    async def work(recollect: Recollect) -> list[tuple[EmbeddingSpace, str]]:
+        spaces = recollect.operator.spaces
+        return [(space, spaces.credit(space)) for space, _ in await spaces.list()]
+
+    return list(dict.fromkeys(each for some in run_on_each(work) for each in some))
 
 
 @space_app.command("change")

@@ -146,19 +146,19 @@ async def ask_mind(client: Client, agent: str, user: str, work: Callable[[Mind],
     return await work(cast("Mind", await client.mind(agent, user)))
 
 
-def printing(show: Callable[[T], None]) -> Callable[[Callable[..., T]], Callable[..., None]]:
-    """Give a command that returns something the option `--json`; without it, what it returns is shown."""
+def printing(show: Callable[[T], None]) -> Callable[[Callable[..., T | None]], Callable[..., None]]:
+    """Give a command that returns something the option `--json`; without it, what it returns is shown; None is not."""
     added = Parameter("json", Parameter.KEYWORD_ONLY, default=False, annotation=AsJson)
 
-    def extend(command: Callable[..., T]) -> Callable[..., None]:
+    def extend(command: Callable[..., T | None]) -> Callable[..., None]:
         command.__annotations__.pop("return", None)  # Its type may not be loaded, and no option is made of it.
 
         @wraps(command)
         def call(*arguments: object, json: bool = False, **named: object) -> None:
             found = command(*arguments, **named)
-            if json:
+            if json and found is not None:
                 print_json(found)
-            else:
+            elif found is not None:
                 show(found)
 
         own = list(signature(command, eval_str=True).parameters.values())
@@ -170,9 +170,9 @@ def printing(show: Callable[[T], None]) -> Callable[[Callable[..., T]], Callable
     return extend
 
 
-def print_json(value: object) -> None:
+def print_json(value: object, indent: int | None = 2) -> None:
     """Print a value as JSON, as the HTTP API writes it."""
-    text = to_json(value, indent=2).decode()
+    text = to_json(value, indent=indent).decode()
     out.print(text, highlight=False, markup=False, soft_wrap=True)
 
 

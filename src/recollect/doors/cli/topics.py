@@ -2,18 +2,33 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 from uuid import UUID
 
 import typer
 from rich.markup import escape
-from rich.table import Table
 from rich.tree import Tree
 
-from recollect.doors.cli.terminal import Agent, Tenant, User, err, out, with_mind
+from recollect.doors.cli.terminal import (
+    Agent,
+    MemoryIds,
+    Tenant,
+    User,
+    err,
+    find_ids,
+    id_column,
+    out,
+    printing,
+    shorten_id,
+    table_of,
+    with_mind,
+)
 from recollect.doors.words import translate
-from recollect.mind.mind import Mind
-from recollect.models.topics import Filing, Reach, Topic, TopicTree
+from recollect.models.memories import Memory
+from recollect.models.topics import Filing, Reach, RelatedTopic, Topic, TopicLink, TopicTree
+
+if TYPE_CHECKING:
+    from recollect.mind.mind import Mind
 
 commands = typer.Typer()
 
@@ -22,7 +37,15 @@ Path = Annotated[str, typer.Argument(metavar="PATH", help="The path of a topic, 
 USUAL = Reach()
 
 
+def print_tree(found: TopicTree) -> None:
+    """Print topics below each other."""
+    out.print(grow(found) if found.topics else translate("no topics yet"))
+    if not found.whole:
+        err.print(translate("There are more than {limit}.", limit=len(found.topics)))
+
+
 @app.command("tree")
+@printing(print_tree)
 def show_tree(
     agent: Agent,
     user: User = "",
@@ -30,72 +53,92 @@ def show_tree(
     limit: Annotated[int, typer.Option(help="Most topics to show.", min=1, max=10_000)] = 1_000,
     text: Annotated[bool, typer.Option("--text", help="One line a topic, as a prompt can show it.")] = False,
     tenant: Tenant = "default",
-) -> None:
+) -> TopicTree | None:
     """Show the topics with their numbers of memories."""
     found = with_mind(agent, user, tenant, lambda mind: mind.topics.tree(path, limit))
-    if text:
-        out.print(found.text, end="", highlight=False, markup=False, soft_wrap=True)
-    else:
-        out.print(grow(found) if found.topics else translate("no topics yet"))
-    if not found.whole:
-        err.print(translate("There are more than {limit}.", limit=limit))
+    if not text:
+        return found
+    out.print(found.text, end="", highlight=False, markup=False, soft_wrap=True)
+    return None
+
+
+def print_links(found: list[tuple[TopicLink, Memory]]) -> None:
+    """Print what is filed under a topic, and how."""
+    table = table_of(id_column("id"), "happened", "memory", "activation", "diffusion", "independence", "related")
+    for link, memory in found:
+        reach, moment = link.reach, link.occurred_at.isoformat(" ", "minutes")
+        numbers = [f"{each:.2f}" for each in (reach.activation, reach.diffusion, reach.independence)]
+        related = escape("\n".join(link.related))
+        table.add_row(shorten_id(memory.id), moment, escape(memory.content), *numbers, related)
+    out.print(table)
 
 
 @app.command("links")
+@printing(print_links)
 def show_links(
     path: Path,
     agent: Agent,
     user: User = "",
     limit: Annotated[int, typer.Option(help="Most memories to show.", min=1, max=200)] = 50,
     tenant: Tenant = "default",
-) -> None:
+) -> list[tuple[TopicLink, Memory]]:
     """Show what is filed under a topic, the newest first, and how."""
 
-    async def work(mind: Mind) -> Table:
-        table = Table("happened", "memory", "activation", "diffusion", "independence", "related", "id")
-        for link in await mind.topics.links(path, limit=limit):
-            memory, reach = await mind.get(link.memory_id), link.reach
-            numbers = [f"{each:.2f}" for each in (reach.activation, reach.diffusion, reach.independence)]
-            moment = link.occurred_at.isoformat(" ", "minutes")
-            table.add_row(moment, escape(memory.content), *numbers, escape("\n".join(link.related)), str(memory.id))
-        return table
+    async def work(mind: Mind) -> list[tuple[TopicLink, Memory]]:
+        links = await mind.topics.links(path, limit=limit)
+        known = {each.id: each for each in await mind.get_many([link.memory_id for link in links])} if links else {}
+        return [(link, known[link.memory_id]) for link in links if link.memory_id in known]
 
-    out.print(with_mind(agent, user, tenant, work))
+    return with_mind(agent, user, tenant, work)
+
+
+def print_related(found: list[RelatedTopic]) -> None:
+    """Print topics, the strongest first."""
+    table = table_of("topic", "diffusion", "links")
+    for related in found:
+        table.add_row(escape(related.path), f"{related.diffusion:.2f}", str(related.links))
+    out.print(table)
 
 
 @app.command("related")
-def show_related(path: Path, agent: Agent, user: User = "", tenant: Tenant = "default") -> None:
+@printing(print_related)
+def show_related(path: Path, agent: Agent, user: User = "", tenant: Tenant = "default") -> list[RelatedTopic]:
     """Show the topics that what is filed under one leads to, the strongest first."""
-    table = Table("topic", "diffusion", "links")
-    for related in with_mind(agent, user, tenant, lambda mind: mind.topics.related(path)):
-        table.add_row(escape(related.path), f"{related.diffusion:.2f}", str(related.links))
-    out.print(table)
+    return with_mind(agent, user, tenant, lambda mind: mind.topics.related(path))
 
 
 @app.command("link")
 def link(
     path: Path,
-    ids: Annotated[list[UUID], typer.Argument(metavar="ID...", help="Ids of memories.")],
+    ids: MemoryIds,
     agent: Agent,
     user: User = "",
     related: Annotated[list[str] | None, typer.Option(help="A topic that they lead to; repeat it for more.")] = None,
     tenant: Tenant = "default",
 ) -> None:
     """File memories under a topic, which comes to be if it is new."""
-    filings = [Filing(memory_id, USUAL, tuple(related or ())) for memory_id in ids]
-    tell(with_mind(agent, user, tenant, lambda mind: mind.topics.link(path, filings)))
+
+    async def work(mind: Mind) -> Topic:
+        found = await find_ids(mind, ids)
+        return await mind.topics.link(path, [Filing(each, USUAL, tuple(related or ())) for each in found])
+
+    tell(with_mind(agent, user, tenant, work))
 
 
 @app.command("unlink")
 def unlink(
     path: Path,
-    ids: Annotated[list[UUID], typer.Argument(metavar="ID...", help="Ids of memories.")],
+    ids: MemoryIds,
     agent: Agent,
     user: User = "",
     tenant: Tenant = "default",
 ) -> None:
     """Take memories from a topic; a topic that nothing needs any more goes."""
-    gone = with_mind(agent, user, tenant, lambda mind: mind.topics.unlink(path, ids))
+
+    async def work(mind: Mind) -> list[UUID]:
+        return await mind.topics.unlink(path, await find_ids(mind, ids))
+
+    gone = with_mind(agent, user, tenant, work)
     out.print(f"{len(gone)} memories taken from it.", highlight=False)
 
 

@@ -4,18 +4,20 @@ from __future__ import annotations
 
 from dataclasses import asdict, replace
 from datetime import UTC, datetime, timedelta
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 from uuid import UUID
 
 import typer
 from rich.markup import escape
-from rich.table import Column, Table
+from rich.table import Column
 
-from recollect.doors.cli.service import describe, show_time
-from recollect.doors.cli.terminal import Tenant, out, run, with_options
+from recollect.doors.cli.service import describe
+from recollect.doors.cli.terminal import Tenant, out, printing, run, table_of, with_options
 from recollect.doors.words import translate
-from recollect.mind.service import Recollect
 from recollect.models.service import ApiKey, Bounds, DailyBudget, Limits, Right
+
+if TYPE_CHECKING:
+    from recollect.mind.service import Recollect
 
 commands = typer.Typer()
 tenants_app = typer.Typer(help="Say what a tenant may use and ask.", no_args_is_help=True)
@@ -76,22 +78,29 @@ def create_key(
     out.print(run(work), highlight=False)
 
 
-@key_app.command("list")
-def list_keys(tenant: Tenant = "default") -> None:
-    """List a tenant's keys; of those that other keys made, only what is still valid."""
-    columns = ("name", "rights", "trust", "bound to", "limits", "made", "used", "expires", "revoked")
-    table = Table(Column("id", no_wrap=True, min_width=36), *columns)
-
-    async def work(recollect: Recollect) -> None:
-        for key in await recollect.list_keys(await recollect.operator.act_for(tenant)):
-            rights, bound = " ".join(sorted(key.rights)), escape(tell_bounds(key))
-            limits = "" if key.limits == Limits() else tell(key.limits)
-            used = f"{key.last_used_at:%F}" if key.last_used_at else ""
-            times = (show_time(key.created_at), used, show_time(key.expires_at), show_time(key.revoked_at))
-            table.add_row(str(key.id), escape(key.name), rights, str(key.trust), bound, limits, *times)
-
-    run(work)
+def show_keys(keys: list[ApiKey]) -> None:
+    """Show keys: names and ids, what they may do, and their dates."""
+    table = table_of(Column("key", no_wrap=True, min_width=36), "may do", "dates")
+    for key in keys:
+        rights = [f"{' '.join(sorted(key.rights))}, trust {key.trust}"]
+        rights += [f"bound to {escape(tell_bounds(key))}"] if key.agent is not None else []
+        rights += [tell(key.limits)] if key.limits != Limits() else []
+        dates = {"made": key.created_at, "expires": key.expires_at, "revoked": key.revoked_at}
+        told = "\n".join(f"{name} {moment:%F %R}" for name, moment in dates.items() if moment)
+        told += f"\nused {key.last_used_at:%F}" if key.last_used_at else ""
+        table.add_row(f"{escape(key.name)}\n{key.id}", "\n".join(rights), told)
     out.print(table)
+
+
+@key_app.command("list")
+@printing(show_keys)
+def list_keys(tenant: Tenant = "default") -> list[ApiKey]:
+    """List a tenant's keys; of those that other keys made, only what is still valid."""
+
+    async def work(recollect: Recollect) -> list[ApiKey]:
+        return await recollect.list_keys(await recollect.operator.act_for(tenant))
+
+    return run(work)
 
 
 def tell_bounds(key: ApiKey) -> str:
