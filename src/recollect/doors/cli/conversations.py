@@ -11,7 +11,6 @@ from dataclasses import asdict
 from typing import Annotated, Any, TypeVar
 
 import typer
-from rich.filesize import decimal
 from rich.markup import escape
 from rich.progress import Progress
 from rich.table import Table
@@ -31,7 +30,7 @@ from recollect.doors.cli.terminal import (
     with_mind,
 )
 from recollect.doors.words import translate
-from recollect.errors import ConflictError, NotFoundError, RecollectError, UnavailableError
+from recollect.errors import ConflictError, NotFoundError, RecollectError
 from recollect.mind.conversations import ConversationView
 from recollect.mind.mind import Mind
 from recollect.mind.service import Recollect
@@ -233,34 +232,6 @@ def retain(dry_run: DryRun = False) -> None:
             with Progress(console=err) as progress:
                 task = progress.add_task("moving on", total=len(due))
                 await recollect.operator.retain(lambda done: progress.update(task, completed=done))
-
-    run_on_each(work)
-
-
-@commands.command()
-def rewrite_tables(dry_run: DryRun = False) -> None:
-    """Rewrite every table that can hold content, so that no erased byte stays in the data files.
-
-    Each table is locked while it is rewritten: whoever reads or writes it waits. A plain vacuum would not do: it only
-    marks the place of erased rows as free, and their bytes stay there until something else is written over them.
-    """
-
-    async def work(recollect: Recollect) -> None:
-        listed = await recollect.operator.rewrite_tables(lambda _: None, dry_run=True)
-        table = Table("table", "size")
-        for each in listed.tables:
-            table.add_row(each.name, decimal(each.bytes))
-        out.print(table)
-        if dry_run:
-            return
-        with Progress(console=err) as progress:
-            task = progress.add_task("rewriting", total=len(listed.tables))
-            done = await recollect.operator.rewrite_tables(lambda _: progress.advance(task))
-        for name, problem in done.left:
-            err.print(f"{name}: {problem}", highlight=False, soft_wrap=True)
-        if done.left:
-            raise UnavailableError("Erased content may be left in the data files; solve the above and run it again.")
-        out.print("Rewritten. The write-ahead log, backups and replicas are yours to see to.")
 
     run_on_each(work)
 

@@ -52,7 +52,6 @@ ROOMS: Mapping[str, Mapping[str, str]] = {
     "conversations": {
         "chat": "Chat, and see how each prompt is assembled: what is recalled, how much history, and what each costs.",
         "conversations": "Look after conversations, from the first word to the last.",
-        "rewrite-tables": "Rewrite every table that can hold content, so that no erased byte stays in the data files.",
     },
     "agents": {
         "associate": "Show which events and thoughts something perceived reminds of, by the keywords they share.",
@@ -77,6 +76,10 @@ ROOMS: Mapping[str, Mapping[str, str]] = {
     },
     "operators.bench": {
         "bench": "Time this installation: writes and recalls in a scope of its own, which is emptied afterwards.",
+    },
+    "operators.rewrites": {
+        "rewrite-tables": "Rewrite every table that can hold content, so that no erased byte stays in the data files.",
+        "rewrite-terms": "Fold terms, keywords, names and topics by the newest rules, where older ones folded them.",
     },
     "operators.fading": {
         "fade": "Let what has decayed or expired leave recall, and show why; all of it can be revived.",
@@ -113,7 +116,6 @@ ROOMS: Mapping[str, Mapping[str, str]] = {
         "jobs": "See what waits, runs or has failed, and let it be tried again.",
         "space": "Look after embedding spaces: the vectors of one model each.",
         "index": "Give the few largest scopes an approximate vector index each.",
-        "rewrite-terms": "Fold terms, keywords, names and topics by the newest rules, where older ones folded them.",
         "reader": "Make, list and drop roles that read a tenant's memories by SQL.",
     },
 }

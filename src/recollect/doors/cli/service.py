@@ -46,22 +46,6 @@ space_app = typer.Typer(help="Look after embedding spaces: the vectors of one mo
 
 
 @commands.command()
-def rewrite_terms() -> None:
-    """Fold terms, keywords, names and topics by the newest rules, where older ones folded them.
-
-    Run it when every program that writes to the database carries the new rules: one that does not carry them stops
-    writing. A scope takes no writes while it is rewritten; another run goes on where one was broken off.
-    """
-
-    async def work(recollect: Recollect) -> int:
-        with Progress(TextColumn("{task.description} {task.completed}"), TimeElapsedColumn(), console=err) as progress:
-            task = progress.add_task("memories rewritten:", total=None)
-            return await recollect.operator.rewrite_terms(lambda memories: progress.advance(task, memories))
-
-    out.print(translate("{count} scopes are rewritten.", count=sum(run_on_each(work))))
-
-
-@commands.command()
 def reflect(agent: Agent, user: User = "", tenant: Tenant = "default") -> None:
     """Think about what has gathered, now and not by a worker; show the questions and the thoughts."""
     with Progress(SpinnerColumn(), TextColumn("{task.description}"), TimeElapsedColumn(), console=err) as progress:
