@@ -1,4 +1,4 @@
-"""Write the reference of the command line, of HTTP and of Python, from the program itself.
+"""Write the reference of the command line, of HTTP and of Python, and the list of decisions, from their sources.
 
 python tools/reference.py [--check]
 
@@ -28,7 +28,11 @@ from recollect.mind.items import ItemsView
 from recollect.mind.topics import TopicsView
 
 ROOT = Path(__file__).parents[1]
-PAGES = ROOT / "docs" / "reference"
+DOCS = ROOT / "docs"
+PAGES = {name: DOCS / "reference" / name for name in ("cli.md", "http.md", "python.md")} | {
+    "decisions.md": DOCS / "adr" / "README.md"
+}
+"""Where each page lies, by the name of its introduction."""
 INTRODUCTIONS = ROOT / "tools" / "introductions"
 WRITTEN = "Written by `python tools/reference.py`; `tests/house/test_reference.py` compares."
 GENERATED = "<!-- generated -->"
@@ -49,12 +53,12 @@ GROUPS = {
 
 
 def main() -> None:
-    differing = [name for name, text in write_pages().items() if (PAGES / name).read_text(encoding="utf-8") != text]
+    differing = [name for name, text in write_pages().items() if PAGES[name].read_text(encoding="utf-8") != text]
     if "--check" in sys.argv:
         raise SystemExit(f"run `python tools/reference.py`: {', '.join(differing)}" if differing else 0)
     for name, text in write_pages().items():
-        (PAGES / name).write_text(text, encoding="utf-8")
-        print(f"docs/reference/{name}")
+        PAGES[name].write_text(text, encoding="utf-8")
+        print(PAGES[name].relative_to(ROOT))
 
 
 def write_pages() -> dict[str, str]:
@@ -63,6 +67,7 @@ def write_pages() -> dict[str, str]:
         "cli.md": write_commands,
         "http.md": reference_http.write_operations,
         "python.md": write_python,
+        "decisions.md": write_decisions,
     }
     return {name: fill(name, "\n".join(writer())) for name, writer in writers.items()}
 
@@ -73,6 +78,13 @@ def fill(name: str, generated: str) -> str:
     if text.count(GENERATED) != 1:
         raise SystemExit(f"tools/introductions/{name} must have the line {GENERATED} once")
     return text.replace(GENERATED, generated.strip()).replace("<!-- written -->", WRITTEN)
+
+
+def write_decisions() -> Iterator[str]:
+    yield "| number | decision |\n|---|---|"
+    for page in sorted((DOCS / "adr").glob("[0-9]*.md")):
+        number, title = page.read_text(encoding="utf-8").partition("\n")[0].removeprefix("# ").split(": ", 1)
+        yield f"| {number} | [{title}]({page.name}) |"
 
 
 def write_commands() -> Iterator[str]:
