@@ -138,6 +138,17 @@ def test_the_command_line_pulls_and_uses_a_model_of_a_folder(tmp_path):
     assert "pulled, in use" in said and all(known in said for known in load_known())
 
 
+def test_the_model_is_written_into_the_toml_file(tmp_path):
+    folder, toml = write_xlm_roberta(tmp_path / "hub", "mean"), tmp_path / "recollect.toml"
+    toml.write_text('# ours\nembedder_model = "old"  # before\npool_size = 20\n')
+    settings = {"RECOLLECT_MODELS_DIR": str(tmp_path / "models"), "RECOLLECT_CONFIG": str(toml)}
+    run("model", "pull", "small", "--from", str(folder), "--yes", settings=settings)
+    said = run("model", "use", "small", settings=settings)
+    name = said.partition("RECOLLECT_EMBEDDER_MODEL=")[2].split()[0]
+    assert f"Written to {toml}:" in said
+    assert toml.read_text() == f'embedder = "local"\n# ours\nembedder_model = "{name}"\npool_size = 20\n'
+
+
 def test_another_model_of_the_same_name_is_refused(tmp_path):
     models = install(tmp_path, "small", write_xlm_roberta(tmp_path / "hub", "mean"))
     with pytest.raises(SetupError, match=r"The model here is small@\w{12}, not small@0123456789ab"):

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+import re
+import tomllib
 from typing import Annotated
 
 import typer
@@ -11,8 +13,9 @@ from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn, Trans
 from rich.table import Column, Table
 
 from recollect.doors.cli.terminal import Steps, Yes, err, out
+from recollect.errors import SetupError
 from recollect.models.outside import ModelFiles
-from recollect.settings import Settings
+from recollect.settings import Settings, find_toml
 from recollect.wiring import find_models
 
 commands = typer.Typer()
@@ -73,11 +76,27 @@ def pull_model(
 
 @model_app.command("use")
 def use_model(name: Annotated[str, typer.Argument(help="A model that was pulled.")]) -> None:
-    """Verify a pulled model, run it once, pin its checksums, and show how to set it."""
+    """Verify a pulled model, run it once, pin its checksums, and set it: in the TOML file if there is one."""
     space = asyncio.run(find_models(Settings()).use(name))
-    out.print("The files are verified and pinned. Set:")
+    toml = find_toml()
+    if toml:
+        toml.write_text(set_names(toml.read_text(encoding="utf-8"), space), encoding="utf-8")
+    out.print(f"The files are verified and pinned. {f'Written to {toml}:' if toml else 'Set:'}", soft_wrap=True)
     out.print(f"RECOLLECT_EMBEDDER=local\nRECOLLECT_EMBEDDER_MODEL={escape(space)}", highlight=False, soft_wrap=True)
     out.print(AFTERWARDS, highlight=False)
+
+
+def set_names(text: str, space: str) -> str:
+    """Return the text of a TOML file in which a pulled model is the embedder; all else stays as it is."""
+    for name, value in (("embedder", "local"), ("embedder_model", space)):
+        line = f'{name} = "{value}"'
+        text, count = re.subn(rf"^{name}[ \t]*=.*$", line, text, count=1, flags=re.MULTILINE)
+        # At the top, where no table has begun.
+        text = text if count else f"{line}\n{text}"
+    written = tomllib.loads(text)
+    if (written.get("embedder"), written.get("embedder_model")) != ("local", space):
+        raise SetupError(f"The TOML file cannot be changed here: set embedder_model to {space} in it.")
+    return text
 
 
 def describe(model: ModelFiles | None) -> str:
