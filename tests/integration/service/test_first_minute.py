@@ -42,7 +42,7 @@ WITHOUT_JSON = {
     *("conversations retain", "graph export", "graph merge", "graph split", "jobs retry"),
     *("topics link", "topics unlink", "topics rename", "topics move", "topics merge"),
     *("key create", "key revoke", "key limit", "reader create", "reader drop"),
-    *("space change", "space drop", "space compact"),
+    *("space change", "space drop", "space compact", "model pull", "model use"),
 }
 """Commands that print no data: a sentence about what was done, or one secret."""
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import re
 import tomllib
+from dataclasses import dataclass
 from typing import Annotated
 
 import typer
@@ -12,7 +13,7 @@ from rich.markup import escape
 from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn, TransferSpeedColumn
 from rich.table import Column, Table
 
-from recollect.doors.cli.terminal import Steps, Yes, err, out
+from recollect.doors.cli.terminal import Steps, Yes, err, out, printing, table_of
 from recollect.errors import SetupError
 from recollect.models.outside import ModelFiles
 from recollect.settings import Settings, find_toml
@@ -28,21 +29,47 @@ AFTERWARDS = (
 )
 
 
+@dataclass(frozen=True, slots=True)
+class ModelChoice:
+    """A model that is known by name, that was pulled, or both."""
+
+    name: str
+    licence: str
+    megabytes: int
+    state: str
+    languages: str = ""
+    dimensions: int | None = None
+
+
+def show_choices(choices: list[ModelChoice]) -> None:
+    """Show the models as a table."""
+    table = table_of(
+        "name", "languages", Column("dimensions", justify="right"), "licence", Column("MB", justify="right"), ""
+    )
+    for each in choices:
+        size = f"{each.megabytes:,}"
+        table.add_row(
+            escape(each.name), each.languages, str(each.dimensions or ""), escape(each.licence), size, each.state
+        )
+    out.print(table)
+
+
 @model_app.command("list")
-def list_models() -> None:
+@printing(show_choices)
+def list_models() -> list[ModelChoice]:
     """List the models that are known by name, and those that were pulled."""
     models = find_models(Settings())
     pulled = {model.name: model for model in models.list()}
-    table = Table(
-        "name", "languages", Column("dimensions", justify="right"), "licence", Column("MB", justify="right"), ""
-    )
-    for known in models.known():
-        state = describe(pulled.pop(known.name, None))
-        table.add_row(known.name, known.languages, str(known.dimensions), known.licence, f"{known.megabytes:,}", state)
-    for model in pulled.values():
-        size = f"{model.size / MEGABYTE:,.0f}"
-        table.add_row(escape(model.name), "", "", escape(model.licence), size, describe(model))
-    out.print(table)
+    known = [
+        ModelChoice(each.name, each.licence, each.megabytes, describe(pulled.pop(each.name, None)), each.languages,
+                    each.dimensions)
+        for each in models.known()
+    ]  # fmt: skip
+    others = [
+        ModelChoice(model.name, model.licence, round(model.size / MEGABYTE), describe(model))
+        for model in pulled.values()
+    ]
+    return known + others
 
 
 @model_app.command("pull")
