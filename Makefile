@@ -71,7 +71,7 @@ schema: ## write schema.sql again after a migration was added
 
 docs: ## write the generated pages again, and check that the others say all they must
 	$(RUN) python tools/clients.py
-	$(RUN) python tools/reference.py
+	$(RUN) python tools/reference_pages.py
 	$(RUN) python tests/support/promises.py
 	$(RUN) pytest tests/house/test_house.py tests/house/test_translations.py
 

@@ -5,16 +5,16 @@ from __future__ import annotations
 import pytest
 
 import pages
-import reference
+import reference_pages
 from recollect.doors.cli.main import HELP
 
-WRITTEN = reference.write_pages()
+WRITTEN = reference_pages.write_pages()
 
 
 @pytest.mark.parametrize("name", sorted(WRITTEN))
 def test_a_page_is_what_the_program_says(name):
-    page = reference.PAGES[name]
-    assert page.read_text(encoding="utf-8") == WRITTEN[name], "run `python tools/reference.py`"
+    page = reference_pages.PAGES[name]
+    assert page.read_text(encoding="utf-8") == WRITTEN[name], "run `python tools/reference_pages.py`"
     assert pages.is_generated(page)
 
 
@@ -28,6 +28,6 @@ def test_every_command_has_its_place():
 
 def test_an_introduction_without_its_mark_is_refused(tmp_path, monkeypatch):
     (tmp_path / "cli.md").write_text("# Command line\n", encoding="utf-8")
-    monkeypatch.setattr(reference, "INTRODUCTIONS", tmp_path)
+    monkeypatch.setattr(reference_pages, "INTRODUCTIONS", tmp_path)
     with pytest.raises(SystemExit, match="must have the line"):
-        reference.fill("cli.md", "")
+        reference_pages.fill("cli.md", "")

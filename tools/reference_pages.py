@@ -1,6 +1,6 @@
 """Write the reference of the command line, of HTTP and of Python, and the list of decisions, from their sources.
 
-python tools/reference.py [--check]
+python tools/reference_pages.py [--check]
 
 What stands before the generated part comes from tools/introductions.
 """
@@ -34,7 +34,7 @@ PAGES = {name: DOCS / "reference" / name for name in ("cli.md", "http.md", "pyth
 }
 """Where each page lies, by the name of its introduction."""
 INTRODUCTIONS = ROOT / "tools" / "introductions"
-WRITTEN = "Written by `python tools/reference.py`; `tests/house/test_reference.py` compares."
+WRITTEN = "Written by `python tools/reference_pages.py`; `tests/house/test_reference.py` compares."
 GENERATED = "<!-- generated -->"
 OWNERS: tuple[type, ...] = (
     *(recollect.Mind, recollect.ConversationView, recollect.KnowledgeView, TopicsView, recollect.BlockView),
@@ -55,7 +55,7 @@ GROUPS = {
 def main() -> None:
     differing = [name for name, text in write_pages().items() if PAGES[name].read_text(encoding="utf-8") != text]
     if "--check" in sys.argv:
-        raise SystemExit(f"run `python tools/reference.py`: {', '.join(differing)}" if differing else 0)
+        raise SystemExit(f"run `python tools/reference_pages.py`: {', '.join(differing)}" if differing else 0)
     for name, text in write_pages().items():
         PAGES[name].write_text(text, encoding="utf-8")
         print(PAGES[name].relative_to(ROOT))
