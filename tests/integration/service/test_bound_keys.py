@@ -22,7 +22,7 @@ from recollect.store.database.pool import Database
 
 METHODS = {"get", "post", "put", "patch", "delete"}
 # What is said to anybody, without a key, and nothing of what is remembered.
-OPEN = {"/health/live", "/health/ready", "/metrics", "/openapi.json", "/docs", "/docs/oauth2-redirect", "/redoc"}
+OPEN = {"/health/live", "/health/ready", "/metrics", "/openapi.json", "/docs", "/", "/v1"}
 OPEN |= {"/openapi-dify.json"}
 # The pages of the console, and its session, which tells a key about itself: see test_console.py.
 OPEN |= {"/console", "/console/{path:path}", "/console/session"}

@@ -6,6 +6,7 @@ import re
 
 import pytest
 
+from conftest import http_client
 from recollect.doors.http.app import create_app
 from recollect.settings import Settings
 
@@ -98,3 +99,16 @@ async def test_every_route_refuses_a_parameter_that_it_does_not_know(http):
 async def test_a_body_without_its_type_says_which_header_is_missing(http, kind):
     found = await refused(http, "POST", "/v1/recall", content=b'{"agent": "ada", "text": "x"}', headers=kind)
     assert found == [("body", "This is not read as JSON: send the header Content-Type: application/json")]
+
+
+@pytest.mark.parametrize("path", ["/", "/v1"])
+async def test_who_asks_for_nothing_is_shown_what_can_be_asked(recollect, path):
+    async with http_client(recollect, "") as client:
+        led = await client.get(path)
+        assert led.headers["location"] == "/docs"
+        shown = await client.get(led.headers["location"])
+    assert shown.status_code == 200
+    assert "<code>POST /v1/recall</code>" in shown.text
+    # It works without a network, and runs nothing.
+    assert re.findall(r"(?:src|href)=\"(?!/)[^\"]*", shown.text) == []
+    assert "<script" not in shown.text

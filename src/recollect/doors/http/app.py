@@ -13,9 +13,9 @@ from recollect.doors.dify import document
 from recollect.doors.dify import knowledge as dify_knowledge
 from recollect.doors.dify.middleware import DifyDoor
 from recollect.doors.http import console, metrics, problems
+from recollect.doors.http import document as http_document
 from recollect.doors.http.admission import Admission
 from recollect.doors.http.auth import KnownKeys
-from recollect.doors.http.document import HttpDoor
 from recollect.doors.http.key_check import KeyCheck
 from recollect.doors.http.limiting import Limiting
 from recollect.doors.http.middleware import Observed
@@ -58,7 +58,7 @@ def create_app(settings: Settings | None = None, recollect: Recollect | None = N
             app.state.recollect = observed(opened)
             yield
 
-    app = HttpDoor(
+    app = http_document.HttpDoor(
         title="Recollect",
         version=own_version(),
         description=DESCRIPTION,
@@ -67,6 +67,8 @@ def create_app(settings: Settings | None = None, recollect: Recollect | None = N
         lifespan=lifespan,
         dependencies=[Depends(problems.check_query)],
         redirect_slashes=False,
+        docs_url=None,
+        redoc_url=None,
     )
     app.state.known_keys, app.state.capacity, app.state.transfers = KnownKeys(), Capacity(), Transfers()
     app.state.limiter = Limiter()
@@ -76,7 +78,7 @@ def create_app(settings: Settings | None = None, recollect: Recollect | None = N
         *(memories.router, conversations.router, agents.associations, agents.reflections, knowledge.router),
         *(items.router, topics.router, recall.router, recall.recalls, agents.router, imports.router, tenants.router),
         *(service.jobs, service.ledger, service.keys, service.changes, service.health),
-        *(document.router, dify_knowledge.router),
+        *(http_document.router, document.router, dify_knowledge.router),
         console.router,
     ):
         app.include_router(router)

@@ -7,9 +7,12 @@ route says is described once.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from html import escape
+from itertools import groupby
 from typing import Any, cast
 
-from fastapi import FastAPI
+from fastapi import APIRouter, FastAPI, Request
+from fastapi.responses import HTMLResponse, RedirectResponse
 
 PREFIX = "#/components/schemas/"
 SPARSE = frozenset({"Health"})
@@ -28,6 +31,20 @@ GIVEN: Mapping[str, Any] = {
     }
 }
 VERSIONED = "/v1/"
+router = APIRouter(include_in_schema=False)
+PAGE = """<!doctype html>
+<html lang="en"><head><meta charset="utf-8"><title>Recollect: HTTP API</title><style>
+body {{ font: 15px/1.5 system-ui, sans-serif; margin: 2rem auto; max-width: 60rem; padding: 0 1rem }}
+td {{ padding: .15rem 1rem .15rem 0; vertical-align: top }} code {{ font-size: 13px }}
+</style></head><body><h1>Recollect: HTTP API</h1>
+<p>{description}</p>
+<p>Send <code>Authorization: Bearer rec_...</code>. Everything in detail:
+<a href="/openapi.json">openapi.json</a>. In a browser: <a href="/console">the console</a>.</p>
+{groups}
+</body></html>
+"""
+"""The list of operations: no script, nothing from elsewhere, so that it works without a network."""
+PAGE_HEADERS = {"Content-Security-Policy": "default-src 'none'; style-src 'unsafe-inline'"}
 
 
 class HttpDoor(FastAPI):
@@ -84,3 +101,36 @@ def list_references(part: object) -> Iterator[str]:
     elif isinstance(part, list):
         for each in cast("list[object]", part):
             yield from list_references(each)
+
+
+def list_operations(document: Mapping[str, Any]) -> str:
+    """Write the operations of the document as HTML, by their groups."""
+    operations = [
+        (each["tags"][0], method.upper(), path, each["summary"])
+        for path, methods in document["paths"].items()
+        for method, each in methods.items()
+        if each.get("tags")
+    ]
+    parts: list[str] = []
+    for group, rows in groupby(sorted(operations, key=lambda row: row[0]), key=lambda row: row[0]):
+        lines = "".join(
+            f"<tr><td><code>{method} {escape(path)}</code></td><td>{escape(summary)}</td></tr>\n"
+            for _, method, path, summary in rows
+        )
+        parts.append(f"<h2>{escape(group)}</h2>\n<table>\n{lines}</table>\n")
+    return "".join(parts)
+
+
+@router.get("/docs")
+async def show_operations(request: Request) -> HTMLResponse:
+    """Show what can be asked, for a person."""
+    app: FastAPI = request.app
+    text = PAGE.format(description=escape(app.description), groups=list_operations(app.openapi()))
+    return HTMLResponse(text, headers=PAGE_HEADERS)
+
+
+@router.get("/")
+@router.get("/v1")
+async def show_the_way() -> RedirectResponse:
+    """Lead who asks for nothing to the list of operations."""
+    return RedirectResponse("/docs")
