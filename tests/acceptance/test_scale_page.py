@@ -17,7 +17,7 @@ PAGES = {
         *("database cores busy then", "API cores busy then", "log at the peak"),
     ),
     "scale.zh.md": (
-        *("磁盘，一份", "内存，十分之一在用", "峰值每秒召回、对话轮数"),
+        *("磁盘，一份", "内存，十分之一在用", "峰值每秒召回、会话轮数"),
         *("此时忙碌的数据库核", "此时忙碌的 API 核", "峰值日志"),
     ),
 }
@@ -84,7 +84,7 @@ def test_the_cost_of_a_billion_follows_from_the_figures(page):
     log = find_measured("log of a memory (remember)")
     computed = {
         f"{held / 1e12:.1f} TB", f"{compact / 1e12:.1f} TB", f"{3 * held / 0.7 / 1e12:.1f} TB",
-        f"{held / 10 / 1e9:.0f} GB", f"{held / 30 / 1e9:.0f} GB",
+        f"{held / 10 / 1e9:.0f} GB", f"{held / 40 / 1e9:.0f} GB",
         f"{log[0] / 1000:.1f} kB", f"{sum(log) / 1000:.1f} kB",
     }  # fmt: skip
     assert {figure for figure in computed if figure not in text} == set()

@@ -120,7 +120,8 @@ class Client(RemoteKeyVerbs, RemoteTenant):
         What is written through this client is always found. Before that, a replica may answer if it is at most so
         many seconds behind; else the primary does.
         """
-        if not PLAIN_NAMES.fullmatch(f"{agent} {user}"):
+        # Without an agent the server takes the scope that the key is bound to.
+        if agent and not PLAIN_NAMES.fullmatch(f"{agent} {user}"):
             load("recollect.core.text.checks").check_scope(agent, user)
         return RemoteMind(self if max_staleness is None else StaleSender(self, max_staleness), agent, user)
 
