@@ -95,15 +95,13 @@ async def up(
             worker.add_done_callback(lambda _: setattr(server, "should_exit", True))
             with ExitStack() as stack:
                 welcome = Welcome(secret, link, tenant)
-                greeter = asyncio.create_task(greet(server, recollect, welcome, console, stack))
+                greeter = asyncio.create_task(greet(server, recollect, welcome, console, stack, report_step))
                 greeter.add_done_callback(report_failure)
-                started = asyncio.create_task(call_when_started(server, lambda: report_step("ready")))
                 try:
                     await listen(server, sockets, settings)
                 finally:
-                    for task in (greeter, started):
-                        task.cancel()
-                    await asyncio.gather(greeter, started, return_exceptions=True)
+                    greeter.cancel()
+                    await asyncio.gather(greeter, return_exceptions=True)
                     await end_worker(worker)
 
 
@@ -159,10 +157,16 @@ async def leave_address(recollect: Recollect, url: str, tenant: str, stack: Exit
 
 
 async def greet(
-    server: uvicorn.Server, recollect: Recollect, welcome: Welcome, console: Console, stack: ExitStack
+    server: uvicorn.Server,
+    recollect: Recollect,
+    welcome: Welcome,
+    console: Console,
+    stack: ExitStack,
+    report_step: Callable[[str], None],
 ) -> None:
     """Say how to use it, once it answers."""
-    await call_when_started(server, lambda: log_ready(recollect, address=address_of(server, recollect.settings)))
+    await call_when_started(server, lambda: report_step("ready"))
+    log_ready(recollect, address=address_of(server, recollect.settings))
     await leave_address(recollect, address_of(server, recollect.settings), welcome.tenant, stack)
     embedder = recollect.parts.embedder
     key = (
