@@ -57,7 +57,7 @@ def test_a_chat_without_a_model_is_answered_by_hand(chat):
 def test_what_was_said_in_one_conversation_is_recalled_in_another(chat):
     chat("My cat is called Pascal.", "A fine name.", options=("--conversation", "first", "--user", "li"))
     other = chat("What is my cat called?", "", options=("--conversation", "second", "--user", "li"))
-    assert re.search(r"\d\.\d+ +│ (text|vector) .+│ My cat is called Pascal\.", other)
+    assert re.search(r"│ 1\.000 │ .+ │ My cat is called Pascal\. +│\n.+│ (text|vector) \d\.\d+ ", other)
     assert "no history; 2 memories; no summary" in other
     assert "0 memories" in chat("What is my cat called?", "", options=("--conversation", "second"))
 
