@@ -33,15 +33,22 @@ def empty_environment(folder: Path) -> dict[str, str]:
     subprocess.run(["uv", "venv", "--quiet", "--python", sys.executable, str(folder / "venv")], check=True)
     home = folder / "home"
     home.mkdir(exist_ok=True)
-    return plain_environment() | {
-        "HOME": str(home),
-        "VIRTUAL_ENV": str(folder / "venv"),
-        "PATH": f"{folder / 'venv' / 'bin'}:{os.environ['PATH']}",
-        "XDG_CACHE_HOME": str(folder / "cache"),
-        # What was downloaded before is not downloaded again.
-        "UV_CACHE_DIR": os.environ.get("UV_CACHE_DIR", str(Path("~/.cache/uv").expanduser())),
-        "COLUMNS": "160",
-    }
+    return (
+        plain_environment()
+        | {
+            "HOME": str(home),
+            "VIRTUAL_ENV": str(folder / "venv"),
+            "PATH": f"{folder / 'venv' / 'bin'}:{os.environ['PATH']}",
+            "XDG_CACHE_HOME": str(folder / "cache"),
+            "COLUMNS": "160",
+        }
+        | warm_cache()
+    )
+
+
+def warm_cache() -> dict[str, str]:
+    """Name the cache of whoever runs the tests: what was downloaded before is not downloaded again."""
+    return {"UV_CACHE_DIR": os.environ.get("UV_CACHE_DIR", str(Path("~/.cache/uv").expanduser()))}
 
 
 def install(wanted: list[str], wheels: Path, environment: dict[str, str]) -> None:

@@ -70,6 +70,12 @@ def test_fingerprints_do_not_depend_on_how_a_thing_is_written():
     assert fingerprint([one]) == fingerprint([two])
 
 
+def test_a_fingerprint_stays_what_it_was_in_every_version():
+    occurred_at = datetime(2026, 1, 1, tzinfo=UTC)
+    memory = NewMemory("我养了一只猫", metadata={"项目": "记忆", "b": 1}, occurred_at=occurred_at)
+    assert fingerprint([memory]).hex() == "353211ba5b492b6b696cea3d19329d29e96d3e32c9f98ff606bc2aa929db581f"
+
+
 @pytest.mark.parametrize(
     ("model", "dimensions", "known"), [("bge-m3", 1024, 302477368), ("bge-m3", 1025, 1148945514), ("文", 3, 2046048662)]
 )

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from recollect.core.dates.periods import find_zone
 from recollect.core.recall.checks import check_cue, check_weights
 from recollect.errors import InvalidInputError
-from recollect.models.recall import Cue
+from recollect.models.recall import Cue, Weighing
 
 MAY, JUNE = datetime(2025, 5, 1, tzinfo=UTC), datetime(2025, 6, 1, tzinfo=UTC)
 
@@ -43,13 +43,15 @@ def test_cues_that_make_sense_are_accepted(cue):
         (Cue("x", until=datetime(1, 1, 1, tzinfo=UTC)), "until"),
         (Cue("x", topics=("->",)), "topics"),
         (Cue("x", topics=("a\nb",)), "topics"),
+        (Cue("x", topics=("a" * 600,)), "^topics must"),
         (Cue("x", topics=("a",) * 17), "at most 16"),
         (Cue("x", weights={"text": -0.1}), "weights"),
         (Cue("x", weights={"text": math.nan}), "weights"),
         (Cue("x", weights={"text": math.inf}), "weights"),
         (Cue("x", weights={"text": 1_000.1}), "weights"),
         (Cue("x", weights={"": 1.0}), "no weight"),
-        (Cue("x", weights={"a b": 1.0}), "no weight of such a name"),
+        (Cue("x", weights={"a b": 1.0}), "no weight of such a name;"),
+        (Cue("x", weighing=Weighing(recency=-1.0)), "recency must be between 0 and 1000"),
         (Cue("x", weights={"txet": 1.0}), "there is no weight 'txet'; there are: .* text, .* vector"),
         (Cue("x", weights={"long": -1_000.1}), "weights: long"),
     ],

@@ -63,9 +63,9 @@ def read_field(name: str) -> str:
     if not name.startswith('"'):
         return name
     try:
-        field: str = json.loads(name, strict=False)
+        field: str = json.loads(name)
     except ValueError:
-        # A backslash in it escapes nothing.
+        # A backslash in it escapes nothing, or a line ends in it.
         raise InvalidInputError(FORM) from None
     return field
 

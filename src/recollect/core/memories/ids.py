@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Sequence
-from dataclasses import MISSING, Field, asdict, astuple, fields, is_dataclass
+from dataclasses import MISSING, Field, astuple, fields
 from datetime import UTC, date, datetime, time, timedelta, tzinfo
 from typing import Any
 from uuid import UUID
@@ -42,7 +42,7 @@ def space_id(model: str, dimensions: int) -> int:
 def first_id_after(moment: datetime) -> UUID:
     """Return the smallest id a memory written after this moment can have: `id < it` means `as of then`."""
     milliseconds = (moment - EPOCH) // MILLISECOND + 1
-    return UUID(int=min(max(milliseconds, 0), 2**48 - 1) << 80)
+    return UUID(int=max(milliseconds, 0) << 80)
 
 
 def first_ids_of_days(last: date, days: int, zone: tzinfo) -> list[tuple[date, UUID]]:
@@ -84,8 +84,6 @@ def _is_later(memory: NewMemory, field: Field[Any]) -> bool:
     return field.name not in PLACED and getattr(memory, field.name) != usual
 
 
-def _write(value: object) -> object:
-    """Convert values that JSON cannot hold."""
-    if isinstance(value, datetime):
-        return value.astimezone(UTC).isoformat()
-    return asdict(value) if is_dataclass(value) and not isinstance(value, type) else str(value)
+def _write(moment: datetime) -> str:
+    """Write the one kind of value that JSON cannot hold, the same in every zone."""
+    return moment.astimezone(UTC).isoformat()
