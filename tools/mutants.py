@@ -3,7 +3,9 @@
 The tests are collected once. A first run notes which test calls which function of the engine. Then each mutant gets a
 process of its own by fork: it puts the changed code into the functions that exist already, and runs the tests that call
 them, the quickest first, until one fails. So a mutant costs milliseconds and not the start of a program; that is why
-this is not mutmut or cosmic-ray, which import everything again for each. No test here has a database.
+this is not mutmut or cosmic-ray, which import everything again for each. Only a mutant of what is used during
+imports, of a constant or of a function that makes functions, gets a new program (`mutated.py`). No test here has a
+database.
 
 A mutant that changes nothing which a caller could see is listed in `mutants_equivalent.txt` with the reason.
 """
@@ -12,24 +14,29 @@ from __future__ import annotations
 
 import argparse
 import gc
+import json
 import os
 import pickle
 import random
+import re
 import resource
 import signal
+import subprocess
 import sys
 import time
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
+from functools import cache
 from pathlib import Path
+from tempfile import NamedTemporaryFile
 from types import CodeType, FunctionType
 from typing import Any
 
 import pytest
 from _pytest.runner import runtestprotocol
-from hypothesis import Phase, settings
 
+from mutated import VARIABLE, be_brief
 from mutations import Mutant, list_mutants
 
 ROOT = Path(__file__).parents[1]
@@ -47,6 +54,8 @@ MOST_TESTS = 400
 """So many of the tests that call a function are tried on a mutant of it."""
 SECONDS, FACTOR = 10, 20
 """A mutant that takes longer than this, and so many times what its tests take, never ends: a test has killed it."""
+START_SECONDS = 60
+"""So long may a program take to start."""
 Function = tuple[str, str, int]
 KILLED, SURVIVED, UNTESTED, EQUAL = "killed", "survived", "untested", "equivalent"
 
@@ -96,32 +105,19 @@ class Mutation:
         functions: dict[Function, list[FunctionType]],
     ) -> str:
         """Tell what becomes of a mutant."""
-        path = str(mutant.path)
-        called = (
-            [number for (file, *_), numbers in baseline.calls.items() if file == path for number in numbers]
-            if mutant.constant
-            else baseline.calls.get((path, mutant.function, mutant.first_line), [])
-        )
-        tried = sorted({*called}, key=lambda number: baseline.seconds[number])[:MOST_TESTS]
+        calls = find_calls(mutant, baseline)
+        tried = sorted({*calls}, key=lambda number: baseline.seconds[number])[:MOST_TESTS]
         if not tried:
             return UNTESTED
         seconds = SECONDS + FACTOR * sum(baseline.seconds[number] for number in tried)
+        if mutant.code is None or key_of(mutant) not in baseline.calls:
+            return judge_apart(mutant, [items[number].nodeid for number in tried], START_SECONDS + seconds)
 
         def attempt() -> bool:
             apply(mutant, functions)
             return all(run(items[number]) for number in tried)
 
         return SURVIVED if in_child(attempt, seconds) else KILLED
-
-
-def be_brief(item: pytest.Item) -> None:
-    """Let hypothesis stop at the first example that fails: nobody reads the smallest one."""
-    function = getattr(item, "obj", None)
-    if hasattr(function, "hypothesis"):
-        own = getattr(function, "_hypothesis_internal_use_settings", None) or settings.default
-        held = getattr(function, "__func__", function)
-        brief = settings(own, phases=(Phase.explicit, Phase.generate), database=None)
-        setattr(held, "_hypothesis_internal_use_settings", brief)  # noqa: B010 - hypothesis has no other way
 
 
 def run(item: pytest.Item) -> bool:
@@ -195,21 +191,56 @@ def find_functions() -> dict[Function, list[FunctionType]]:
 
 
 def apply(mutant: Mutant, functions: dict[Function, list[FunctionType]]) -> None:
-    """Put a mutant into the running program: its code into functions, or its value wherever the name is known."""
-    if not mutant.constant:
-        for function in functions[str(mutant.path), mutant.function, mutant.first_line]:
-            function.__code__ = mutant.code
-        return
-    name = mutant.function
-    module = next(each for each in list_modules() if each.__file__ == str(mutant.path))
-    old, new = vars(module)[name], eval(mutant.code, dict(vars(module)))
-    for each in list_modules():
-        if vars(each).get(name, mutant) is old:
-            setattr(each, name, new)
+    """Put the code of a mutant into the running program."""
+    assert mutant.code is not None
+    for function in functions[key_of(mutant)]:
+        function.__code__ = mutant.code
 
 
-def list_modules() -> list[Any]:
-    return [each for each in list(sys.modules.values()) if getattr(each, "__file__", None)]
+def find_calls(mutant: Mutant, baseline: Baseline) -> list[int]:
+    """List the tests that call a function, or one that it made, or any function of a module that knows a constant."""
+    if key_of(mutant) in baseline.calls:
+        return baseline.calls[key_of(mutant)]
+    if mutant.code is not None:
+        path, inner = str(mutant.path), f"{mutant.function}.<locals>."
+        made = [key for key in baseline.calls if key[0] == path and key[1].startswith(inner)]
+    else:
+        known = find_importers(mutant.path)
+        made = [key for key in baseline.calls if key[0] in known]
+    return [number for key in made for number in baseline.calls[key]]
+
+
+def key_of(mutant: Mutant) -> Function:
+    return str(mutant.path), mutant.function, mutant.first_line
+
+
+@cache
+def find_importers(path: Path) -> frozenset[str]:
+    """Find the modules that import one, and those that import these; and itself."""
+    known = {path}
+    for _ in range(2):
+        names = "|".join(".".join(each.relative_to(ENGINE.parent).with_suffix("").parts) for each in known)
+        pattern = re.compile(rf"^(from|import) ({re.escape(names).replace(re.escape('|'), '|')})\b", re.MULTILINE)
+        known |= {file for file in ENGINE.rglob("*.py") if pattern.search(file.read_text(encoding="utf-8"))}
+    return frozenset(map(str, known))
+
+
+def judge_apart(mutant: Mutant, tests: Sequence[str], seconds: float) -> str:
+    """Tell what becomes of a mutant in a program of its own."""
+    with NamedTemporaryFile("w", suffix=".json", encoding="utf-8") as given:
+        json.dump({"path": str(mutant.path), "statement": mutant.statement, "tests": tests}, given)
+        given.flush()
+        files = dict.fromkeys(each.partition("::")[0] for each in tests)
+        command = [sys.executable, "-m", "pytest", "-x", "-q", "-n0", "-p", "no:cacheprovider", "-p", "mutated", *files]
+        places = os.pathsep.join([str(Path(__file__).parent), os.environ.get("PYTHONPATH", "")])
+        environment = os.environ | {VARIABLE: given.name, "PYTHONPATH": places}
+        try:
+            ended = subprocess.run(
+                command, cwd=ROOT, env=environment, capture_output=True, timeout=seconds, check=False
+            ).returncode
+        except subprocess.TimeoutExpired:
+            return KILLED
+    return {0: SURVIVED, int(pytest.ExitCode.NO_TESTS_COLLECTED): UNTESTED}.get(ended, KILLED)
 
 
 def find_modules(named: Iterable[str]) -> list[Path]:

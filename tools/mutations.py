@@ -1,7 +1,8 @@
-"""Make mutants: copies of a module that differ in one place, each as code that can be put into the running program.
+"""Make mutants: copies of a module that differ in one place, each as code or as an expression to be put into its place.
 
 Left as they are: docstrings, annotations, defaults of parameters, bodies of classes outside methods, and what an error
-says to people. A mutant of one of these is either equivalent or breaks every import.
+says to people. A mutant of one of these is either equivalent or breaks every import. So are tables of words and numbers
+with more than twenty entries: a test of each entry would be the same table again.
 """
 
 from __future__ import annotations
@@ -24,6 +25,8 @@ COMPUTED: dict[type[ast.operator], type[ast.operator]] = {
 }  # fmt: skip
 FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
 FUTURE = annotations.compiler_flag
+MOST_ENTRIES = 20
+COLLECTIONS = {"frozenset", "tuple", "dict"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,9 +41,10 @@ class Mutant:
     """Where the function begins, with its decorators: its code says the same."""
     before: str
     after: str
-    code: CodeType
-    """The function's code, or one that computes the constant."""
-    constant: bool = False
+    statement: str
+    """The whole statement that makes the function or the constant."""
+    code: CodeType | None = None
+    """The function's code; none of a constant."""
 
     @property
     def name(self) -> str:
@@ -62,10 +66,17 @@ def list_places(tree: ast.Module) -> Iterator[tuple[str, ast.stmt]]:
             yield node.name, node
         elif isinstance(node, ast.ClassDef):
             yield from ((f"{node.name}.{each.name}", each) for each in node.body if isinstance(each, FUNCTIONS))
-        elif isinstance(node, ast.Assign) and isinstance(node.targets[0], ast.Name):
-            yield node.targets[0].id, node
-        elif isinstance(node, ast.AnnAssign) and isinstance(node.target, ast.Name) and node.value:
-            yield node.target.id, node
+        elif isinstance(node, ast.Assign | ast.AnnAssign) and node.value and not is_table(node.value):
+            target = node.targets[0] if isinstance(node, ast.Assign) else node.target
+            if isinstance(target, ast.Name):
+                yield target.id, node
+
+
+def is_table(node: ast.expr) -> bool:
+    """Tell whether a value only lists words and numbers, many of them."""
+    entries = sum(isinstance(each, ast.Constant) for each in ast.walk(node))
+    made = [each.func for each in ast.walk(node) if isinstance(each, ast.Call)]
+    return entries > MOST_ENTRIES and all(isinstance(each, ast.Name) and each.id in COLLECTIONS for each in made)
 
 
 def list_changes(owner: ast.stmt) -> Iterator[tuple[ast.AST, ast.AST]]:
@@ -149,17 +160,17 @@ def make(path: Path, owner: tuple[str, ast.stmt], place: ast.AST, after: ast.AST
     """Compile a function or a constant with one node changed."""
     name, node = owner
     mutated = copy.deepcopy(node, {id(place): ast.copy_location(copy.deepcopy(after), place)})
-    shown = [ast.unparse(ast.fix_missing_locations(each)).partition("\n")[0] for each in (place, after)]
+    was, becomes = (ast.unparse(ast.fix_missing_locations(each)).partition("\n")[0] for each in (place, after))
     line = getattr(place, "lineno", node.lineno)
     first = min([node.lineno, *(each.lineno for each in getattr(node, "decorator_list", []))])
+    statement = ast.unparse(mutated)
+    if not isinstance(node, FUNCTIONS):
+        return Mutant(path, name, line, first, was, becomes, statement)
     try:
-        if not isinstance(node, FUNCTIONS):
-            value = ast.fix_missing_locations(ast.Expression(mutated.value))  # type: ignore[attr-defined]
-            return Mutant(path, name, line, first, *shown, compile(value, str(path), "eval"), constant=True)
         code = find_code(compile(surround(name, mutated), str(path), "exec", FUTURE), name, first)
     except (SyntaxError, ValueError):
         return None
-    return Mutant(path, name, line, first, *shown, code) if code else None
+    return Mutant(path, name, line, first, was, becomes, statement, code) if code else None
 
 
 def surround(name: str, function: ast.stmt) -> ast.Module:

@@ -41,6 +41,8 @@ TOKENS = 100
 SPEND = f"""insert into ledger (scope_id, step, prompt_tokens, milliseconds, outcome)
     select id, 'extract', {TOKENS}, 1, 'done' from scopes where agent = 'probe'"""
 FOLLOWED = "agent-0"
+PAGE = 200
+"""The longest page that may be asked for."""
 
 
 @pytest.fixture
@@ -179,7 +181,7 @@ class Probe:
 
     async def list_rest(self, cursor=None):
         """List all that a scope has behind a cursor."""
-        listed, cursor = await self.list_page(200, cursor)
+        listed, cursor = await self.list_page(PAGE, cursor)
         return listed + (await self.list_rest(cursor) if cursor else [])
 
     async def follow(self, numbers):
@@ -223,7 +225,7 @@ async def list_across(probe, ledger, step):
     """Begin a list, set a clock, and end the list: it has all that was there, each once and in order."""
     await ledger.go_on(8)
     before = await probe.list_rest()
-    first, cursor = await probe.list_page(len(before) // 2)
+    first, cursor = await probe.list_page(min(len(before) // 2, PAGE))
     step()
     await ledger.go_on(8)
     listed = first + await probe.list_rest(cursor)
