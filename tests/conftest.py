@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import os
 import random
 from contextlib import asynccontextmanager, contextmanager
 from pathlib import Path
@@ -34,6 +35,8 @@ from sizes import load_profile
 
 pytest_plugins = ["campaigns", "engines.fixtures", "promises", "reader_roles", "timings"]
 load_profile()
+# Wherever the tests run, who names no time zone asks in this one.
+os.environ["TZ"] = "UTC"
 # A console keeps the width that it was made with; the workers of pytest-xdist name one, and so may a terminal.
 terminal.out._width = terminal.err._width = None
 # A busy machine may take its time to say that it is ready, too.

@@ -204,6 +204,8 @@ def write_value(name: str, value: Any) -> Iterator[str]:
 def field_default(field: dataclasses.Field[Any]) -> str:
     default = field.default
     if default is dataclasses.MISSING and field.default_factory is not dataclasses.MISSING:
+        if inspect.isfunction(made_by := inspect.unwrap(field.default_factory)):
+            return code(f"{made_by.__name__}()")  # It depends on the machine.
         default = field.default_factory()
     if default is dataclasses.MISSING:
         return "needed"

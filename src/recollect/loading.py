@@ -1,23 +1,38 @@
-"""The one way to fetch something late: an extra that may be absent, its data, or what most processes never need."""
+"""What a process finds where it runs: packages that may be absent and their data, loaded late, and the time zone."""
 
 from __future__ import annotations
 
 import importlib.util
+import os
+from datetime import timedelta
+from functools import cache
 from hashlib import sha256
 from importlib import import_module
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any
+from zoneinfo import ZoneInfo
 
 from recollect.errors import SetupError
 
 DISTRIBUTION = "recollect-memory"
 """What is installed; another project has the name of the package."""
+LOCAL_TIME = Path("/etc/localtime")
 
 
 def own_version() -> str:
     """Return the version of Recollect that is installed."""
     return version(DISTRIBUTION)
+
+
+@cache
+def own_zone() -> str:
+    """Name the time zone of this machine, as the variable TZ or /etc/localtime has it; UTC if neither names one."""
+    name = os.environ.get("TZ", "").lstrip(":") or str(LOCAL_TIME.resolve()).rpartition("zoneinfo/")[2]
+    try:
+        return "UTC" if ZoneInfo(name).utcoffset(None) == timedelta(0) else name
+    except (LookupError, ValueError, OSError):
+        return "UTC"
 
 
 def load(name: str, extra: str = "") -> Any:  # noqa: ANN401 - modules have no common type

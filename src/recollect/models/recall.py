@@ -9,6 +9,7 @@ from enum import StrEnum
 from operator import attrgetter
 from uuid import UUID
 
+from recollect.loading import own_zone
 from recollect.models.memories import JSON, Embedding, Kind, Memory, RecallState, Role
 
 
@@ -143,8 +144,8 @@ class Cue(Filter):
     """Whether the hits count as accessed."""
     now: datetime | None = None
     """The moment of the recall, for simulations with a clock of their own."""
-    zone: str = "UTC"
-    """The time zone of who asks, by its IANA name: what "yesterday" means depends on it."""
+    zone: str = field(default_factory=own_zone)
+    """The IANA name of the asker's time zone: what "yesterday" means depends on it; that of this machine by default."""
     consult: bool | None = None
     """Whether the chat model also reads the cue, for topics and days that rules do not find; as the profile says if
     None, and else not."""

@@ -12,6 +12,7 @@ from accesses import with_access
 from recollect.core.conversations.wording import ENGLISH
 from recollect.errors import ConflictError, ForbiddenError, InvalidInputError, NotFoundError
 from recollect.jobs.upkeep import SHOWN_KEPT
+from recollect.loading import own_zone
 from recollect.models.blocks import Level
 from recollect.models.conversations import NewMessage
 from recollect.models.memories import Kind, NewMemory, Role
@@ -68,6 +69,19 @@ async def test_a_block_groups_by_kind_and_leads_back_to_its_memories(mind):
     assert resolved.memory.content == "Trains to Ghent are late."
     assert [each.id for each in resolved.evidence] == [said] == list(thought.evidence)
     assert (await mind.blocks.show(Cue(CUE, zone="Asia/Shanghai"))).text == block.text
+
+
+async def test_a_block_has_the_days_of_the_machine_where_nobody_names_a_zone(mind, http, monkeypatch):
+    await remember_trains(mind, 1)
+    monkeypatch.setenv("TZ", "Asia/Shanghai")
+    own_zone.cache_clear()
+    try:
+        asked = await http.post("/v1/blocks", json={"agent": "ada", "user": "li", "text": CUE})
+        own = await mind.blocks.show(CUE)
+    finally:
+        own_zone.cache_clear()
+    assert "2026-05-05: Train 0" in own.text
+    assert asked.json()["text"] == own.text
 
 
 @pytest.mark.parametrize("tokenizer", ["o200k_base", "cl100k_base", "estimate"])

@@ -46,7 +46,9 @@ OPTIONS: dict[str, object] = {
     "min_relevance": Annotated[
         float | None, typer.Option(help="Only what helps so likely, 0 to 1.", show_default="all; a block: 0.003")
     ],
-    "zone": Annotated[str | None, typer.Option(help="Your time zone, as Asia/Shanghai.", show_default="UTC")],
+    "zone": Annotated[
+        str | None, typer.Option(help="Your time zone, as Asia/Shanghai.", show_default="of this machine")
+    ],
     "consult": Annotated[bool | None, typer.Option("--consult", help="Let the chat model read the cue, too.")],
     "judge": Annotated[bool | None, typer.Option("--judge", help="Let the chat model drop useless hits.")],
     "keep": Annotated[

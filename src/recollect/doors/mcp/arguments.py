@@ -15,6 +15,7 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationEr
 from recollect.client import RemoteMind
 from recollect.doors.misspelt import UNKNOWN, explain_name
 from recollect.errors import ForbiddenError, InvalidInputError
+from recollect.loading import own_zone
 from recollect.mind.mind import Mind
 from recollect.models.memories import Kind, NewMemory, RecallState, Revision, Role, Triple
 from recollect.models.recall import Cue
@@ -162,11 +163,13 @@ class RecallArguments(CueArguments):
 
     text: str = Field("", max_length=8_000, description="What to be reminded of, in any language; the newest if empty.")
     limit: int = Field(10, ge=1, le=50, description="Most memories to return.")
-    zone: str = Field("UTC", max_length=64, description="Time zone of who asks, as in Asia/Shanghai.")
+    zone: str = Field(
+        "", max_length=64, description="Time zone of who asks, as in Asia/Shanghai; the server's if empty."
+    )
 
     def to_cue(self) -> Cue:
         """Turn the arguments into a value."""
-        return Cue(self.text, limit=self.limit, zone=self.zone or "UTC", **self.to_fields())
+        return Cue(self.text, limit=self.limit, zone=self.zone or own_zone(), **self.to_fields())
 
 
 class AssociateArguments(Arguments):

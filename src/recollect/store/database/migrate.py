@@ -24,7 +24,10 @@ OUTSIDE_TRANSACTION = "-- no-transaction"
 ADMITS = re.compile(r"^-- admits programs from: (\d{4})$", re.MULTILINE)
 JOB_ENGINE = "procrastinate/"
 LATEST = 1_000_000
-UNRELEASED = "The database was made by an unreleased version: start with an empty database."
+UNRELEASED = (
+    "The database was made by an unreleased version: start with an empty database, "
+    "as by another folder (--data-dir or RECOLLECT_DATA_DIR)."
+)
 
 
 @dataclass(frozen=True, slots=True)

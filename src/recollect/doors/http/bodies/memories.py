@@ -26,6 +26,7 @@ from recollect.doors.http.bodies.fields import (
     show,
 )
 from recollect.errors import InvalidInputError
+from recollect.loading import own_zone
 from recollect.models.memories import JSON, ImportanceFrom, Kind, NewMemory, Role
 
 
@@ -246,7 +247,10 @@ class CueBody(WeighingBody, FilterBody):
         description="What channels and preferences weigh, by name; as usual for what is not named.",
     )
     zone: str = Field(
-        "UTC", min_length=1, max_length=64, description="Time zone of who asks, by its IANA name, as in Asia/Shanghai."
+        default_factory=own_zone,
+        min_length=1,
+        max_length=64,
+        description="Time zone of who asks, by its IANA name, as in Asia/Shanghai; that of the server if left out.",
     )
     consult: bool | None = Field(
         None,
