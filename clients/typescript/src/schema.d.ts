@@ -2390,8 +2390,7 @@ export interface components {
             where?: string[];
             /**
              * Zone
-             * @description Time zone of who asks, by its IANA name, as in Asia/Shanghai.
-             * @default UTC
+             * @description Time zone of who asks, by its IANA name, as in Asia/Shanghai; that of the server if left out.
              */
             zone?: string;
         };
@@ -2778,8 +2777,7 @@ export interface components {
             where?: string[];
             /**
              * Zone
-             * @description Time zone of who asks, by its IANA name, as in Asia/Shanghai.
-             * @default UTC
+             * @description Time zone of who asks, by its IANA name, as in Asia/Shanghai; that of the server if left out.
              */
             zone?: string;
         };
@@ -3133,8 +3131,7 @@ export interface components {
             where?: string[];
             /**
              * Zone
-             * @description Time zone of who asks, by its IANA name, as in Asia/Shanghai.
-             * @default UTC
+             * @description Time zone of who asks, by its IANA name, as in Asia/Shanghai; that of the server if left out.
              */
             zone?: string;
         };
@@ -6781,8 +6778,7 @@ export interface components {
             where?: string[];
             /**
              * Zone
-             * @description Time zone of who asks, by its IANA name, as in Asia/Shanghai.
-             * @default UTC
+             * @description Time zone of who asks, by its IANA name, as in Asia/Shanghai; that of the server if left out.
              */
             zone?: string;
         };
