@@ -56,10 +56,11 @@ async def test_a_real_model_enriches_what_was_said(addresses):
 
 
 async def enrich_by(http, recollect, chat):
-    said = list(tell([text for topic in TOPICS[: SEGMENTS.now] for text in topic]))
-    answer = await http.post("/v1/messages", json=SCOPE | {"conversation": "c", "messages": said})
-    messages = [message["id"] for message in answer.json()["messages"]]
-    await http.post("/v1/conversations/c/segments", json=SCOPE)
+    messages = []
+    for topic in TOPICS[: SEGMENTS.now]:
+        answer = await http.post("/v1/messages", json=SCOPE | {"conversation": "c", "messages": list(tell(topic))})
+        messages += [message["id"] for message in answer.json()["messages"]]
+        await http.post("/v1/conversations/c/segments", json=SCOPE)
     segments = await wait_patiently(http, recollect)
     spans = [(segment["first_number"], segment["last_number"]) for segment in segments]
     assert spans == [(1, 4), (5, 8)][: SEGMENTS.now]
