@@ -8,7 +8,7 @@ from heapq import merge
 
 from recollect.core.text.checks import check_scope
 from recollect.errors import InvalidInputError
-from recollect.models.recall import Cue, Hit, Recollection, Status
+from recollect.models.recall import Cue, Hit, Recollection
 
 MOST_OTHERS = 4
 SLASH = "/"
@@ -40,8 +40,8 @@ def join(cue: Cue, own: Recollection, others: Mapping[str, Recollection], limit:
         own,
         hits=hits,
         methods={**own.methods, **told},
-        status=answered.status if hits else own.status,
-        message=answered.message if hits or own.status is Status.NO_CANDIDATES else own.message,
+        status=answered.status,
+        message=answered.message,
         accessed=tuple(each for made in (own, *others.values()) for each in made.accessed if each in shown),
         milliseconds=own.milliseconds + max((each.milliseconds for each in others.values()), default=0.0),
     )
