@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from math import exp, log
 from uuid import UUID
 
 import numpy as np
@@ -126,6 +127,8 @@ def test_weights_of_zero_and_factors_that_never_differ_are_survived():
     flat = [judged(number, [True, False], [5, 5], [0.5, 0.5], [0.5, 0.5]) for number in range(20)]
     found = tuning.learn(flat, Weighing())
     assert (found.after["recency"], found.after["similarity"], found.after["importance"]) == (1.0, 1.0, 1.0)
+    # No decay is better than the present one.
+    assert found.after["decay"] == found.before["decay"] == 0.99
     assert found.held_out[0].accuracy == 0.5
     assert not found.recommended
     nothing = Weighing(recency=0.0, similarity=0.0, importance=0.0)
@@ -186,3 +189,91 @@ def test_a_tie_is_half_right():
     usual = scoring.resolve_weighing(Weighing(), Weighing())
     fit = verdicts.to_fit(verdicts.order(equal, [tuning.score(usual, recall) for recall in equal]))
     assert (fit.accuracy, fit.reciprocal_rank) == (0.5, pytest.approx(1 / 1.5))
+
+
+def test_what_is_learned_is_written_with_four_digits():
+    found = tuning.learn(plant((0.2, 4.0, 1.0), 0.99), SKEWED)
+    factors = [found.after[name] for name in ("recency", "similarity", "importance")]
+    assert all(value == round(value, 4) for value in factors)
+    assert any(value != round(value, 3) for value in factors)
+
+
+def test_a_weighing_is_described_without_its_gains():
+    resolved = scoring.ResolvedWeighing(Mode.NEWEST, (1.0, 6.0, 5.0), 0.95)
+    assert tuning.describe(resolved, Weighing()) == Weighing(None, 2.0, 2.0, 2.5, decay=0.95)
+    halved = Weighing(recency=9.0, gains=(4.0, 2.0, 0.0))
+    assert tuning.describe(resolved, halved) == replace(
+        halved, recency=0.25, similarity=3.0, importance=1.0, decay=0.95
+    )
+    kept = Weighing(importance=0.7, gains=(1.0, 1.0, 0.0))
+    assert tuning.describe(resolved, kept).importance == 0.7
+
+
+def test_what_is_taken_over_leaves_all_else_as_it_was():
+    present = Weighing(Mode.ORIGINAL, 1.0, 1.0, 1.0, (1.0, 2.0, 3.0), 0.9)
+    learned = {"recency": 0.1, "similarity": 0.2, "importance": 0.3, "decay": 0.4}
+    taken = tuning.take_over(learned, present)
+    assert taken == Weighing(Mode.ORIGINAL, 0.1, 0.2, 0.3, (1.0, 2.0, 3.0), 0.4)
+    assert tuning.to_numbers(taken) == learned
+
+
+@pytest.mark.parametrize(
+    ("weights", "prior", "kept"),
+    [
+        ((1, 1, 2), (2, 2, 4), (2, 2, 4)),
+        ((1, 1, 2), (0, 0, 0), (0.25, 0.25, 0.5)),
+        ((0, 0, 0), (2, 1, 3), (2, 1, 3)),
+        ((4, 0, 0), (2, 1, 3), (6, 0, 0)),
+    ],
+)
+def test_weights_keep_the_sum_they_had(weights, prior, kept):
+    assert tuning.keep_sum(np.array(weights, dtype=np.float64), np.array(prior, dtype=np.float64)) == kept
+
+
+def test_a_hit_scores_the_weighted_sum_of_its_factors():
+    recall = judged(1, [True, False, False], [1, 0, 2], [0.5, 0.25, 0.0], [0.0, 1.0, 0.5], candidates=3)
+    resolved = scoring.ResolvedWeighing(Mode.NEWEST, (1.0, 2.0, 4.0), 0.5)
+    # Of three, the second most recent is at (0.25 - 0.125) / (0.5 - 0.125).
+    assert tuning.score(resolved, recall) == pytest.approx([2.0, 4.5, 1 / 3 + 2.0])
+
+
+def test_the_loss_is_what_the_pairs_are_wrong_by_and_what_the_way_costs():
+    prior, pair = np.zeros(3), np.array([[1.0, 0.0, 0.0]])
+    share = np.array([0.5])
+    assert tuning.loss_at(prior, pair, share, prior) == pytest.approx(log(2) / 2)
+    moved = tuning.loss_at(np.array([1.0, 2.0, 0.0]), pair, share, prior)
+    assert moved == pytest.approx(log(1 + exp(-1)) / 2 + tuning.STEADINESS / 2 * 5)
+
+
+def test_slope_and_curvature_are_those_of_the_loss():
+    pair, share, prior = np.array([[1.0, 0.0, 2.0]]), np.array([0.5]), np.array([0.0, 3.0, 0.0])
+    chance = 1 / (1 + exp(1))
+    slope, curve = tuning.derive(np.array([1.0, 1.0, 0.0]), pair, share, prior)
+    steady = tuning.STEADINESS
+    assert slope == pytest.approx([-chance / 2 + steady, -2 * steady, -chance])
+    bent = chance * (1 - chance) / 2
+    assert curve == pytest.approx(
+        np.array([[bent + steady, 0, 2 * bent], [0, steady, 0], [2 * bent, 0, 4 * bent + steady]])
+    )
+
+
+@pytest.mark.parametrize(
+    ("slope", "found"),
+    [
+        ((-1, -2, -3), (1, 2, 3)),
+        ((-1, 2, -3), (1, 0, 3)),
+        ((1, 2, -3), (0, 0, 3)),
+        ((1, 2, 3), (0, 0, 0)),
+        ((-1, 2, 3), (1, 0, 0)),
+    ],
+)
+def test_no_weight_goes_below_zero(slope, found):
+    start = np.zeros(3)
+    assert tuning.solve(start, np.array(slope, dtype=np.float64), np.eye(3)).tolist() == list(found)
+
+
+def test_where_a_weight_is_held_at_zero_the_others_make_up_for_it():
+    curve = np.array([[2.0, 1.0, 0.0], [1.0, 2.0, 0.0], [0.0, 0.0, 1.0]])
+    # Freely, the second would be -1 and the first 2.
+    found = tuning.solve(np.zeros(3), np.array([-3.0, 0.0, 0.0]), curve)
+    assert found == pytest.approx([1.5, 0.0, 0.0])
