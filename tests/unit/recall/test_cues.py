@@ -11,14 +11,17 @@ from hypothesis import strategies as st
 
 from recollect.core.recall.cues import (
     LONGEST_QUESTION,
+    MOST_KEYWORDS,
     find_actor,
     find_asked,
     find_keywords,
     find_paths,
+    find_question,
     find_terms,
     read,
 )
-from recollect.models.recall import Asks, Cue, Script
+from recollect.models.memories import Kind
+from recollect.models.recall import Asks, Cue, Script, Weighing
 
 NOW = datetime(2026, 11, 18, 10, tzinfo=UTC)
 
@@ -56,6 +59,41 @@ def test_a_cue_is_taken_apart():
     assert {"anna", "trips last", "last week"} <= set(reading.facets.keywords)
     assert (reading.script, reading.facets.script, reading.now) == (Script.WORDS, Script.WORDS, NOW)
     assert reading.without_vector == "no model"
+
+
+@pytest.mark.parametrize(
+    ("given", "topics", "first"),
+    [
+        ({}, ("work->trips",), False),
+        ({"topics": ("life",)}, ("life",), True),
+        ({"topics": ("life",), "topics_only": True}, ("life",), False),
+        ({"topics_only": True}, ("work->trips",), False),
+    ],
+)
+def test_topics_that_the_caller_names_come_first_unless_there_is_nothing_else(given, topics, first):
+    facets = read(Cue("about work->trips", **given), None, now=NOW).facets
+    assert (facets.topics, facets.topics_first) == (topics, first)
+
+
+def test_a_reading_holds_what_the_cue_says():
+    cue = Cue("tea", kinds=(Kind.FACT,), below=True, weighing=Weighing(decay=0.9))
+    reading = read(cue, None, now=NOW)
+    assert (reading.text, reading.filter, reading.weighing) == ("tea", cue.filter, Weighing(decay=0.9))
+    assert (reading.blank, reading.below, reading.without_vector) == (False, True, "")
+    assert read(Cue(" "), None, now=NOW).blank
+
+
+def test_the_question_is_the_last_line_that_says_something():
+    assert find_question("Ann came.\nWho else?\n\n ") == "Who else?"
+    assert find_question("") == ""
+
+
+def test_of_a_long_question_the_end_is_read_from_a_whole_word_on():
+    fits = "abcd " * (LONGEST_QUESTION // 5 - 1) + "abcde"
+    assert len(fits) == LONGEST_QUESTION
+    assert find_question(fits) == fits
+    assert find_question(f"z{fits}") == fits[4:]
+    assert find_question("路" * 600) == "路" * LONGEST_QUESTION
 
 
 def test_days_are_those_of_who_asks():
@@ -103,11 +141,27 @@ def test_whose_memory_it_is_tells_nothing_apart():
     assert find_terms("What does Ada like?", ("Ada", "")) == find_terms("What does like?")
     assert find_terms("What do Adams like?", ("Ada",)) == find_terms("What do Adams like?")
     assert find_terms("Ada", ("Ada",)) == find_terms("Ada")
+    assert find_terms("What does Li like?", ("Li",)) == find_terms("What does like?")
+    # One letter may be anything.
+    assert find_terms("vitamin D pills", ("D",)) == find_terms("vitamin D pills")
+    assert find_terms("tea with Ada and Li", ("Ada", "Li")) == find_terms("tea with and")
 
 
 def test_keywords_are_words_and_phrases_without_those_that_only_ask():
     assert find_keywords("What is the red bicycle?") == ("red", "bicycle", "red bicycle")
     assert find_keywords("李雷的自行车") == ("李雷", "自行", "行车", "自行车")
+    assert find_keywords("red, bicycle") == ("red", "bicycle")
+
+
+def test_a_keyword_has_up_to_four_characters():
+    found = find_keywords("北京清华大学")
+    assert {"清华", "华大学", "清华大学"} <= {*found}
+    assert max(map(len, found)) == 4
+
+
+def test_so_many_keywords_are_read():
+    words = [f"word{number}" for number in range(MOST_KEYWORDS + 6)]
+    assert find_keywords(" ".join(words)) == tuple(words[:MOST_KEYWORDS])
 
 
 def test_paths_are_read_where_they_are_written():

@@ -25,12 +25,13 @@ def feature(place=1, **given):
     return Features(**{**said, **given})
 
 
-def inputs(*features, facets=None, rarities=(1.0, 3.0), weights=None, text=None, limit=50):
+def inputs(*features, facets=None, rarities=(1.0, 3.0), weights=None, text=None, vector=(), limit=50):
     ids = [UUID(int=number) for number in range(1, len(features) + 1)]
     scores = text or [1.0] * len(features)
     return RankingInput(
         {
             "text": to_candidates([*map(Candidate, ids, scores)]),
+            "vector": to_candidates([Candidate(*each) for each in zip(ids, vector, strict=False)]),
             "recent": to_candidates([Candidate(each, 1.0) for each in ids]),
         },
         to_table(dict(zip(ids, features, strict=True)), len(rarities)),
@@ -62,6 +63,20 @@ def test_neighbours_up_to_two_places_away_share_what_they_have():
     assert preferred("surroundings", *conversation) == [0.25, 0.25, 1.0, 0.75, 0.75]
 
 
+def test_two_are_enough_to_be_neighbours():
+    assert preferred("surroundings", feature(1, terms=(1,)), feature(2)) == [1.0, 1.0]
+
+
+def test_a_cue_of_common_words_is_covered_by_all_of_them():
+    assert preferred("coverage", feature(terms=(0,)), feature(terms=(0, 1)), rarities=(0.25, 0.25)) == [0.5, 1.0]
+    assert preferred("coverage", feature(terms=(0,)), rarities=(0.0, 0.0)) == [0.0]
+
+
+def test_of_very_many_at_one_place_twelve_on_either_side_are_neighbours():
+    crowd = [feature(1, terms=(1,)), *[feature(1)] * 14]
+    assert preferred("surroundings", *crowd) == [1.0] * 13 + [0.0] * 2
+
+
 def test_nobody_is_a_neighbour_across_sessions():
     assert preferred("surroundings", feature(1, terms=(1,)), feature(2, session="conversation b")) == [1.0, 0.0]
 
@@ -77,6 +92,14 @@ def test_a_session_counts_for_all_that_its_members_have_together():
     conversation = [feature(1, terms=(0,)), feature(50, terms=(1,)), feature(1, session="conversation b", terms=(1,))]
     assert preferred("session", *conversation) == [1.0, 1.0, 0.75]
     assert preferred("session_best", *conversation, text=[4.0, 1.0, 2.0]) == [1.0, 1.0, 0.0]
+
+
+def test_the_best_of_a_session_is_the_best_in_words_and_meaning_together():
+    talks = [feature(1, session=name) for name in "abc"]
+    given = {"text": [4.0, 2.0, 0.0], "vector": [0.1, 0.9, 0.5]}
+    # Scaled, the words give 1, 0.5 and 0, the meaning 0, 1 and 0.5.
+    assert preferred("session_best", *talks, **given) == [0.5, 1.0, 0.0]
+    assert preferred("session_meaning", *talks, **given) == [0.0, 1.0, 0.5]
 
 
 def test_one_session_alone_tells_nothing():
@@ -124,6 +147,40 @@ def test_what_rambles_is_marked():
     ]
 
 
+def test_length_counts_on_a_logarithmic_scale():
+    lengths = [feature(length=length) for length in (0, 40, 200, 1000)]
+    assert preferred("long", *lengths) == [0.0, 0.0, 0.5, 1.0]
+    tripled = [feature(length=length) for length in (120, 600, 3000)]
+    assert preferred("long", *tripled, facets=Facets(script=Script.CJK)) == [0.0, 0.5, 1.0]
+
+
+def test_a_long_question_also_says_something():
+    asked = [feature(asks=True, length=24), feature(asks=True, length=25), feature(length=24)]
+    assert preferred("question", *asked) == [1, 0, 0]
+
+
+def test_what_an_assistant_says_is_no_instruction_to_it():
+    told = [
+        feature(is_instruction=True),
+        feature(is_instruction=True, assistant=True),
+        feature(),
+        feature(assistant=True),
+    ]
+    assert preferred("instruction", *told) == [1, 0, 0, 0]
+    assert preferred("assistant", *told) == [0, 1, 0, 1]
+
+
+def test_importance_counts_by_how_much_more_it_is_than_the_least():
+    assert preferred("importance", *(feature(importance=number) for number in (1.0, 5.5, 10.0))) == [0.0, 0.5, 1.0]
+    assert preferred("importance", *(feature(importance=number) for number in (5.5, 10.0))) == [0.0, 0.5]
+
+
+def test_what_was_accessed_last_counts_most():
+    read = [feature(accessed_at=DAY + timedelta(hours=hours)) for hours in (1, 2, 5)]
+    assert preferred("accessed", *read) == [0.0, 0.25, 1.0]
+    assert preferred("accessed", feature(accessed_at=DAY), feature()) == [0.0, 0.0]
+
+
 def test_age_counts_only_where_the_newest_is_asked_for():
     both = (feature(occurred_at=DAY), feature(occurred_at=DAY + timedelta(days=1)))
     assert preferred("latest", *both, facets=Facets(asks=frozenset({Asks.LATEST}))) == [0, 1]
@@ -136,6 +193,13 @@ def test_the_days_around_a_day_are_near_it():
     around = [feature(occurred_at=DAY + timedelta(hours=hours)) for hours in (-25, -23, 1, 47, 49)]
     assert preferred("near_date", *around, facets=Facets(periods=(day,))) == [0, 1, 1, 1, 0]
     assert preferred("near_date", *around, facets=Facets(periods=(month,))) == [0, 0, 0, 0, 0]
+
+
+def test_a_day_of_up_to_26_hours_has_days_around_it():
+    eve = feature(occurred_at=DAY - timedelta(hours=5))
+    for hours, near in ((25, 1), (26, 1), (26.5, 0)):
+        day = Period(DAY, DAY + timedelta(hours=hours))
+        assert preferred("near_date", eve, facets=Facets(periods=(day,))) == [near]
 
 
 def test_the_overall_picture_is_taken_from_many_sessions():

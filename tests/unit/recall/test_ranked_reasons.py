@@ -129,7 +129,8 @@ def test_dates_score_what_others_proposed_by_when_it_happened():
 
 def test_other_channels_say_nothing_of_what_they_did_not_propose():
     known = know({"cosine": 0.8, "terms": (0,)}, {"cosine": 0.8, "terms": (0,)})
-    hits = rank(propose(keyword={1: 1.0}, recent={2: 1.0}), known, keyword=1.0, recent=1.0)
+    asked = Facets(periods=(Period(DAY - timedelta(days=10), DAY),))
+    hits = rank(propose(keyword={1: 1.0}, recent={2: 1.0}), known, asked, keyword=1.0, recent=1.0)
     assert shares(hits, "keyword") == {1: 0.5}
 
 
@@ -145,6 +146,8 @@ def test_a_preference_shares_the_total_with_the_channels():
     hits = rank(propose(text={1: 4.0, 2: 8.0}), known, text=1.0, speaker=3.0)
     assert [(hit.id.int, hit.score) for hit in hits] == [(1, 0.125 + 0.75), (2, 0.25)]
     assert [hit.preferences for hit in hits] == [{"speaker": 0.75}, {}]
+    hits = rank(propose(text={1: 4.0, 2: 8.0}), known, text=3.0, speaker=1.0)
+    assert [(hit.id.int, hit.score) for hit in hits] == [(2, 0.75), (1, 0.375 + 0.25)]
 
 
 def test_evidence_alone_is_not_ranked():
@@ -217,6 +220,7 @@ def test_without_sessions_or_with_a_weight_that_says_otherwise_nothing_is_spread
     for known, weight in ((None, 0.5), (know({}, {}), -0.5), (know({}, {}), 0.0)):
         hits = rank(proposed, known, OVERVIEW, text=1.0, diversity=weight)
         assert [hit.score for hit in hits] == [1.0, 1.0]
+    assert [hit.score for hit in rank(proposed, know({}, {}), OVERVIEW, text=1.0)] == [1.0, 1.0]
 
 
 def likely(table, *measures):

@@ -46,8 +46,8 @@ PATTERNS: Mapping[Asks, re.Pattern[str]] = MappingProxyType(
     }
 )
 MOST_KEYWORDS = 64
-LONGEST_KEYWORD = 3
-"""In words, or in characters where words are not spaced."""
+LONGEST_KEYWORD = 4
+"""In characters, where words are not spaced; of others, two may be one keyword."""
 LONGEST_QUESTION = 500
 """So many characters at the end of a cue are read for times and for what it asks: the question is there."""
 EARLIEST, LATEST = datetime(2, 1, 1, tzinfo=UTC), datetime(9998, 1, 1, tzinfo=UTC)
@@ -180,7 +180,7 @@ def _phrases(text: str) -> Iterator[str]:
         text[one.start() : other.end()] for one, other in pairwise(distinctive) if other.start() - one.end() == 1
     )
     for run in _RUN.findall(text):
-        for length in range(2, LONGEST_KEYWORD + 2):
+        for length in range(2, LONGEST_KEYWORD + 1):
             for start in range(len(run) - length + 1):
                 piece = run[start : start + length]
                 if STOP_CHARACTERS.isdisjoint(piece):
