@@ -2,11 +2,21 @@
 
 from __future__ import annotations
 
+from datetime import UTC, datetime
+from uuid import UUID
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from recollect.core.agents.reflection import DEFAULT_THRESHOLD, Unreflected, gather
+from recollect.core.agents.reflection import (
+    DEFAULT_THRESHOLD,
+    Unreflected,
+    gather,
+    leave_repeated,
+    waits_for_reflection,
+)
+from recollect.models.memories import ImportanceFrom, Kind, Memory, NewMemory, Triple
 
 importances = st.lists(st.integers(1, 10).map(float), max_size=8)
 
@@ -59,3 +69,56 @@ def test_no_importance_is_lost_or_counted_twice(steps, threshold):
 @pytest.mark.parametrize("threshold", [0.5, 1, 10])
 def test_one_weighty_event_can_be_enough(threshold):
     assert gather(0.0, 0, [10.0], threshold).due
+
+
+@pytest.mark.parametrize(
+    ("kind", "rated_by", "waits"),
+    [
+        (Kind.EVENT, ImportanceFrom.RULE, True),
+        (Kind.EVENT, ImportanceFrom.CALLER, True),
+        (Kind.MESSAGE, ImportanceFrom.RULE, False),
+        (Kind.MESSAGE, ImportanceFrom.CALLER, True),
+        (Kind.MESSAGE, ImportanceFrom.MODEL, True),
+        (Kind.FACT, ImportanceFrom.CALLER, False),
+        (Kind.THOUGHT, ImportanceFrom.CALLER, False),
+    ],
+)
+def test_events_wait_for_reflection_and_messages_once_somebody_has_rated_them(kind, rated_by, waits):
+    assert waits_for_reflection(NewMemory("tea", kind, importance_from=rated_by)) is waits
+
+
+ONE, TWO = UUID(int=1), UUID(int=2)
+SAID = "Ann cares for all the plants in her little garden"
+NEARLY = "Ann cares for all the plants in her little gardens"
+OTHERWISE = "Bob paints boats"
+THEN = datetime(2026, 5, 4, tzinfo=UTC)
+
+
+def think(text, *evidence):
+    return NewMemory(text, Kind.THOUGHT, evidence=evidence)
+
+
+def thought(text, *evidence):
+    return Memory(
+        UUID(int=9), Kind.THOUGHT, text, "", 5.0, Triple(), False, 1, (), "", 100, THEN, THEN, THEN, evidence, "", {}
+    )  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("new", "left"),
+    [
+        (think(SAID, ONE), True),
+        (think(SAID.upper(), TWO), True),
+        (think(NEARLY, ONE, TWO), False),
+        (think(NEARLY, ONE), True),
+        (think(NEARLY, TWO), False),
+        (think(OTHERWISE, ONE), False),
+    ],
+)
+def test_a_thought_is_left_out_that_was_thought_before_or_nearly_so_from_the_same(new, left):
+    assert leave_repeated([new], [thought(SAID, ONE)]) == ([] if left else [new])
+
+
+def test_of_thoughts_that_say_the_same_the_first_is_kept():
+    first, other = think(SAID, ONE), think(OTHERWISE, TWO)
+    assert leave_repeated([first, think(NEARLY, ONE), other, think(SAID, TWO), other], []) == [first, other]
