@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
+from math import log
 from pathlib import Path
 
 import pytest
@@ -15,14 +16,17 @@ from generative_agents import read_golden
 from recollect.core.memories.fading import (
     FadingMemory,
     Policy,
+    check_rules,
     complete_rules,
     decide,
     judge,
     policy_by,
     rarity,
+    score_age,
     score_event,
     score_working,
 )
+from recollect.errors import InvalidInputError
 from recollect.models.agents import Profile
 from recollect.models.memories import FadingRules, Grounds, Kind
 
@@ -182,3 +186,54 @@ def test_what_belongs_to_a_conversation_goes_with_it_unless_it_expires():
     held = remembered(9_999, importance=1.0, held=True)
     assert (decide(held, NOW).forget, decide(held, NOW).grounds) == (False, Grounds.HELD)
     assert decide(replace(held, expires_at=NOW), NOW).grounds is Grounds.EXPIRED
+    assert "conversation" in decide(held, NOW).reason
+    assert judge(held, NOW, None).grounds is Grounds.HELD
+
+
+@pytest.mark.parametrize(("field", "most"), [("days", 36_500), ("fact_days", 36_500), ("threshold", 1)])
+def test_rules_of_fading_have_their_bounds(field, most):
+    for within in (None, 0, most / 2, most):
+        check_rules(FadingRules(**{field: within}))
+    for beyond in (-0.001, most + 0.001, float("nan")):
+        with pytest.raises(InvalidInputError, match=field):
+            check_rules(FadingRules(**{field: beyond}))
+
+
+@pytest.mark.parametrize(
+    ("importance", "days", "accesses", "score"),
+    [(0.5, 0, 0, 0.45), (0.5, 15, 1, 0.6), (0.1, 30, 0, 0.95), (0.1, 60, 0, 0.95), (1.0, 0, 1, 0.2), (0.0, -3, 0, 0.7)],
+)
+def test_a_message_fades_by_importance_time_and_rarity(importance, days, accesses, score):
+    assert score_working(importance, days, accesses) == score
+
+
+@pytest.mark.parametrize(("days", "accesses", "score"), [(0, 0, 0.4), (15, 1, 0.7), (30, 0, 1.0), (90, 0, 1.0)])
+def test_an_event_fades_by_time_and_rarity(days, accesses, score):
+    assert score_event(days, accesses) == score
+
+
+def test_every_further_access_counts_by_its_logarithm():
+    assert rarity(2) == pytest.approx(1 / (1 + log(2)))
+    assert score_event(0, 10) == pytest.approx(0.4 / (1 + log(10)), abs=1e-9)
+
+
+def test_the_age_of_a_fact_is_a_share_of_its_days():
+    fact = remembered(45, kind=Kind.FACT)
+    assert score_age(fact, NOW) == decide(fact, NOW).score == 0.5
+    assert score_age(fact, NOW, Policy(fact_days=15)) == 3.0
+    assert score_age(fact, NOW, Policy(fact_days=0.5)) == 90.0
+    assert score_age(fact, NOW, Policy(fact_days=0)) == 0.0
+    assert decide(fact, NOW, Policy(fact_days=0)).grounds is Grounds.KEPT
+    assert decide(fact, NOW).reason == "It is 45.0 days old, not older than 90."
+    assert decide(fact, NOW, Policy(fact_days=0.5)).forget
+
+
+def test_what_is_asked_for_in_part_is_completed_as_usual():
+    assert policy_by(FadingRules(days=0.5)) == Policy(decay_days=0.5, fact_days=0)
+    assert policy_by(FadingRules()) is None
+    assert complete_rules(FadingRules(threshold=0.1), Profile(fading_fact_days=7), 30) == FadingRules(30, 0.1, 7)
+
+
+def test_negative_accesses_are_told_as_none():
+    assert "0 accesses, the last 0.0 days ago" in decide(remembered(-5, access_count=-1), NOW).reason
+    assert "2 accesses" in decide(remembered(1, access_count=2), NOW).reason

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from datetime import UTC, datetime
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
 from uuid import UUID
 
 import pytest
 
 from recollect.core.memories.revision import check_current, is_changed, revise, says_other, sounds_other
 from recollect.errors import ConflictError, InvalidInputError
-from recollect.models.memories import Kind, Memory, Revision, Triple
+from recollect.models.memories import ImportanceFrom, Kind, Memory, Revision, Triple
 
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
 MEMORY = Memory(
@@ -70,3 +71,65 @@ def test_the_refusal_names_the_current_version():
     check_current(UUID(int=1), UUID(int=1))
     with pytest.raises(ConflictError, match=str(UUID(int=2))):
         check_current(UUID(int=1), UUID(int=2))
+    with pytest.raises(ConflictError, match="no version"):
+        check_current(UUID(int=1), None)
+
+
+RULED = replace(MEMORY, importance_from=ImportanceFrom.RULE)
+
+
+@pytest.mark.parametrize(
+    ("memory", "revision", "importance", "rated_by"),
+    [
+        (RULED, Revision("at five"), None, ImportanceFrom.RULE),
+        (RULED, Revision("at four"), MEMORY.importance, ImportanceFrom.RULE),
+        (RULED, Revision(speaker="Bob"), MEMORY.importance, ImportanceFrom.RULE),
+        (RULED, Revision("at five", importance=3), 3, ImportanceFrom.CALLER),
+        (MEMORY, Revision("at five"), MEMORY.importance, ImportanceFrom.CALLER),
+        (replace(MEMORY, importance_from=ImportanceFrom.MODEL), Revision("at five"), MEMORY.importance, "model"),
+    ],
+)
+def test_the_rules_rate_new_words_where_nobody_else_has_rated(memory, revision, importance, rated_by):
+    new = revise(memory, revision)
+    assert (new.importance, new.importance_from) == (importance, rated_by)
+    assert is_changed(memory, new, revision) is (revision != Revision("at four"))
+
+
+def test_what_is_named_takes_the_place_of_what_was():
+    later = NOW + timedelta(days=9)
+    named = {
+        "speaker": "Bob",
+        "importance": 2.0,
+        "occurred_at": later,
+        "expires_at": later + timedelta(days=1),
+        "embedding_text": "noon",
+        "metadata": {"b": 2},
+        "pinned": False,
+        "keywords": ("tea",),
+        "embedding": [1.0],
+        "topic": "day->noon",
+        "related_topics": ("night",),
+    }
+    new = revise(MEMORY, Revision("at five", **named))
+    assert {name: getattr(new, name) for name in named} == named
+    assert (new.content, new.idle, new.triple) == ("at five", False, MEMORY.triple)
+
+
+def test_without_a_topic_a_version_is_filed_nowhere_else():
+    new = revise(MEMORY, Revision("at five"))
+    assert (new.topic, new.related_topics, new.embedding) == ("", (), None)
+
+
+def test_a_message_without_text_may_stay_so():
+    shown = replace(MEMORY, content=" ")
+    assert revise(shown, Revision(pinned=False)).content == " "
+    with pytest.raises(InvalidInputError):
+        revise(shown, Revision(" ", pinned=False))
+    with pytest.raises(InvalidInputError):
+        revise(shown, Revision(importance=0))
+
+
+@pytest.mark.parametrize(("more", "changed"), [(0.00005, False), (-0.00005, False), (0.001, True), (-0.001, True)])
+def test_importances_that_are_stored_alike_are_the_same(more, changed):
+    revision = Revision(importance=MEMORY.importance + more)
+    assert is_changed(MEMORY, revise(MEMORY, revision), revision) is changed
