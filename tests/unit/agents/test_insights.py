@@ -98,6 +98,23 @@ def test_as_many_notes_as_fit_are_taken_from_the_front(contents, characters):
         assert len(number_notes(memories[: len(fitting) + 1])) + 1 > characters
 
 
+@pytest.mark.parametrize(("characters", "fitting"), [(1, 1), (7, 1), (13, 1), (14, 2), (20, 2), (21, 3)])
+def test_every_note_takes_its_line(characters, fitting):
+    memories = [memory(number, "tea") for number in (1, 2, 3)]
+    assert len(fit_notes(memories, characters)) == fitting
+
+
+def test_the_first_note_that_does_not_fit_ends_them():
+    memories = [memory(1, "tea"), memory(2, "a long story " * 9), memory(3, "tea")]
+    assert fit_notes(memories, 40) == memories[:1]
+
+
+def test_a_tenth_note_has_a_longer_number():
+    memories = [memory(number, "tea") for number in range(10)]
+    assert len(fit_notes(memories, 9 * 7 + 8)) == 10
+    assert len(fit_notes(memories, 9 * 7 + 7)) == 9
+
+
 def test_a_reflection_begins_with_one_to_a_hundred_memories():
     assert [bound_count(events) for events in (0, 1, 57, 100, 101)] == [1, 1, 57, 100, 100]
 

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from datetime import UTC
+import json
+from datetime import UTC, datetime
 
 import pytest
 from hypothesis import given
@@ -30,7 +31,7 @@ PROFILES = st.builds(
     kinds=st.lists(st.sampled_from(Kind), unique=True).map(tuple),
     limit=st.none() | st.integers(1, 200),
     reflection_threshold=st.none() | st.floats(0, 1_000_000),
-    since=st.none() | st.datetimes(timezones=st.just(UTC)),
+    since=st.none() | st.datetimes(datetime(2, 1, 1), datetime(9997, 12, 31), timezones=st.just(UTC)),  # noqa: DTZ001
     speakers=st.lists(st.sampled_from(["Ann", "李雷"]), unique=True).map(tuple),
     where=st.sampled_from([(), ("project == alpha",)]),
     state=st.none() | st.sampled_from(RecallState),
@@ -41,7 +42,7 @@ PROFILES = st.builds(
 @given(PROFILES)
 def test_a_profile_survives_being_kept(profile):
     check_profile(profile)
-    assert to_profile(from_profile(profile)) == profile
+    assert to_profile(json.loads(json.dumps(from_profile(profile)))) == profile
 
 
 def test_nothing_kept_is_a_profile_that_says_nothing():
@@ -104,7 +105,7 @@ def test_a_profile_names_up_to_twenty_whose_memory_it_is():
     names = tuple(f"name {number}" for number in range(21))
     check_profile(Profile(names=names[:20]))
     for refused in (names, ("two\nlines",), ("x" * 10_000,)):
-        with pytest.raises(InvalidInputError, match="names"):
+        with pytest.raises(InvalidInputError, match=r"names\b"):
             check_profile(Profile(names=refused))
 
 

@@ -85,6 +85,8 @@ def test_the_script_that_most_cues_have_is_learned():
 def test_too_little_feedback_is_refused():
     with pytest.raises(InvalidInputError, match="there are 9"):
         learn_usual(plant({}, recalls=9), {})
+    with pytest.raises(InvalidInputError, match="there are 0"):
+        learn_usual([], {})
 
 
 def test_a_share_is_worth_what_it_is_at_a_weight_of_one():

@@ -183,6 +183,14 @@ def test_two_weightings_are_compared_on_both_parts():
     assert (found.recommended, found.applied) == (False, False)
 
 
+def test_what_helps_one_and_harms_another_may_be_chance():
+    right, wrong = (2.0, 1.0), (1.0, 2.0)
+    held_out = [mark(1, [True, False], wrong, right), mark(2, [True, False], right, wrong)]
+    scores = (lambda recall: np.array(recall.one), lambda recall: np.array(recall.other))
+    found = compare(Tuned.USUAL, ({}, {}), (held_out, held_out), scores)
+    assert (found.margin, found.recommended) == (pytest.approx(2.0), False)
+
+
 def test_what_helps_every_recall_is_recommended():
     recalls = [mark(number, [True, False], (1.0, 2.0), (2.0, 1.0)) for number in range(4)]
     scores = lambda recall: np.array(recall.one), lambda recall: np.array(recall.other)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from itertools import permutations
 from uuid import UUID
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -151,3 +152,80 @@ def test_spellings_are_long_words_and_pairs_those_with_a_capital_first():
     ]
     assert spot_spellings("it is on") == []
     assert spot_spellings("李雷最近在做什么") == []
+
+
+@pytest.mark.parametrize(
+    ("starts", "taken", "beam", "whole"),
+    [
+        (1, 99, 100, True),
+        (1, 100, 100, False),
+        (1, 4, 5, True),
+        (1, 5, 5, False),
+        (4, 24, 100, True),
+        (4, 25, 100, False),
+        (20, 9, 100, True),
+        (20, 10, 100, False),
+    ],
+)
+def test_a_hop_may_follow_its_part_of_the_beam_and_always_ten(starts, taken, beam, whole):
+    steps = [step(number, 0, 1_000 + number) for number in range(taken)]
+    assert is_whole([*map(entity, range(starts))], steps, beam) is whole
+
+
+def test_every_hop_is_measured_by_those_it_starts_from():
+    first = [step(number, 0, number) for number in range(1, 6)]
+    second = [step(100 + number, 1, 100 + number, hop=2) for number in range(20)]
+    assert is_whole([entity(0)], [*first, *second[:19]], 100) is True
+    assert is_whole([entity(0)], [*first, *second], 100) is False
+
+
+def test_so_many_paths_are_found_and_no_longer_ones_than_asked_for():
+    # 0 leads to 9 over one, two or three others.
+    ways = [(0, 1), (1, 9), (0, 2), (2, 3), (3, 9), (0, 4), (4, 5), (5, 6), (6, 9)]
+    steps = [step(number, *way) for number, way in enumerate(ways)]
+    expected = [(0, 1, 9), (0, 2, 3, 9), (0, 4, 5, 6, 9)]
+    for hops, limit, found in ((4, 9, 3), (3, 9, 2), (2, 9, 1), (1, 9, 0), (4, 2, 2), (4, 1, 1)):
+        paths = find_paths(steps, entity(0), entity(9), hops, limit)
+        assert [to_numbers(path, 0) for path in paths] == expected[:found]
+
+
+def test_of_paths_of_one_length_the_newest_fact_leads():
+    steps = [step(1, 0, 1), step(2, 1, 9), step(5, 0, 2), step(3, 2, 9), step(4, 3, 0), step(6, 3, 9)]
+    paths = find_paths(steps, entity(0), entity(9), 2, 9)
+    assert [to_numbers(path, 0) for path in paths] == [(0, 2, 9), (0, 3, 9), (0, 1, 9)]
+    # A fact that is followed against its direction says so.
+    assert [(each.source.int, each.target.int, each.memory_id.int) for each in paths[1]] == [(0, 3, 1004), (3, 9, 1006)]
+
+
+def test_a_name_has_up_to_eight_pieces():
+    words = "a b c d e f g h i"
+    found = [each.name for each in spot_names(words)]
+    assert found[:9] == ["a", "a b", "a b c", "a b c d", "a b c d e", "a b c d e f", "a b c d e f g", words[:15], "b"]
+    assert words not in found
+    assert found[-1] == "i"
+
+
+def test_the_last_64_pieces_of_a_cue_are_read():
+    text = " ".join(f"w{number}" for number in range(MOST_PIECES + 1))
+    found = spot_names(text)
+    assert (found[0].name, found[0].first, found[-1].last) == ("w1", 1, MOST_PIECES)
+    spelled = " ".join(["Madeleine", *["tea"] * MOST_PIECES])
+    assert spot_spellings(spelled) == ["tea tea"]
+    assert "madeleine" in spot_spellings(spelled[:-4])
+
+
+@pytest.mark.parametrize(
+    ("text", "spelled"),
+    [
+        ("tree tulip", ["tree tulip", "tulip"]),
+        ("Tree", []),
+        ("Tulip", ["tulip"]),
+        ("roses Tulip", ["tulip", "roses tulip", "roses"]),
+        ("Roses tulip", ["roses", "roses tulip", "tulip"]),
+        ("x tulip", ["tulip"]),
+        ("tulip the roses", ["roses", "tulip"]),
+        ("alpha, gamma! delta? omega", ["alpha gamma", "delta omega", "gamma delta", "alpha"]),
+    ],
+)
+def test_of_words_and_pairs_those_with_capitals_then_the_longest_come_first(text, spelled):
+    assert spot_spellings(text) == spelled

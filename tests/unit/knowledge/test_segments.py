@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from recollect.core.knowledge.segments import DepthRule, SegmentRules, segment, to_turn
+from recollect.core.knowledge.segments import DepthRule, SegmentRules, segment, to_turn, to_unit
 from recollect.errors import InvalidInputError
 from recollect.models.knowledge import Ending, Turn
 
@@ -230,3 +230,79 @@ def test_silence_that_is_noticed_at_once_changes_nothing(said, rules):
 def test_a_clock_that_goes_back_is_no_silence():
     said = turns(TEA, TEA)
     assert cut([*said, replace(said[0], id=UUID(int=2), occurred_at=START - timedelta(days=9))]) == [[0, 1, 2]]
+
+
+def test_a_turn_holds_what_it_is_compared_by():
+    made = to_turn(UUID(int=1), START, "The teapot is here", TEA, opens=False)
+    assert (made.id, made.occurred_at, made.characters, made.embedding) == (UUID(int=1), START, 18, TEA)
+    assert made.opens is False
+    assert "teapot" in made.terms
+    assert to_turn(UUID(int=1), START, "tea").opens is True
+
+
+@pytest.mark.parametrize(
+    ("length", "unit"), [(1e-6, None), (1.1e-6, [1.0, 0.0]), (1e17, [1.0, 0.0]), (1e18, None), (1e200, None)]
+)
+def test_a_vector_far_too_short_or_too_long_has_no_direction(length, unit):
+    found = to_unit((length, 0.0))
+    assert (None if found is None else found.tolist()) == unit
+    assert to_unit((3.0, 4.0)).tolist() == [0.6, 0.8]
+    assert to_unit(None) is None
+
+
+def test_a_minute_may_be_silence_enough():
+    said = [turn(0, TEA, 0), turn(1, TEA, 1), turn(2, TEA, 2.5)]
+    assert cut(said, SegmentRules(idle_minutes=1)) == [[0, 1], [2]]
+    assert cut(said, SegmentRules(idle_minutes=0.5)) == [[0], [1], [2]]
+
+
+def test_a_segment_may_be_exactly_as_long_as_it_may():
+    said = [turn(number, TEA, text="x" * 10) for number in range(4)]
+    assert cut(said, SegmentRules(max_characters=20)) == [[0, 1], [2, 3]]
+    assert cut(said, SegmentRules(max_characters=19)) == [[0], [1], [2], [3]]
+    closed, _ = segment(said, SegmentRules(max_characters=20))
+    assert [each.ending for each in closed] == [Ending.LENGTH]
+    closed, left = segment(turns(*[TEA] * 4), SegmentRules(max_turns=3))
+    assert ([len(each.turns) for each in closed], len(left)) == ([3], 1)
+
+
+def test_nothing_said_is_nothing_to_cut():
+    assert segment([], ended=Ending.IDLE) == ([], ())
+
+
+def test_a_dip_that_is_just_deep_enough_ends_a_topic():
+    said = turns(*[TEA] * 4, *[(0.0, 1.0)] * 4)
+    assert cut(said, replace(USUAL, vectors=DepthRule(2, 3, 2.0))) == [[0, 1, 2, 3], [4, 5, 6, 7]]
+    assert cut(said, replace(USUAL, vectors=DepthRule(2, 3, 2.001))) == [[*range(8)]]
+
+
+def test_a_segment_says_how_alike_both_sides_of_its_end_are():
+    closed, _ = segment(turns(*[TEA] * 4, *[facing(50)] * 4), ended=Ending.IDLE)
+    assert closed[0].similarity == pytest.approx(math.cos(math.radians(50)))
+
+
+def test_shared_terms_count_on_a_logarithmic_scale():
+    terms = [("a", "b"), ("a", "b"), ("a", "c"), ("d", "a"), ("d", "e"), ("d", "e")]
+    said = [Turn(UUID(int=n), START + timedelta(minutes=n), each, 3) for n, each in enumerate(terms)]
+    closed, _ = segment(said, ended=Ending.IDLE)
+    assert [len(each.turns) for each in closed] == [3, 3]
+    # Three times, twice and once on either side; the one term they share comes three times before, and once after.
+    thrice, twice = 1 + math.log(3), 1 + math.log(2)
+    assert closed[0].similarity == pytest.approx(thrice / (thrice**2 + twice**2 + 1))
+
+
+def test_a_turn_without_a_vector_matters_only_nearby():
+    first = turn(0, text="tea")
+    near = [first, *(turn(number, TEA) for number in range(1, 5)), *(turn(number, YOGA) for number in range(5, 9))]
+    far = [first, *(turn(number, TEA) for number in range(1, 6)), *(turn(number, YOGA) for number in range(6, 10))]
+    # The place itself is judged by terms, and only the one behind it by vectors.
+    assert cut(near) == [[*range(6)], [*range(6, 9)]]
+    assert cut(far) == [[*range(6)], [*range(6, 10)]]
+
+
+def test_the_lowest_of_several_dips_is_the_end():
+    said = turns(TEA, TEA, TEA, facing(40), YOGA, YOGA, YOGA, YOGA)
+    closed, _ = segment(said, ended=Ending.IDLE)
+    # Both sides of the fourth turn are 65 degrees apart before it, and 70 behind it.
+    assert [len(each.turns) for each in closed] == [4, 4]
+    assert closed[0].similarity == pytest.approx(math.cos(math.radians(70)))
