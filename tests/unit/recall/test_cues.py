@@ -43,6 +43,11 @@ NOW = datetime(2026, 11, 18, 10, tzinfo=UTC)
         ("他一共有多少本书？", {Asks.NUMBER, Asks.OVERVIEW}),
         ("她参加过哪些活动？", {Asks.OVERVIEW}),
         ("他最近在忙什么？", {Asks.LATEST}),
+        ("何人来过这里", {Asks.PERSON}),
+        ("他跑步的频率", {Asks.NUMBER}),
+        ("她近来好吗", {Asks.LATEST}),
+        ("他们分别住在北京和上海", {Asks.OVERVIEW}),
+        ("那是什么日期", {Asks.TIME}),
         ("最近三天发生了什么？", set()),
         ("", set()),
     ],
@@ -90,7 +95,7 @@ def test_the_question_is_the_last_line_that_says_something():
 
 def test_of_a_long_question_the_end_is_read_from_a_whole_word_on():
     fits = "abcd " * (LONGEST_QUESTION // 5 - 1) + "abcde"
-    assert len(fits) == LONGEST_QUESTION
+    assert len(fits) == LONGEST_QUESTION == 500
     assert find_question(fits) == fits
     assert find_question(f"z{fits}") == fits[4:]
     assert find_question("路" * 600) == "路" * LONGEST_QUESTION
@@ -160,7 +165,8 @@ def test_a_keyword_has_up_to_four_characters():
 
 
 def test_so_many_keywords_are_read():
-    words = [f"word{number}" for number in range(MOST_KEYWORDS + 6)]
+    words = [f"word{number}" for number in range(70)]
+    assert MOST_KEYWORDS == 64
     assert find_keywords(" ".join(words)) == tuple(words[:MOST_KEYWORDS])
 
 
@@ -193,6 +199,7 @@ def test_a_long_text_with_an_arrow_takes_no_time():
         ("小王和小李去了哪里", ""),
         ("小王與小李去了哪裡", ""),
         ("小王送了小李什么", "gina"),
+        ("小王，小李都去了", ""),
     ],
 )
 def test_who_is_named_first_did_it_unless_they_are_named_together(text, actor):

@@ -76,3 +76,43 @@ def test_what_is_read_word_by_word_is_what_the_patterns_find(content):
 )
 def test_each_rule_has_its_bit(content, expected):
     assert tell(content) == expected
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        "I never eat meat",
+        "She would prefer tea",
+        "Use trains rather than planes",
+        "Make sure that the door is shut",
+        "From now on, call me Bo",
+        "Call whenever you like",
+        "Please include the sources",
+        "Please use metres",
+        "Please provide a summary",
+        "Please do not call",
+        "他总是喝茶",
+        "我永远不吃肉",
+        "她从不迟到",
+        "以后都叫我小李",
+        "每次都要确认",
+        "务必关门",
+        "请不要打电话",
+        "请用公制",
+        "她更喜欢茶",
+        "他偏好火车",
+    ],
+)
+def test_what_is_always_or_never_to_be_done_is_an_instruction(content):
+    assert is_instruction(content)
+
+
+@pytest.mark.parametrize("content", ["I like tea", "Please sit down", "Use it", "请坐", "他喝茶"])
+def test_what_is_done_once_is_none(content):
+    assert not is_instruction(content)
+
+
+def test_the_beginning_and_the_end_are_looked_at():
+    assert tell("x" * (MOST_READ - 7) + " always") == Tells.INSTRUCTION
+    assert tell("x" * (MOST_READ - 6) + " always") == Tells(0)
+    assert MOST_READ == 400
