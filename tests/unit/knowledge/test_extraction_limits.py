@@ -296,3 +296,9 @@ def test_what_is_dropped_is_counted_by_its_sort():
         "important": 1,
     }
     assert kept.mentions[0].aliases == ("A.",)
+
+
+@pytest.mark.parametrize("part", ["entities", "facts", "paths", "keywords", "important"])
+def test_a_part_that_should_be_a_list_and_is_none_is_counted_once(part):
+    assert parse(**{part: 7}).dropped == {part: 1}
+    assert parse(**{part: None}).dropped == {}
