@@ -194,15 +194,16 @@ def to_messages(exchange: Exchange, files: Sequence[File]) -> DifyMessages:
     status = STATUSES.get(exchange.status, MessageStatus.DONE)
     asked = [file for file in files if file.side != Role.ASSISTANT]
     given = [file for file in files if file.side == Role.ASSISTANT]
-    question = to_message(exchange, Role.USER, asked, remarks)
+    answered = bool(exchange.answer or exchange.answer_tokens or given)
+    # What went wrong is noted at the answer, if there is one.
+    question = to_message(replace(exchange, error=None) if answered else exchange, Role.USER, asked, remarks)
     if not question.content.strip() and not question.attachments:
         remarks[BLANK] += 1
         question = replace(question, content=EMPTY)
-    if not (exchange.answer or exchange.answer_tokens or given):
+    if not answered:
         remarks[UNANSWERED] += 1
         unanswered = MessageStatus.FAILED if status is MessageStatus.FAILED else MessageStatus.PENDING
-        metadata = {**question.metadata, **note(exchange, None)}
-        return DifyMessages((replace(question, status=unanswered, metadata=metadata),), remarks)
+        return DifyMessages((replace(question, status=unanswered),), +remarks)
     remarks[FAILED] += status is MessageStatus.FAILED
     answer = to_message(exchange, Role.ASSISTANT, given, remarks)
     return DifyMessages((question, replace(answer, status=status)), +remarks)
@@ -223,12 +224,12 @@ def to_message(exchange: Exchange, role: Role, files: Sequence[File], remarks: C
         # Dify's times have no zone and mean UTC.
         occurred_at=exchange.created_at.replace(tzinfo=UTC),
         external_id=answer_of(exchange.id) if answering else question_of(exchange.id),
-        metadata=note(exchange if answering else replace(exchange, error=None), cut_from),
+        metadata=note(exchange, cut_from),
     )
 
 
 def note(exchange: Exchange, cut_from: int | None) -> dict[str, JSON]:
-    """Note what went wrong with an answer, and how long a text was before it was cut."""
+    """Note what went wrong, and how long a text was before it was cut."""
     noted: dict[str, JSON] = {} if cut_from is None else {"cut_from": cut_from}
     if exchange.error:
         noted["error"] = UNSTORABLE.sub(UNREADABLE, exchange.error)
@@ -240,7 +241,7 @@ def to_attachment(file: File, remarks: Counter[str]) -> Attachment:
     url, upload = file.url or "", file.upload or ""
     if file.method != "remote_url" and (upload or file.method):
         # Older rows of a tool's files name the file only at the end of their URL.
-        upload = upload or url.rsplit("/", 1)[-1].partition("?")[0].partition(".")[0][:DIGITS]
+        upload = upload or url.partition("?")[0].rsplit("/", 1)[-1].partition(".")[0][:DIGITS]
         url = ""
     if len(url) > LONGEST_URL:
         remarks[FAR] += 1
