@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import random
-from datetime import UTC, datetime, timedelta
+from dataclasses import replace
+from datetime import UTC, date, datetime, timedelta
 
 import pytest
 from procrastinate.jobs import Job
 
-from recollect.core.service.costs import Price, choose_limit, price_of, read_prices
+from recollect.core.service.costs import Price, add_sums, choose_limit, price_of, read_prices
 from recollect.errors import BudgetError, SetupError, UnavailableError
 from recollect.jobs.worker import LONGEST_WAIT_SECONDS, SPREAD_SECONDS, RetryPolicy
+from recollect.models.service import LedgerSum
 
 
 def test_prices_are_read_by_model():
@@ -40,6 +42,37 @@ def test_a_call_is_priced_by_the_million():
 )
 def test_a_tenants_own_limit_goes_before_the_usual_one(usual, own, limit):
     assert choose_limit(usual, own) == limit
+
+
+SUM = LedgerSum(
+    day=date(2026, 3, 2), step="extract", model="small", calls=10, failed=2, partial=1, prompt_tokens=300,
+    completion_tokens=40, price=0.5, milliseconds=900,
+)  # fmt: skip
+
+
+def test_sums_of_one_day_step_and_model_on_several_servers_are_one():
+    other = replace(SUM, calls=5, failed=1, partial=3, prompt_tokens=7, completion_tokens=8, price=0.25, milliseconds=9)
+    assert add_sums([[SUM], [other]]) == [
+        replace(
+            SUM, calls=15, failed=3, partial=4, prompt_tokens=307, completion_tokens=48, price=0.75, milliseconds=909
+        )
+    ]
+
+
+@pytest.mark.parametrize(
+    ("one", "other", "price"), [(None, None, None), (None, 0.5, 0.5), (0.5, None, 0.5), (0.0, None, 0.0)]
+)
+def test_a_sum_has_a_price_if_a_part_of_it_has_one(one, other, price):
+    [added] = add_sums([[replace(SUM, price=one)], [replace(SUM, price=other)]])
+    assert added.price == price
+
+
+def test_sums_are_in_the_order_of_days_the_latest_first_then_of_steps_and_models():
+    earlier = replace(SUM, day=date(2026, 3, 1))
+    ask, large = replace(SUM, step="ask", model="z"), replace(SUM, model="large")
+    assert add_sums([[SUM, earlier], [ask, large]]) == [ask, large, SUM, earlier]
+    assert add_sums([[earlier, SUM]]) == [earlier, SUM]
+    assert add_sums([]) == []
 
 
 def job(attempts):
