@@ -68,8 +68,8 @@ def shown(candidates: list[BlockMemory], room: int, most: int = 99) -> list[tupl
         ("中文字", 6, "中文字"),
         ("中文字", 5, "中文…"),
         ("ＡＢ", 3, "Ａ…"),
-        ("One. Two", 4, "One.…"),
-        ("Ab. cdxyz", 6, "Ab.…"),
+        ("Abc d. Ef", 6, "Abc d.…"),
+        ("Ab. c dxyz", 6, "Ab.…"),
         ("a. bcdefg", 6, "a. bcd…"),
         ("A. B. C. defgh", 10, "A. B. C.…"),
         ("v1.2 and v1.3", 9, "v1.2 and…"),
@@ -157,6 +157,10 @@ def test_a_line_is_cut_from_its_end_while_a_word_is_left(room, cut):
     assert cut_line("[m] d: one two three four five\n", room, GAUGE) == cut
 
 
+def test_one_letter_of_the_content_is_enough():
+    assert cut_line("[m] d: a b c\n", 4, GAUGE) == "[m] d: a…\n"
+
+
 def test_the_only_line_is_cut_where_one_may_be_shown():
     long = remembered("x y z " * 50)
     [line] = fill([long], 7 + ABOVE, GAUGE, 1).lines.values()
@@ -188,6 +192,12 @@ def test_what_is_less_relevant_is_shorter():
     assert shown(three, ABOVE + 254) == [(1, FULL), (2, COMPACT), (3, COMPACT)]
     assert shown(three, ABOVE + 102) == [(1, COMPACT), (2, ABSTRACT), (3, ABSTRACT)]
     assert shown(three, ABOVE + 22) == [(1, ABSTRACT)]
+
+
+def test_room_that_nothing_else_can_use_goes_back_to_the_best():
+    filled = fill([long(1), remembered("tea", 2), remembered("w " * 50, 3)], ABOVE + 105, GAUGE, 9)
+    assert [(line.memory_id.int, line.level) for line in filled.lines.values()] == [(1, FULL), (2, FULL)]
+    assert (filled.tokens, filled.exhausted) == (ABOVE + 105, False)
 
 
 def test_a_short_line_is_in_full_wherever_it_stands():

@@ -200,6 +200,11 @@ def test_of_a_parent_and_of_a_related_topic_only_the_two_newest_are_looked_at():
     assert found == {9, 10, 11, 20, 21}
 
 
+def test_a_parent_is_the_topic_right_above():
+    links = [link("a", ONE), link("a->b", TWO), link("a->b->c", THREE)]
+    assert [each.id for each in collect(links, "a->b->c", NOW, 9) or ()] == [THREE, TWO]
+
+
 def test_a_link_that_does_not_diffuse_leads_to_no_related_topic():
     links = [link("a", ONE, related=("r",), reach=Reach(diffusion=0.0)), link("r", TWO)]
     assert [each.id for each in collect(links, "a", NOW, 9) or ()] == [ONE]
