@@ -74,7 +74,7 @@ UNIT = r"(?:day|week|month|year)"
 DASH = r"(?: ?[-–—~] ?| (?:to|through|thru|until|till) (?:the )?)"
 LEAD = (
     r"(?:in|during|of|since|until|till|by|from|to|between|and|or|before|after|around|through|throughout|for|early|mid|late|"
-    r"the|as of|over)"
+    r"the|as of|over|circa|no later than)"
 )
 
 
@@ -200,7 +200,8 @@ def _rolling_hours(seen: Seen) -> DateExpression:
 def _unit(seen: Seen) -> DateExpression:
     shift = SHIFTS[seen["shift"]]
     if seen["unit"] == "weekend":
-        return DateExpression(span=weekend_of(seen.now, shift))
+        ahead = seen["shift"] == "coming" and weekend_of(seen.now)[0] > seen.now
+        return DateExpression(span=weekend_of(seen.now, 0 if ahead else shift))
     if seen["unit"] == "quarter":
         return DateExpression(span=month_of(seen.now.year, (seen.now.month - 1) // 3 * 3 + 1 + 3 * shift, 3))
     return ago(seen.now, seen["unit"], -shift)
@@ -269,7 +270,7 @@ def _clock(seen: Seen) -> DateExpression:
 
 
 def _part(seen: Seen) -> DateExpression:
-    return DateExpression(hours=HOURS[seen["part"]])
+    return DateExpression(hours=HOURS[seen["part"].replace("-", " ")])
 
 
 def rule(pattern: str, make: Make) -> Rule:
