@@ -76,7 +76,7 @@ def after(pattern: str, make: Callable[[re.Match[str]], Change]) -> Modifier:
 
 CHINESE = Grammar(
     hint=re.compile(
-        "[0-9年月日号天周节季旬期昨今明晚早午夜点晨元旦国庆中秋端午清明五一六一圣诞除夕寒暑假]|刚才|礼拜|小时|分钟|双十"
+        "[0-9年月日号天周节季旬期昨今明晚早午夜点晨元旦国庆中秋端午清明五一六一圣诞除夕寒暑假春夏冬]|刚才|礼拜|小时|钟头|分钟|双十|重阳"
     ),
     rules=RULES,
     joins=re.compile(r" ?的? ?"),

@@ -53,6 +53,8 @@ MONTH = "(?:1[0-2]|0?[1-9]|十[一二]?|[一二三四五六七八九])"
 DAY_NUMBER = "(?:3[01]|[12][0-9]|0?[1-9]|三十一?|二?十[一二三四五六七八九]?|[一二三四五六七八九])"
 SHIFT = "(?:上上|上|这|本|下下|下)"
 WEEK = "(?:周|星期|礼拜)"
+FAR_AHEAD = 20
+"""A year of two digits lies at most so many years ahead, else in the last century."""
 NOT_COUNTED = "(?<![0-9零〇一二两三四五六七八九十百几每第多数个])"
 
 
@@ -60,22 +62,29 @@ def read_number(words: str) -> int:
     """Read a number in digits, or as Chinese writes it, below a thousand."""
     if words.isdigit():
         return int(words)
-    hundreds, _, rest = words.rpartition("百")
+    hundreds, hundred, rest = words.rpartition("百")
     tens, ten, ones = rest.rpartition("十")
-    value = 100 * _digits(hundreds, 1) if "百" in words else 0
-    return value + (10 * _digits(tens.lstrip("零〇"), 1) if ten else 0) + _digits(ones, 0)
+    value = 100 * _digits(hundreds, 1) if hundred else 0
+    value += (10 * _digits(tens.lstrip("零〇"), 1) if ten else 0) + _digits(ones, 0)
+    if value >= 1000:
+        raise ValueError(words)
+    return value
 
 
 def _digits(words: str, empty: int) -> int:
     value = 0
     for sign in words:
+        if sign not in DIGITS:
+            raise ValueError(words)
         value = 10 * value + DIGITS[sign]
     return value if words else empty
 
 
 def _year(seen: Seen) -> DateExpression:
-    year = read_number(seen["year"]) if seen["year"].isdigit() else _digits(seen["year"], 0)
-    return DateExpression(year=year + 2000 if year < 100 else year)
+    year = int(seen["year"]) if seen["year"].isdigit() else _digits(seen["year"], 0)
+    if year < 100:
+        year += 2000 if 2000 + year <= seen.now.year + FAR_AHEAD else 1900
+    return DateExpression(year=year)
 
 
 def _named_year(seen: Seen) -> DateExpression:
@@ -171,6 +180,8 @@ def _ago(seen: Seen) -> DateExpression:
         return DateExpression(span=calendar.few_ago(seen.now, unit))
     if seen["count"] != "半" and not seen["half"]:
         return ago(seen.now, unit, read_number(seen["count"]))
+    if unit == "day":
+        return DateExpression(span=day_of(seen.now - DAY / 2))
     whole = calendar.step(seen.now, unit, -(0 if seen["count"] == "半" else read_number(seen["count"])))
     if unit == "year":
         return DateExpression(span=unit_of(calendar.add_months(whole, -6), "month"))
@@ -256,7 +267,7 @@ FULL_HOURS = {word: hours for word, hours in HOURS.items() if len(word) > 1}
 TO = " ?(?:-|~|至|到) ?"
 RULES = (
     *NUMERIC,
-    rule("(?<![0-9])(?P<year>(?:19|20)[0-9]{2}|[一二][零〇一二三四五六七八九]{3}) ?年(?!级|代|前)", _year),
+    rule("(?<![0-9])(?P<year>(?:19|20)[0-9]{2}|[一二][零〇一二三四五六七八九]{3}) ?年(?!级|代)", _year),
     rule("(?<![0-9])(?P<year>[0-9]{2})年(?=[0-9]{1,2}月)", _year),
     rule(either(YEARS), _named_year),
     rule(f"{NOT_COUNTED}(?P<month>{MONTH}) ?月(?:份)?(?!初[一二三四五六七八九十]|天|饼|亮)", _month),
@@ -290,9 +301,9 @@ RULES = (
     rule(either(YEAR_PARTS), _year_part),
     rule("(?:第)?(?P<place>[一二三四1-4])季度", _quarter),
     rule("(?<![0-9一二三四五六七八九十个上下本这])月(?P<part>[初中底末])(?!旬)", _month_part),
-    rule(f"(?P<count>{NUMBER}|几|半)(?:个)?(?P<unit>天|周|星期|礼拜|年)(?:之|以)?前", _ago),
+    rule(f"(?<![0-9])(?P<count>{NUMBER}|几|半)(?:个)?(?P<unit>天|周|星期|礼拜|年)(?:之|以)?前", _ago),
     rule(f"(?P<count>{NUMBER}|几|半)个(?P<unit>月)(?:之|以)?前", _ago),
-    rule(f"(?P<count>{NUMBER})(?P<unit>年)(?P<half>半)(?:之|以)?前", _ago),
+    rule(f"(?<![0-9])(?P<count>{NUMBER})(?P<unit>年)(?P<half>半)(?:之|以)?前", _ago),
     rule(f"(?P<count>{NUMBER})个(?P<half>半)(?P<unit>月)(?:之|以)?前", _ago),
     rule(f"(?P<count>{NUMBER}|半)个?(?P<unit>小时|钟头|分钟)(?:之|以)?前", _hours_ago),
     rule(f"(?<![一-鿿])(?P<count>{NUMBER})(?:个)?(?P<unit>天|周|星期|礼拜|月|年)(?:之|以)?后", _later),
