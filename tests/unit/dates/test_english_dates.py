@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import calendar
+import re
 from datetime import UTC, datetime, timedelta
 
 import pytest
 
 from date_phrases import NOW, find, read_moment, read_span
+from recollect.core.dates.english import before, stands
+from recollect.core.dates.english_rules import either, rule
 
 DAY = timedelta(days=1)
 ONES = "one two three four five six seven eight nine"
@@ -99,6 +102,9 @@ the last quarter of 2022 | 2022-10/2023
 """
 NEAR = """
 day before yesterday | 2024-07-08
+the-day-before-yesterday | 2024-07-08
+over the weekend of 18 May | 2024-05-18/2024-05-20
+over the weekend, on 8 July | 2024-07-08
 day after tomorrow | 2024-07-12
 the night before last | 2024-07-08T18:00/2024-07-09T06:00
 this afternoon | 2024-07-10T12:00/2024-07-10T18:00
@@ -161,6 +167,7 @@ from the 3rd to the 7th of May | 2024-05-03/2024-05-08
 May 3 through the 7th | 2024-05-03/2024-05-08
 3, 7 May 2023 | 2023-05-03, 2023-05-07
 3rd & 7th of May | 2024-05-03, 2024-05-07
+5th to 5th of May | 2024-05-05
 from 5 May up to 7 May | 2024-05-05/2024-05-08
 5 May / 7 May | 2024-05-05, 2024-05-07
 """
@@ -291,3 +298,24 @@ def test_every_weekday_has_a_long_and_a_short_name(weekday):
     assert find(f"I saw her {calendar.day_name[weekday]}", "en") == [
         read_span(f"2024-07-{8 + weekday if weekday < 3 else 1 + weekday:02}")
     ]
+
+
+def test_longer_words_are_tried_first_and_a_dash_is_a_blank():
+    pattern = re.compile(either({"new year": 1, "new year's eve": 2, "a.m": 3}))
+    found = [each[0] for each in pattern.finditer("new-year's eve, new year, a.m, axm")]
+    assert found == ["new-year's eve", "new year", "a.m"]
+
+
+def test_a_rule_matches_whole_words():
+    pattern, make = rule("may|june", len)
+    assert make is len
+    assert [each.start() for each in pattern.finditer("may, dismay, mayor, june")] == [0, 20]
+
+
+def test_words_before_a_date_stand_directly_before_it():
+    pattern, side = stands("since|after", "since")
+    assert side == "since"
+    assert all(pattern.search(text) for text in ("since ", "ever since the ", "after-"))
+    assert not any(pattern.search(text) for text in ("since", "since her ", "hereafter "))
+    assert before("since|after", str)[0].search("since ")
+    assert before("since|after", str)[1] is str

@@ -43,6 +43,14 @@ def test_a_tokenizer_is_found_by_its_own_name(name):
         ("text-embedding-3-small", "cl100k_base"),
         ("Qwen/Qwen2.5-7B-Instruct", "qwen"),
         ("qwen2.5:7b", "qwen"),
+        ("qwen2-72b", "qwen"),
+        ("qwen1.5-14b", "qwen"),
+        ("qwen1-7b", "qwen"),
+        ("qwen:4b", "qwen"),
+        (" GPT-4 ", "cl100k_base"),
+        ("text-embedding-ada-002", "cl100k_base"),
+        ("llama-distill", ESTIMATE),
+        ("deepseek", "deepseek"),
         ("qwen3-32b", "qwen"),
         ("qwen-plus-latest", "qwen"),
         ("QwQ-32B", "qwen"),
@@ -91,6 +99,54 @@ def test_an_estimate_needs_no_tokenizer_to_be_known():
 
 def test_nothing_costs_nothing():
     assert estimate("") == 0
+
+
+def test_a_short_text_costs_two_more_than_its_runs():
+    assert [estimate(text) for text in ("a", "1", "a b", "!", "\n")] == [3, 3, 5, 3, 3]
+
+
+@pytest.mark.parametrize(
+    ("line", "cost"),
+    [
+        ("a", 1),
+        ("word", 1),
+        ("words", 1.25),
+        ("telephone", 2.25),
+        ("telephones", 2.75),
+        ("w" * 24, 9.75),
+        ("w" * 25, 10.4),
+        ("to", 1),
+        ("tea", 1.6),
+        ("pizza", 1.85),
+        ("pizzaX", 3.25),
+        ("US", 1),
+        ("USA", 1.45),
+        ("A", 1),
+        ("Word", 1),
+        ("aB", 2.4),
+        ("a1", 2),
+        ("1a", 2.4),
+        ("éa", 3),
+        ("中A", 2.3),
+        (" a", 1.02),
+        (" 1", 2.02),
+        ("\t1", 1.02),
+        ("  ", 0.95),
+        (" " * 16, 0.95),
+        (" " * 17, 1),
+        (",", 1),
+        (",,,", 2),
+        ("中", 1.3),
+        ("😀", 3.2),
+    ],
+)
+def test_a_line_costs_what_its_runs_cost(line, cost):
+    # A thousand lines, each with 0.8 for its end, show thousandths of a token.
+    assert estimate(f"{line}\n" * 1000) == pytest.approx(1000 * (cost + 0.8) + 2, abs=1)
+
+
+def test_further_ends_of_lines_cost_less():
+    assert [estimate("\n" * count) for count in (1, 2, 3, 12, 101)] == [3, 3, 4, 5, 23]
 
 
 def test_a_blank_is_dear_only_before_a_number():

@@ -21,7 +21,7 @@ LOOPING = 200
 LOOP = re.compile(r"(.{2,120}?)\1{2,}", re.DOTALL)
 """Small models repeat themselves until they are cut off."""
 LONGEST_DATE = 40
-PARTIAL_DATE = re.compile(r"(\d{4})(?:[-/.年](\d{1,2}))?(?:[-/.月](\d{1,2}))?[月日号]?", re.ASCII)
+PARTIAL_DATE = re.compile(r"(\d{4})(?:[-/.年](\d{1,2}))?(?:[-/.月](\d{1,2}))?[年月日号]?", re.ASCII)
 NO_DATE = frozenset(
     {"", "-", "null", "none", "nil", "n/a", "unknown", "unspecified", "present", "now", "current", "ongoing"}
     | {"未知", "无", "不详", "至今", "现在", "目前"}
