@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import re
+
 import pytest
 
 from date_phrases import find, read_moment, read_span
-from recollect.core.dates.chinese_rules import read_number
+from recollect.core.dates.chinese_rules import either, read_number
 
 
 def read_table(*tables):
@@ -238,6 +240,11 @@ ON_OTHER_DAYS = [
 @pytest.mark.parametrize(("asked", "said", "meant"), ON_OTHER_DAYS)
 def test_the_same_words_mean_another_time_on_another_day(asked, said, meant):
     assert find(said, "zh", read_moment(asked)) == [read_span(meant)]
+
+
+def test_longer_words_are_tried_first():
+    assert re.findall(either({"前天": -2, "大前天": -3}), "大前天，前天，天") == ["大前天", "前天"]
+    assert re.fullmatch(either({"年": 1, "年初": 2}), "年初")
 
 
 @pytest.mark.parametrize(

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from recollect.core.text.broken_json import read_fragments
+from recollect.core.text.broken_json import DEEPEST, read_fragments
 
 VALUES = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False, allow_infinity=False) | st.text(max_size=9),
@@ -46,6 +46,41 @@ VALUES = st.recursive(
 )
 def test_what_stands_is_read(text, value):
     assert read_fragments(text) == value
+
+
+MORE = [
+    ('{"a": {"b": 1}, "c": 2', {"a": {"b": 1}}),
+    ('{"a": [1, : 2], "b": 3,}', {"a": [1, 2], "b": 3}),
+    ("{'a': [1, 'x', {'b': 2}], 'c': 3}", {"a": [1, "x", {"b": 2}], "c": 3}),
+    ('{"a": tru, "b": 2,}', {"b": 2}),
+    ('{"a": True, "b": NONE, "c": False,}', {"a": True, "b": None, "c": False}),
+    ('{"a": "x\\qy", "b": "\\u00e9\\n", "c": "\\u12",}', {"a": "x\\qy", "b": "é\n", "c": "\\u12"}),
+    ('{"a": [[1, 2], [3', {"a": [[1, 2]]}),
+    ('{"a": {"b": [1, {"c": 2}, {"d"', {}),
+    ('```json\n{"a": 1,}\n```', {"a": 1}),
+    ('x ```\n{"a": 1}\n``` y {"b": 2}', {"a": 1}),
+    ('{"a": "b" "c": "d",}', {"a": "b", "c": "d"}),
+    ('x { y {"a": 1} z', {"a": 1}),
+    ('{"a": [], "b": {}, "c": [1,', {"a": [], "b": {}, "c": [1]}),
+    ('{"a": -1.5e3, "b": 0x1, "c": 2,}', {"a": -1500.0, "c": 2}),
+    ('</think>{"a": 1}</think> {"b": 2,}', {"b": 2}),
+]
+
+
+@pytest.mark.parametrize(("text", "value"), MORE)
+def test_mistakes_cost_no_more_than_what_they_touch(text, value):
+    assert read_fragments(text) == value
+
+
+def test_a_broken_list_is_read_down_to_a_depth():
+    def nest(depth):
+        return '{"k": 1, "a":' + "[" * depth + "'x'" + "]" * depth + "}"
+
+    deepest = read_fragments(nest(DEEPEST - 1))["a"]
+    for _ in range(DEEPEST - 1):
+        [deepest] = deepest
+    assert deepest == "x"
+    assert read_fragments(nest(DEEPEST))["a"] == read_fragments(nest(DEEPEST - 1))["a"]
 
 
 @given(VALUES)

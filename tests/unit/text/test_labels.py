@@ -99,3 +99,27 @@ def test_a_summary_has_at_most_five_sentences():
 )
 def test_a_sentence_that_adds_nothing_is_left_out(text, summary):
     assert summarise([text]) == summary
+
+
+def test_sentences_are_joined_as_their_language_joins_them():
+    assert summarise(["小猫睡觉。小狗叫唤。小鸟唱歌。"], 10) == "小猫睡觉。小狗叫唤。"
+    assert summarise(["小猫睡觉。小狗叫唤。小鸟唱歌。"], 9) == "小猫睡觉。"
+    assert summarise(["Cats sleep", "Dogs bark"]) == "Cats sleep Dogs bark"
+    assert summarise(["?!"]) == ""
+
+
+@pytest.mark.parametrize(
+    ("text", "summary"),
+    [
+        (
+            "The garden has roses and tulips. The garden has tulips. Our neighbour plays trumpet.",
+            "The garden has roses and tulips. Our neighbour plays trumpet.",
+        ),
+        (
+            "Apples, pears, plums, cherries and grapes grow here. Well, I think that there is perhaps also some corn.",
+            "Apples, pears, plums, cherries and grapes grow here.",
+        ),
+    ],
+)
+def test_a_sentence_that_adds_little_is_left_out(text, summary):
+    assert summarise([text]) == summary
