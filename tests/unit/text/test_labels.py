@@ -7,6 +7,9 @@ import pytest
 from recollect.core.text.phrases import distinctive_terms, find_keywords, label, summarise
 
 RANKED = [
+    ("Sam Lee, Ann.", "Sam Lee", "sam lee, ann"),
+    ("I like X Games.", "X Games", "x games"),
+    ("Old songs of Green Day Band play.", "Green Day Band", "green day band, songs"),
     ("Acme sells paint, and Bob likes Acme.", "Acme sells paint", "acme, sells paint, bob"),
     ("Marie Curie won prizes. Radium glows; Marie Curie found radium.", "Marie Curie", None),
     ("Tom paints. We saw Tom.", "Tom paints", "tom, paints"),

@@ -83,6 +83,8 @@ def test_notes_have_no_signs_of_tags_at_all():
 
 def test_a_letter_looks_like_itself_in_both_cases():
     assert look_alikes("z")[:2] == ["z", "Z"]
+    assert {"Ⓩ", "ⓩ", "Ｚ", "ｚ"} <= {*look_alikes("z")}
+    assert "X" not in look_alikes("z")
     assert {"о", "О", "0"} <= {*look_alikes("o")}
 
 
