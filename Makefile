@@ -115,7 +115,7 @@ release: ## build everything that a release consists of into dist/ (ARGS=--check
 
 campaign: ## the promises of one part at full size, and their record (PART=kills MINUTES=30; at most 60 minutes)
 	RECOLLECT_TESTS=long timeout --signal=INT --kill-after=60 $$(( ($(MINUTES) + 5) * 60 )) \
-	    $(RUN) pytest -m promise --minutes $(MINUTES) $(if $(PART),--part $(PART)) $(ARGS)
+	    $(RUN) pytest -m promise --minutes $(MINUTES) $(if $(PART),--part=$(PART)) $(ARGS)
 	$(RUN) python tests/support/promises.py
 
 mutants: ## how many small changes of the engine the unit tests notice (MODULES="core/text" MINUTES=10; the guarded ones if left out)
