@@ -25,6 +25,7 @@ SLOW = Sizes("slow clients of each sort", ci=40, long=400)
 SCOPE = {"agent": "ada"}
 SERVED = 30
 PAUSE_SECONDS = 0.05
+PLACES = 16
 
 
 @asynccontextmanager
@@ -32,7 +33,9 @@ async def listening(addresses, **settings):
     """Serve on a real socket, as `recollect serve` does; give the service, its key and a client."""
     async with connected(Settings(embedder="fake", **settings), addresses, FakeEmbedder()) as recollect:
         _, secret = await new_key(recollect)
-        headers, limits = {"Authorization": f"Bearer {secret}"}, httpx.Limits(max_connections=None)
+        # A connection that was kept may be closed by the server just when it is used again.
+        limits = httpx.Limits(max_connections=None, max_keepalive_connections=0)
+        headers = {"Authorization": f"Bearer {secret}"}
         with application(recollect) as app:
             async with (
                 serving(app, http=protocol.BoundedProtocol, lifespan="off") as url,
@@ -57,7 +60,9 @@ def ask_for_anything(http, number):
     ASKED,
     part="clients",
 )
-async def test_a_locked_table_takes_nothing_but_what_needs_it(addresses, figure):
+async def test_a_locked_table_takes_nothing_but_what_needs_it(addresses, monkeypatch, figure):
+    # Clients and server share one loop here: a header that waits for its turn is not a slow client's.
+    monkeypatch.setattr(protocol, "HEADER_SECONDS", float(WAIT_SECONDS))
     async with listening(addresses, pool_size=4, deadline_seconds=2) as http:
         # A busy machine may miss the deadline by itself.
         await until_served(http)
@@ -124,7 +129,7 @@ async def dawdle(http, begun: bytes, *, trickling: bool) -> bytes:
 async def test_slow_clients_are_sent_away_and_others_are_served(addresses, monkeypatch, figure):
     monkeypatch.setattr(protocol, "HEADER_SECONDS", 1.0)
     monkeypatch.setattr(middleware, "UPLOAD_SECONDS", 1.0)
-    async with listening(addresses, deadline_seconds=60, requests_at_once=16) as http:
+    async with listening(addresses, deadline_seconds=60, requests_at_once=PLACES) as http:
         right = http.headers["authorization"]
         sorts = {
             "silent": (b"", False),
@@ -140,17 +145,18 @@ async def test_slow_clients_are_sent_away_and_others_are_served(addresses, monke
             for sort, (begun, trickling) in sorts.items()
         }
         served = Counter()
-        while served.total() < SERVED or not all(task.done() for task in slow):
+        while served[201] < SERVED or not all(task.done() for task in slow):
             answer = await http.post("/v1/memories", json=SCOPE | {"content": f"meanwhile {served.total()}"})
             served[answer.status_code] += 1
         told = {sort: Counter(task.result()[:12] for task in slow if slow[task] == sort) for sort in sorts}
     figure(f"{len(slow)} slow clients sent away, {dict(served)} served meanwhile")
-    assert set(served) == {201}
+    # Hundreds of slow bodies by one key fill the queue for a moment: whoever comes then is told to ask again.
+    assert set(served) <= ({201, 503} if SLOW.now > PLACES else {201})
     for sort in ("silent", "half a header", "trickling header"):
         assert set(told[sort]) == {b""}
     assert set(told["wrong key"]) <= {b"HTTP/1.1 401", b""}
     # While all places are taken, who only waits is told that the server is busy.
     assert b"HTTP/1.1 408" in told["silent body"]
     assert set(told["silent body"]) <= {b"HTTP/1.1 408", b"HTTP/1.1 503"}
-    assert set(told["trickling body"]) <= {b"HTTP/1.1 408", b""}
+    assert set(told["trickling body"]) <= {b"HTTP/1.1 408", b"HTTP/1.1 503", b""}
     assert told["wrong key"][b"HTTP/1.1 401"] + told["trickling body"][b"HTTP/1.1 408"] > 0
