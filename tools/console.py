@@ -10,6 +10,7 @@ from __future__ import annotations
 import argparse
 import filecmp
 import gzip
+import json
 import os
 import re
 import shutil
@@ -46,11 +47,19 @@ def install(folder: Path) -> None:
     if stamp.exists() and stamp.stat().st_mtime > max(lock.stat().st_mtime, (folder / "package.json").stat().st_mtime):
         return
     before = lock.read_bytes()
-    # `npm ci` refuses a lock that lacks the optional packages of other platforms.
+    # `npm ci` refuses a lock that lacks the optional packages of other platforms, and `install` may add them to it.
     subprocess.run(["npm", "install", "--no-audit", "--no-fund", "--loglevel=error"], cwd=folder, check=True)
-    if lock.read_bytes() != before:
+    if find_changed(before, lock.read_bytes()):
         raise SystemExit(f"{lock.relative_to(ROOT)} is not what package.json asks for: commit what npm made of it.")
+    lock.write_bytes(before)
     stamp.touch()
+
+
+def find_changed(before: bytes, after: bytes) -> list[str]:
+    """List the packages that a lock has otherwise than before; those that were added count unless they are optional."""
+    old, new = (json.loads(lock)["packages"] for lock in (before, after))
+    changed = [name for name, entry in old.items() if new.get(name) != entry]
+    return changed + [name for name in new.keys() - old.keys() if not new[name].get("optional")]
 
 
 def build_into(folder: Path) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import re
 import shutil
@@ -52,6 +53,17 @@ def build(source: Path, out: Path, *options: str, **variables: str) -> subproces
 def pages_in(wheel: Path) -> dict[str, bytes]:
     with zipfile.ZipFile(wheel) as file:
         return {name: file.read(name) for name in file.namelist() if name.startswith(f"{PAGES}/")}
+
+
+def test_a_lock_may_only_gain_optional_packages():
+    def lock(**packages):
+        return json.dumps({"packages": packages}).encode()
+
+    vite = {"version": "8.1.0"}
+    assert console.find_changed(lock(vite=vite), lock(vite=vite, wasm={"version": "2.0.0", "optional": True})) == []
+    assert console.find_changed(lock(vite=vite), lock(vite=vite, left={"version": "1.0.0"})) == ["left"]
+    assert console.find_changed(lock(vite=vite), lock(vite={"version": "8.2.0"})) == ["vite"]
+    assert console.find_changed(lock(vite=vite), lock()) == ["vite"]
 
 
 def test_the_screens_are_right():
