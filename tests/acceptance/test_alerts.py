@@ -7,6 +7,7 @@ import re
 import subprocess
 import time
 from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from pathlib import Path
 
 import httpx
@@ -135,29 +136,33 @@ def test_a_real_prometheus_fires_what_is_caused_here(served):
     server, caller, prometheus, (cluster, name, addresses) = served
     turn = {"agent": "ada", "user": "li", "conversation": "c", "messages": [{"role": "user", "content": "Tea?"}]}
     memory = {"agent": "ada", "user": "li", "content": "Li drinks tea."}
-    assert caller.post("/v1/memories", json=memory).status_code == 201
     until_found(prometheus, "count_over_time(recollect_pool[1m]) > 1")
     # A busy machine may miss a scrape.
     assert prometheus.firing() <= {"RecollectDown"}
+    assert caller.post("/v1/memories", json=memory).status_code == 201
     assert caller.post("/v1/messages", json=turn).status_code == 201
     prometheus.wait_for("RecollectWorkerSilent")  # the job of the turn waits, and there is no worker
     with psycopg.connect(addresses.owner) as owner:
         owner.execute("update procrastinate_jobs set status = 'failed'")
         owner.commit()
         prometheus.wait_for("RecollectJobsFailed")
-        refuse_many(owner, caller, memory)
         # A counter that begins with the first error shows an increase only with the next ones.
-        until_found(prometheus, 'recollect_http_requests_total{status="503"}')
-        refuse_many(owner, caller, memory)
-    prometheus.wait_for("RecollectBusy", "RecollectErrors", "RecollectSlow")
+        refused = partial(refuse_many, owner, caller, memory)
+        prometheus.wait_for("RecollectBusy", "RecollectErrors", "RecollectSlow", cause=refused)
+    prometheus.wait_for("RecollectDatabaseRefuses", cause=partial(lose_database, cluster, name, caller))
+    server.stop()
+    prometheus.wait_for("RecollectDown")
+
+
+def lose_database(cluster, name, caller) -> None:
+    """Let the database refuse the service for a moment, until it has noticed, and wait until it is back."""
     execute(cluster, f"alter database {name} allow_connections false")
     execute(cluster, f"select pg_terminate_backend(pid) from pg_stat_activity where datname = '{name}'")
     while caller.get("/metrics").is_success:
         time.sleep(0.1)
     execute(cluster, f"alter database {name} allow_connections true")
-    prometheus.wait_for("RecollectDatabaseRefuses")
-    server.stop()
-    prometheus.wait_for("RecollectDown")
+    while not caller.get("/metrics").is_success:
+        time.sleep(0.1)
 
 
 def refuse_many(owner, caller, memory) -> None:

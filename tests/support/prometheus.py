@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import subprocess
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -43,11 +43,13 @@ class Scraping:
         """Name the alerts that fire now."""
         return {alert["labels"]["alertname"] for alert in self.ask("alerts")["alerts"] if alert["state"] == "firing"}
 
-    def wait_for(self, *alerts: str) -> None:
-        """Return when all these alerts fire."""
+    def wait_for(self, *alerts: str, cause: Callable[[], None] = lambda: None) -> None:
+        """Cause something again and again; return when each of these alerts has fired, if not all at the same time."""
         until = time.monotonic() + WAIT_SECONDS
-        while missing := {*alerts} - self.firing():
+        missing = {*alerts}
+        while missing := missing - self.firing():
             assert time.monotonic() < until, f"{missing} did not fire"
+            cause()
             time.sleep(0.2)
 
 
