@@ -219,8 +219,8 @@ def find_importers(path: Path) -> frozenset[str]:
     """Find the modules that import one, and those that import these; and itself."""
     known = {path}
     for _ in range(2):
-        names = "|".join(".".join(each.relative_to(ENGINE.parent).with_suffix("").parts) for each in known)
-        pattern = re.compile(rf"^(from|import) ({re.escape(names).replace(re.escape('|'), '|')})\b", re.MULTILINE)
+        names = (".".join(each.relative_to(ENGINE.parent).with_suffix("").parts) for each in known)
+        pattern = re.compile(rf"^(from|import) ({'|'.join(map(re.escape, names))})\b", re.MULTILINE)
         known |= {file for file in ENGINE.rglob("*.py") if pattern.search(file.read_text(encoding="utf-8"))}
     return frozenset(map(str, known))
 

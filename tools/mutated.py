@@ -54,9 +54,9 @@ class Finder(MetaPathFinder):
     def find_spec(self, fullname: str, path: Any, target: Any = None) -> ModuleSpec | None:
         """Find it as everybody does, and have it loaded differently."""
         spec = PathFinder.find_spec(fullname, path, target) if fullname.startswith("recollect.") else None
-        if spec is None or spec.origin is None or spec.origin != self._given["path"]:
+        if spec is None or spec.origin != self._given["path"]:
             return None
-        spec.loader = MutatedLoader(fullname, spec.origin, self._given["statement"])
+        spec.loader = MutatedLoader(fullname, self._given["path"], self._given["statement"])
         return spec
 
 

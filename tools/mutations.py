@@ -1,4 +1,4 @@
-"""Make mutants: copies of a module that differ in one place, each as code or as an expression to be put into its place.
+"""Make mutants: copies of a module that differ in one place, each as a statement, and a function also as code.
 
 Left as they are: docstrings, annotations, defaults of parameters, bodies of classes outside methods, and what an error
 says to people. A mutant of one of these is either equivalent or breaks every import. So are tables of words and numbers
