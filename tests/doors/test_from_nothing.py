@@ -3,12 +3,9 @@
 from __future__ import annotations
 
 import os
-import re
 import shutil
-import signal
 import subprocess
 import sys
-import threading
 import time
 
 import httpx
@@ -16,7 +13,7 @@ import pytest
 
 import wheels
 from ports import free_port
-from programs import WAIT_SECONDS, plain_environment
+from programs import Started, plain_environment
 
 pytestmark = [pytest.mark.slow, pytest.mark.skipif(shutil.which("uv") is None, reason="`uvx` is a command of uv")]
 NOBODY = "65534"
@@ -33,39 +30,16 @@ def as_somebody_else(command: list[str]) -> list[str]:
     return [*alone, *command] if possible else command
 
 
-class FirstMinute:
-    """What the command prints, each line with the seconds since it was given."""
+class FirstMinute(Started):
+    """What the command says, and when it had done each step."""
 
     def __init__(self, command: list[str], environment: dict[str, str]) -> None:
         self._began = time.monotonic()
-        self.process = subprocess.Popen(
-            command,
-            env=environment,
-            cwd=environment["HOME"],
-            text=True,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.STDOUT,
-        )
-        self._watchdog = threading.Timer(WAIT_SECONDS, self.process.kill)
-        self._watchdog.start()
-        self.said = ""
         self.steps: list[tuple[float, str]] = []
+        super().__init__(command, environment)
 
     def note(self, step: str) -> None:
         self.steps.append((time.monotonic() - self._began, step))
-
-    def read_until(self, pattern: str) -> re.Match[str]:
-        """Read lines up to one that has this in it."""
-        for line in self.process.stdout:
-            if found := re.search(pattern, line):
-                return found
-            self.said += line
-        raise AssertionError(self.said)
-
-    def stop(self) -> None:
-        self.process.send_signal(signal.SIGINT)
-        self.process.communicate()
-        self._watchdog.cancel()
 
 
 @pytest.fixture

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import os
+import re
+import signal
 import subprocess
 import sys
+import threading
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 import httpx
@@ -64,3 +67,30 @@ class Program:
         """Ask the process to end, and give its exit code."""
         self.process.terminate()
         return self.process.wait(WAIT_SECONDS)
+
+
+class Started:
+    """A command in a process of its own, with all that it says on either stream; it is killed if it never ends."""
+
+    def __init__(self, command: Sequence[str], environment: Mapping[str, str]) -> None:
+        self.process = subprocess.Popen(
+            command, env=environment, cwd="/", text=True, stdout=subprocess.PIPE, stderr=subprocess.STDOUT
+        )
+        self.said = ""
+        self._watchdog = threading.Timer(WAIT_SECONDS, self.process.kill)
+        self._watchdog.start()
+
+    def read_until(self, pattern: str) -> re.Match[str]:
+        """Read lines until they have this in them."""
+        while not (found := re.search(pattern, self.said)):
+            line = self.process.stdout.readline()
+            assert line, self.said
+            self.said += line
+        return found
+
+    def stop(self) -> int:
+        """Stop it as Ctrl-C does, and give its exit code."""
+        self.process.send_signal(signal.SIGINT)
+        self.said += self.process.stdout.read()
+        self._watchdog.cancel()
+        return self.process.wait()

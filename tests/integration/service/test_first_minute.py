@@ -5,11 +5,9 @@ from __future__ import annotations
 import json
 import re
 import resource
-import signal
 import stat
 import subprocess
 import sys
-import threading
 from functools import partial
 
 import pytest
@@ -19,7 +17,7 @@ from typer.testing import CliRunner
 
 import command_line
 from folders import open_folder
-from programs import COMMAND, WAIT_SECONDS, plain_environment
+from programs import COMMAND, Started, plain_environment
 from recollect.doors import running
 from recollect.doors.cli import main
 from recollect.doors.cli.operators.doctor import hide_password
@@ -47,35 +45,6 @@ WITHOUT_JSON = {
 """Commands that print no data: a sentence about what was done, or one secret."""
 
 
-class Started:
-    """`recollect up` in a process of its own, with all that it says on either stream."""
-
-    def __init__(self, environment, *options):
-        self.process = subprocess.Popen(
-            [COMMAND, "up", *options],
-            env=environment,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.STDOUT,
-            text=True,
-            cwd="/",
-        )
-        self.said = ""
-        self._watchdog = threading.Timer(WAIT_SECONDS, self.process.kill)
-        self._watchdog.start()
-
-    def read_until(self, text):
-        while text not in self.said:
-            line = self.process.stdout.readline()
-            assert line, self.said
-            self.said += line
-
-    def stop(self):
-        self.process.send_signal(signal.SIGINT)
-        self.said += self.process.stdout.read()
-        self._watchdog.cancel()
-        return self.process.wait()
-
-
 @pytest.fixture(scope="module")
 def home():
     with open_folder("minute") as folder:
@@ -94,7 +63,7 @@ def environment(settings):
 
 @pytest.fixture(scope="module")
 def up(environment):
-    started = Started(environment, "--port", "0")
+    started = Started([COMMAND, "up", "--port", "0"], environment)
     started.read_until("Stop with")
     yield started
     assert started.stop() == 0
@@ -295,7 +264,7 @@ def test_the_key_of_the_last_start_serves_again_and_a_revoked_one_is_replaced(en
     settings = {"RECOLLECT_DATA_DIR": str(folder), "RECOLLECT_EMBEDDER": "none"}
     keys = []
     for round_number in range(3):
-        started = Started(environment | settings, "--port", "0")
+        started = Started([COMMAND, "up", "--port", "0"], environment | settings)
         started.read_until("Stop with")
         server, runs = running.read_address(folder)
         keys.append(server.key)
