@@ -116,14 +116,31 @@ async def test_a_key_is_asked_for_once_however_many_bodies_follow(recollect, mon
     assert asked == [secret]
 
 
-async def test_a_deadline_that_was_swallowed_on_the_way_is_answered_as_one(recollect, monkeypatch):
-    """A connection that comes at the moment in which the time is over: asyncio.wait_for of Python 3.11 returns it."""
+async def swallow_deadline(recollect, monkeypatch) -> str:
+    """Let a key be known at the moment in which the time is over: asyncio.wait_for of Python 3.11 drops the end."""
+    _, secret = await new_key(recollect)
+    caller = await recollect.authenticate(secret, "http")
 
     async def answer_too_late(*_, **__):
         with suppress(asyncio.CancelledError):
             await asyncio.Event().wait()
+        return caller
 
     monkeypatch.setattr(type(recollect), "authenticate", answer_too_late)
-    async with http_client(hurry(recollect, 0.01), "rec_unknown") as http:
+    return secret
+
+
+async def test_a_deadline_that_was_swallowed_on_the_way_is_answered_as_one(recollect, monkeypatch):
+    secret = await swallow_deadline(recollect, monkeypatch)
+    async with http_client(hurry(recollect, 0.01), secret) as http:
         answer = await http.post("/v1/memories", json={"agent": "ada", "content": "late"})
     assert (answer.status_code, answer.json()["code"]) == (503, "unavailable")
+
+
+async def test_after_a_swallowed_deadline_no_body_is_waited_for(recollect, monkeypatch):
+    secret = await swallow_deadline(recollect, monkeypatch)
+    async with listening(hurry(recollect, 0.01)) as port:
+        reader, writer = await asyncio.open_connection("127.0.0.1", port)
+        writer.write(head(secret, 60_000))
+        assert (await read_to_end(reader)).startswith(b"HTTP/1.1 503 ")
+        writer.close()

@@ -106,6 +106,12 @@ def key_name(caller: Caller) -> str:
     return caller.origin.partition(":")[2]
 
 
+def check_time(timer: asyncio.Timeout) -> None:
+    """End a request whose time is over: asyncio.wait_for of Python 3.11 can swallow that end on the way."""
+    if timer.expired():
+        raise TimeoutError
+
+
 class Call:
     """One running request: what it sent, what it was answered, how long it took."""
 
@@ -141,9 +147,7 @@ class Call:
 
     def extend(self) -> None:
         """Restart the deadline: it counts from the last part of the body, which must end at some time."""
-        if self.timer.expired():
-            # Whoever waited when the time was over has swallowed it, as asyncio.wait_for of Python 3.11 can.
-            raise TimeoutError
+        check_time(self.timer)
         ends = asyncio.get_running_loop().time() + self.deadline_seconds
         self.timer.reschedule(min(ends, self._upload_ends) if self._uploading else ends)
 
@@ -164,6 +168,7 @@ class Call:
 
     async def receive(self) -> Message:
         """Pass the body on while it stays within the limit."""
+        check_time(self.timer)
         self._waiting = self._uploading
         message = await self._receive()
         self._waiting = False
