@@ -123,6 +123,9 @@ def served(cluster, clones):
     key = run("key", "create", "alerts", settings=settings).strip()
     server = Program("serve", settings=settings)
     server.wait_until_ready()
+    # The first start leaves a job that fills the vectors of older memories; there are none.
+    with psycopg.connect(addresses.owner) as owner:
+        owner.execute("update procrastinate_jobs set status = 'succeeded'")
     rules = {"groups": [{"name": "short", "rules": [{**rule, "for": "1s"} for rule in ALERTS.values()]}]}
     headers = {"Authorization": f"Bearer {key}"}
     caller = httpx.Client(base_url=server.url, headers=headers, timeout=60, trust_env=False)
@@ -137,8 +140,7 @@ def test_a_real_prometheus_fires_what_is_caused_here(served):
     turn = {"agent": "ada", "user": "li", "conversation": "c", "messages": [{"role": "user", "content": "Tea?"}]}
     memory = {"agent": "ada", "user": "li", "content": "Li drinks tea."}
     until_found(prometheus, "count_over_time(recollect_pool[1m]) > 1")
-    # A busy machine may miss a scrape.
-    assert prometheus.firing() <= {"RecollectDown"}
+    prometheus.wait_for_quiet()
     assert caller.post("/v1/memories", json=memory).status_code == 201
     assert caller.post("/v1/messages", json=turn).status_code == 201
     prometheus.wait_for("RecollectWorkerSilent")  # the job of the turn waits, and there is no worker

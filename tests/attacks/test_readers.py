@@ -205,7 +205,8 @@ async def test_no_notification_ends_a_job(addresses, owner):
         # Time for the worker to hear them; one that is slower than this would only miss an attack.
         await asyncio.sleep(0.5)
         state = "select status from procrastinate_jobs where task_name = 'embed'"
-        assert owner.execute(state).fetchall() == [("doing",)]
+        # A sweep may have asked for a second one meanwhile.
+        assert [status for (status,) in owner.execute(state) if status != "todo"] == ["doing"]
         embedder.let_go.set()
         await until(lambda: owner.execute("select from pending_embeddings").rowcount == 0)
         await mind.remember("a memory after it")

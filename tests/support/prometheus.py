@@ -52,6 +52,13 @@ class Scraping:
             cause()
             time.sleep(0.2)
 
+    def wait_for_quiet(self) -> None:
+        """Return when no alert fires: a slow start may be one, until the first scrapes are over."""
+        until = time.monotonic() + WAIT_SECONDS
+        while fires := self.firing():
+            assert time.monotonic() < until, f"{fires} still fire"
+            time.sleep(0.2)
+
 
 @contextmanager
 def scraping(target: str, rules: dict[str, Any], job: str = "recollect") -> Iterator[Scraping]:

@@ -114,7 +114,9 @@ def wait_for(cluster: Cluster, query: str) -> None:
     """Wait until a server answers with something that is true."""
     until = time.monotonic() + PATIENCE_SECONDS
     while not ask(cluster, query):
-        assert time.monotonic() < until, f"it never came: {query}"
+        if time.monotonic() > until:
+            said = (cluster.data / "server.log").read_text(encoding="utf-8", errors="replace")
+            raise AssertionError(f"it never came: {query}; the server says:\n{said[-2_000:]}")
         time.sleep(0.01)
 
 

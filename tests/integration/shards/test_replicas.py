@@ -38,6 +38,8 @@ from standby import ask, catch_up, replicated
 
 PAIRS = Sizes("pairs", ci=60, long=100_000)
 SERVICE = "recollect_service"
+# A replica that is late still finds the log that it lacks.
+KEEPING = QUICK | {"wal_keep_size": "256MB"}
 NOBODY = "host=127.0.0.1 port=1 dbname=none user=none"
 WAIT_SECONDS = 30
 """Where nothing comes for so long, nothing will."""
@@ -46,7 +48,7 @@ WAIT_SECONDS = 30
 @pytest.fixture(scope="module")
 def pair():
     """A server with an empty schema to clone, and its replica."""
-    with open_folder("replicas", find_memory()) as folder, Cluster(folder / "primary", settings=QUICK) as primary:
+    with open_folder("replicas", find_memory()) as folder, Cluster(folder / "primary", settings=KEEPING) as primary:
         with asyncio.Runner() as runner:
             runner.run(ensure_database(primary.dsn(), "empty"))
             runner.run(prepare(addresses_of(primary, "empty"), FakeEmbedder()))
