@@ -8,7 +8,7 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 from recollect.core.imports.sections import is_section
-from recollect.core.text.checks import check_scope
+from recollect.core.text.checks import check_scope, is_unstorable
 from recollect.errors import InvalidInputError
 from recollect.models.service import EmbeddingSpace
 
@@ -103,8 +103,8 @@ def read_space(value: Mapping[str, Any]) -> EmbeddingSpace:
 
 
 def read_name(value: object) -> str:
-    """Read a text of a manifest."""
-    if not isinstance(value, str):
+    """Read a text of a manifest, which can be written again."""
+    if not isinstance(value, str) or is_unstorable(value):
         raise TypeError
     return value
 
@@ -119,7 +119,7 @@ def read_count(value: object) -> int:
 def read_sections(value: Mapping[str, Mapping[str, Any]]) -> dict[str, SectionFile]:
     """Read what a manifest says of sections."""
     return {
-        name: SectionFile(read_count(held["lines"]), read_count(held["bytes"]), read_name(held["sha256"]))
+        read_name(name): SectionFile(read_count(held["lines"]), read_count(held["bytes"]), read_name(held["sha256"]))
         for name, held in value.items()
     }
 
@@ -131,7 +131,7 @@ def check_manifest(scopes: Sequence[ExportedScope]) -> None:
     for scope in scopes:
         check_scope(scope.agent, scope.user)
         if unknown := [name for name in scope.sections if not is_section(name)]:
-            raise InvalidInputError(f"The export has a section that this program does not know: {unknown[0]}.")
+            raise InvalidInputError(f"The export has a section that this program does not know: {unknown[0]:.100}.")
     named = {(scope.agent, scope.user) for scope in scopes}
     if len(named) < len(scopes) or len({scope.folder for scope in scopes}) < len(scopes):
         raise InvalidInputError(DAMAGED.format("its manifest names a scope twice"))
