@@ -28,8 +28,8 @@ from sizes import CHOSEN, Sizes
 
 SUPPORT = Path(__file__).parents[1] / "support"
 REQUESTS = Sizes("requests", ci=5_000, long=100_000)
-EXAMPLES, IN_ONE_RUN = 8, 5_000
-"""Of so many examples of each operation, one run of schemathesis makes more than so many requests."""
+EXAMPLES, IN_ONE_RUN = 8, min(REQUESTS.now, 9_000)
+"""Of so many examples of each operation, one run of schemathesis makes at least so many requests."""
 CONTROLS = Sizes("controls", ci=0, long=1)
 ASKING_AGAIN = ("/v1/blocks", "/v1/context", "/v1/recall-each")
 """Their bodies are made of a recall's: CI tries every bound of those fields on /v1/recall alone."""

@@ -29,7 +29,8 @@ from sizes import Sizes
 
 ERASURES = Sizes("erasures", ci=12, long=2_000)
 LEAKING = Sizes("erasures", ci=6, long=60)
-TOGETHER = 12
+TOGETHER = min(ERASURES.now, 100)
+"""So many are erased at once, and then looked for in every place."""
 HOT, COLD = "ada", "bea"
 TABLES = "select oid::regclass::text from pg_class where relkind = 'r' and relnamespace = 'public'::regnamespace"
 
