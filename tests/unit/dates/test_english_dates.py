@@ -169,6 +169,7 @@ May 3 through the 7th | 2024-05-03/2024-05-08
 3rd & 7th of May | 2024-05-03, 2024-05-07
 5th to 5th of May | 2024-05-05
 from 5 May up to 7 May | 2024-05-05/2024-05-08
+from 28 December 2023 to 3 January | 2023-12-28/2024-01-04
 5 May / 7 May | 2024-05-05, 2024-05-07
 """
 PARTS = """

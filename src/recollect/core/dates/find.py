@@ -181,7 +181,7 @@ def _range(
         return None
     borrowed = lend(right, left)
     start = resolve(borrowed, now)
-    end = resolve_after(lend(borrowed, right), start[0], now)
+    end = resolve_after(right, start[0], now)
     if end[1] <= start[0] and borrowed.year and not left.year:
         start = resolve(replace(borrowed, year=borrowed.year - 1), now)
     if end[1] <= start[0]:

@@ -95,6 +95,9 @@ def resolve_after(date: DateExpression, start: datetime, now: datetime) -> Span:
     """Resolve the end of a range: what is missing is filled in so that it comes first after the start."""
     if date.weekday is not None and date.span is None:
         return _with_hours(date, day_of(start + (date.weekday - start.weekday()) % 7 * DAY))
+    if date.day and not date.month and date.span is None:
+        months = start.year * 12 + start.month - 1 + (date.day < start.day)
+        return resolve(replace(date, year=months // 12, month=months % 12 + 1), now)
     if date.yearless:
         spans = [resolve(replace(date, year=year), now) for year in (start.year, start.year + 1)]
         return spans[0] if spans[0][0] >= start else spans[1]
