@@ -8219,7 +8219,7 @@ export interface operations {
             query: {
                 /** @description How many days to look back, today included. */
                 days?: number;
-                /** @description Where days begin, by its IANA name, as in Asia/Shanghai. */
+                /** @description Where days begin, by its IANA name, as in Asia/Shanghai; where the server is if left out. */
                 zone?: string;
                 /** @description Whose memory it is; may be empty where the key is bound to an agent. */
                 agent: string;

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from uuid import UUID
 
 from recollect.client.calls import RemoteView
-from recollect.loading import load
+from recollect.loading import load, own_zone
 
 if TYPE_CHECKING:
     from recollect.models.agents import (
@@ -107,7 +107,7 @@ class RemoteAgent(RemoteView):
         answer: Overview = await self.call("overview")
         return answer
 
-    async def activity(self, days: int = 30, zone: str = "UTC") -> list[ActiveDay]:
+    async def activity(self, days: int = 30, zone: str = "") -> list[ActiveDay]:
         """Count by day and kind what was stored on the last days that are still in sight; the oldest day first."""
-        answer: list[ActiveDay] = await self.call("activity", days=days, zone=zone)
+        answer: list[ActiveDay] = await self.call("activity", days=days, zone=zone or own_zone())
         return answer

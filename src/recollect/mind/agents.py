@@ -7,6 +7,7 @@ from datetime import datetime
 from uuid import UUID
 
 from recollect.core.agents.feedback import judge
+from recollect.loading import own_zone
 from recollect.mind.access import Access, within
 from recollect.mind.operations import operation
 from recollect.models.agents import (
@@ -121,6 +122,6 @@ class AgentVerbs:
         return await overview(self.access.parts, self.access.scope)
 
     @operation("GET /v1/activity", Right.READ, answer="days")
-    async def activity(self, days: int = 30, zone: str = "UTC") -> list[ActiveDay]:
+    async def activity(self, days: int = 30, zone: str = "") -> list[ActiveDay]:
         """Count by day and kind what was stored on the last days that are still in sight; the oldest day first."""
-        return await count_activity(self.access.parts, self.access.scope, days, zone)
+        return await count_activity(self.access.parts, self.access.scope, days, zone or own_zone())

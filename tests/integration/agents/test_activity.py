@@ -15,6 +15,7 @@ from recollect import sync
 from recollect.client import Client
 from recollect.core.memories.ids import first_ids_of_days, memory_id
 from recollect.errors import InvalidInputError
+from recollect.mind import agents
 from recollect.models.agents import ActiveDay
 from recollect.models.memories import Kind, NewMemory
 from recollect.models.service import Right
@@ -65,13 +66,15 @@ async def test_by_day_and_kind(mind, owner):
     assert sum(each.memories for each in await mind.activity(days=366)) == 7
 
 
-async def test_a_zone_moves_what_happened_at_night(mind, owner):
+async def test_a_zone_moves_what_happened_at_night(mind, owner, monkeypatch):
     await mind.remember("one")
     late = datetime.combine(datetime.now(UTC).date() - timedelta(days=5), datetime.min.time(), UTC) - timedelta(hours=1)
     put(owner, [late])
     by_zone = {zone: (await mind.activity(zone=zone))[0].day for zone in ("UTC", "Asia/Shanghai")}
     assert by_zone["UTC"] == late.date()
     assert by_zone["Asia/Shanghai"] == late.date() + timedelta(days=1)
+    monkeypatch.setattr(agents, "own_zone", lambda: "Asia/Shanghai")
+    assert (await mind.activity())[0].day == by_zone["Asia/Shanghai"]
 
 
 async def test_what_is_deleted_does_not_count_and_other_scopes_do_not(recollect, mind):

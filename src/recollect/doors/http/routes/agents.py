@@ -206,7 +206,13 @@ forward(
     "activity",
     "activity",
     days=Annotated[int, Query(ge=1, le=366, description="How many days to look back, today included.")],
-    zone=Annotated[str, Query(max_length=64, description="Where days begin, by its IANA name, as in Asia/Shanghai.")],
+    zone=Annotated[
+        str,
+        Query(
+            max_length=64,
+            description="Where days begin, by its IANA name, as in Asia/Shanghai; where the server is if left out.",
+        ),
+    ],
 )
 forward(router, "profile", "profile")
 
