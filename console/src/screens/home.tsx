@@ -2,6 +2,7 @@
 import { keepPreviousData, useInfiniteQuery, useQuery } from '@tanstack/react-query';
 import { Link } from 'wouter';
 import { api, type Schemas, take } from '../api/client';
+import { useDays } from '../api/days';
 import { useRights } from '../api/me';
 import { scopePath } from '../parts/address';
 import { fillDays } from '../parts/days';
@@ -231,13 +232,8 @@ function Table({ rows }: { rows: Row[] }) {
 
 function Days({ row }: { row: Row }) {
   const words = useWords();
-  const { agent, user } = row;
-  const activity = useQuery({
-    queryKey: ['activity', agent, user, 30],
-    queryFn: ({ signal }) => take(api.GET('/v1/activity', { params: { query: { agent, user, days: 30 } }, signal })),
-  });
-  if (!activity.data) return null;
-  const columns = fillDays(activity.data.days, new Date().toISOString().slice(0, 10), 30);
+  const columns = useDays(row, 30);
+  if (!columns) return null;
   const total = columns.reduce((sum, column) => sum + column.total, 0);
   return <Spark values={columns.map((column) => column.total)} says={words.home.inDays(total, 30)} />;
 }

@@ -1,9 +1,8 @@
 /** How many memories came on each day; to drag over it chooses a period. */
-import { useQuery } from '@tanstack/react-query';
 import { useState } from 'react';
-import { api, take } from '../../api/client';
+import { useDays } from '../../api/days';
 import type { Scope } from '../../parts/address';
-import { type Column, fillDays, period } from '../../parts/days';
+import { type Column, period } from '../../parts/days';
 import type { Changes } from '../../parts/filters';
 import { useWords } from '../../words';
 import { KINDS } from './query';
@@ -13,16 +12,9 @@ const DAYS = 60;
 
 export function Days({ scope, filters, change }: Props) {
   const words = useWords();
-  const zone = Intl.DateTimeFormat().resolvedOptions().timeZone;
-  const activity = useQuery({
-    queryKey: ['activity', scope, DAYS, zone],
-    queryFn: ({ signal }) =>
-      take(api.GET('/v1/activity', { params: { query: { ...scope, days: DAYS, zone } }, signal })),
-  });
+  const columns = useDays(scope, DAYS);
   const [from, setFrom] = useState<string | null>(null);
-  if (!activity.data) return null;
-  const today = new Date(Date.now() - new Date().getTimezoneOffset() * 60_000).toISOString().slice(0, 10);
-  const columns = fillDays(activity.data.days, today, DAYS);
+  if (!columns) return null;
   const total = columns.reduce((sum, column) => sum + column.total, 0);
   const choose = (day: string) => {
     if (from !== null) change({ ...period(from, day), memory: null });
