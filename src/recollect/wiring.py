@@ -24,7 +24,7 @@ from recollect.core.service.costs import read_prices
 from recollect.core.service.erasures import ErasureLog
 from recollect.core.text.tokens import ESTIMATE
 from recollect.errors import ConflictError, SetupError
-from recollect.jobs.worker import SHORT_STOP_SECONDS, working_beside
+from recollect.jobs.running import SHORT_STOP_SECONDS, working_beside
 from recollect.llm.build import build_chat_model, build_embedder, choose_local
 from recollect.llm.chat import ChatModel
 from recollect.llm.embedder import Embedder, TracedEmbedder

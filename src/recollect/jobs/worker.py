@@ -6,8 +6,8 @@ import asyncio
 import json
 import logging
 import random
-from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
-from contextlib import asynccontextmanager, suppress
+from collections.abc import Awaitable, Callable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from functools import partial
@@ -62,8 +62,6 @@ MOST_ATTEMPTS = 8
 OUTLIVED = "Its workers died, one after the other."
 RESTART_SECONDS = 1.0
 STOP_SECONDS, DAY_SECONDS = 10.0, 86_400.0
-SHORT_STOP_SECONDS, LEAVE_SECONDS = 1.0, 2.0
-"""How long jobs of a worker in a program may go on when it ends, and when the program ends in any case."""
 FOLDING = frozenset({"enrich", "reflect", "rederive"})
 """Jobs that store texts: they begin by asking how their scope folds them."""
 OF_TENANTS = frozenset({"erase", "mirror"})
@@ -353,24 +351,3 @@ async def run_to_end(worker: Worker, engine: asyncio.Task[None]) -> None:
             engine.exception()  # If the database is unavailable, it ends so; nobody waits for it any more.
         raise
     engine.result()
-
-
-@asynccontextmanager
-async def working_beside(work: Callable[[], Awaitable[None]]) -> AsyncIterator[None]:
-    """Keep a worker running in the background; when the context ends, stop it, and wait for that only so long."""
-    worker = asyncio.create_task(keep_working(work))
-    try:
-        yield
-    finally:
-        worker.cancel()
-        await asyncio.wait([worker], timeout=LEAVE_SECONDS)
-
-
-async def keep_working(work: Callable[[], Awaitable[None]]) -> None:
-    """Work until cancelled; nobody watches a worker in a program, so it begins again after every error."""
-    while True:
-        try:
-            await work()
-        except Exception as problem:
-            LOG.warning(json.dumps({"event": "worker_restarts", "error": type(problem).__name__}))
-        await asyncio.sleep(RESTART_SECONDS)

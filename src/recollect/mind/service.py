@@ -19,6 +19,7 @@ from recollect.errors import EmbedderError, InvalidInputError, SetupError
 from recollect.jobs.cold import ColdDuties
 from recollect.jobs.derive import Reflecting
 from recollect.jobs.embed import embed_pending
+from recollect.jobs.running import work_everywhere
 from recollect.jobs.upkeep import retain_now, sync_scope
 from recollect.jobs.worker import STOP_SECONDS, Duties, build_app, run_worker
 from recollect.llm.build import build_chat_model
@@ -174,14 +175,21 @@ class Recollect(KeyVerbs):
         self, concurrency: int = 4, *, until_empty: bool = False, stop_seconds: float = STOP_SECONDS
     ) -> None:
         """Run jobs until cancelled, or until none is left; when cancelled, give those that run so long to end."""
+        work = partial(self._work, concurrency, stop_seconds, until_empty=until_empty)
+        if until_empty:
+            await asyncio.gather(*map(work, await self._servers_to_work_for()))
+        else:
+            await work_everywhere(self._servers_to_work_for, work)
+
+    async def _servers_to_work_for(self) -> Sequence[OpenServer]:
+        """List the servers that answer, of those that the settings name if they name any."""
         chosen = set(self.settings.shards.replace(",", " ").split())
         servers = [each for each in await self.parts.servers.answering() if not chosen or each.name in chosen]
         if not servers:
             raise SetupError("RECOLLECT_SHARDS names no shard that answers.")
-        working = [self._work(server, concurrency, stop_seconds, until_empty=until_empty) for server in servers]
-        await asyncio.gather(*working)
+        return servers
 
-    async def _work(self, server: OpenServer, concurrency: int, stop_seconds: float, *, until_empty: bool) -> None:
+    async def _work(self, concurrency: int, stop_seconds: float, server: OpenServer, *, until_empty: bool) -> None:
         """Run the jobs of one server."""
         parts, batch = replace(self.parts, database=server.database), self.settings.embedder_batch
         rederiving = partial(rederive, parts) if parts.chat else None

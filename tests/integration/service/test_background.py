@@ -9,8 +9,9 @@ from contextlib import asynccontextmanager
 import pytest
 
 from recollect import sync, wiring
-from recollect.jobs import worker
-from recollect.jobs.worker import LEAVE_SECONDS, MOST_ATTEMPTS, SHORT_STOP_SECONDS, RetryPolicy, working_beside
+from recollect.jobs import running
+from recollect.jobs.running import LEAVE_SECONDS, SHORT_STOP_SECONDS, working_beside
+from recollect.jobs.worker import MOST_ATTEMPTS, RetryPolicy
 from recollect.llm.fake import FakeChatModel, FakeEmbedder
 from recollect.models.conversations import NewMessage
 from recollect.models.memories import Role
@@ -169,7 +170,7 @@ def test_an_interrupted_job_is_never_given_up_and_needs_not_wait():
 
 async def test_the_worker_of_a_program_is_given_so_long_to_stop_and_no_longer(monkeypatch):
     assert SHORT_STOP_SECONDS < LEAVE_SECONDS <= 2
-    monkeypatch.setattr(worker, "LEAVE_SECONDS", 0.05)
+    monkeypatch.setattr(running, "LEAVE_SECONDS", 0.05)
     begun, freed = asyncio.Event(), asyncio.Event()
 
     async def deaf():
@@ -187,7 +188,7 @@ async def test_the_worker_of_a_program_is_given_so_long_to_stop_and_no_longer(mo
 
 
 async def test_the_worker_of_a_program_begins_again_after_an_error(monkeypatch, caplog):
-    monkeypatch.setattr(worker, "RESTART_SECONDS", 0.0)
+    monkeypatch.setattr(running, "RESTART_SECONDS", 0.0)
     begun = []
 
     async def fail():

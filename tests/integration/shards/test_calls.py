@@ -4,10 +4,12 @@ import asyncio
 
 import psycopg
 import pytest
+from psycopg.conninfo import conninfo_to_dict
 
-from conftest import PATIENT, http_client, new_key
+from conftest import PATIENT, execute, http_client, new_key
 from recollect.core.service.numbers import bucket_of
 from recollect.errors import MovedError, SetupError
+from recollect.jobs import running
 from recollect.models.agents import Profile
 from recollect.models.conversations import NewMessage
 from recollect.models.memories import Role
@@ -15,6 +17,7 @@ from recollect.models.recall import Cue
 from recollect.settings import Settings
 from recollect.wiring import connected
 from shards import lay_out
+from waiting import until
 
 TENANTS = ("one", "two", "three", "four")
 
@@ -33,12 +36,14 @@ async def many(layout, embedder, tmp_path):
 
 def count(layout, table="memories"):
     """Count rows by shard and tenant."""
-    found = {}
-    for name, (_, owner) in layout.shards.items():
-        with psycopg.connect(owner) as connection:
-            rows = connection.execute(f"select scope_id >> 40, count(*) from {table} group by 1").fetchall()
-        found |= {(name, tenant): number for tenant, number in rows}
-    return found
+    return {place: number for name in layout.shards for place, number in count_in(layout, name, table).items()}
+
+
+def count_in(layout, name, table):
+    """Count rows of one shard by tenant."""
+    with psycopg.connect(layout.shards[name][1]) as connection:
+        rows = connection.execute(f"select scope_id >> 40, count(*) from {table} group by 1").fetchall()
+    return {(name, tenant): number for tenant, number in rows}
 
 
 async def test_tenants_are_spread_and_each_is_served_by_its_shard(many, layout):
@@ -121,6 +126,25 @@ async def test_jobs_run_beside_their_rows(many, layout, embedder):
     assert len(count(layout, "pending_embeddings")) == 2
     await many.work(until_empty=True)
     assert count(layout, "pending_embeddings") == {}
+
+
+async def test_a_worker_works_for_a_shard_that_answers_later(many, layout, embedder, cluster, tmp_path, monkeypatch):
+    monkeypatch.setattr(running, "LOOK_SECONDS", 0.05)
+    minds = [await many.mind("ada", tenant=tenant) for tenant in TENANTS[:2]]
+    embedder.fail()
+    for mind in minds:
+        await mind.remember("It waits for a vector.")
+    embedder.recover()
+    south = conninfo_to_dict(layout.shards["south"][0])["dbname"]
+    execute(cluster, f"alter database {south} allow_connections false")
+    settings = Settings(embedder="fake", map_file=tmp_path / "other.json", **PATIENT)
+    async with connected(settings, layout.addresses, embedder) as other:
+        work = asyncio.create_task(other.work())
+        await until(lambda: not count_in(layout, "north", "pending_embeddings"))
+        execute(cluster, f"alter database {south} allow_connections true")
+        await until(lambda: not count(layout, "pending_embeddings"))
+        work.cancel()
+        await asyncio.wait([work])
 
 
 async def test_a_job_does_not_write_where_its_bucket_is_closed(many, layout, embedder):

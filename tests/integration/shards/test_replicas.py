@@ -183,7 +183,7 @@ async def write_and_recall(client):
 
 async def count_reads(url):
     """Read from the metrics how many recalls each has served."""
-    async with httpx.AsyncClient(trust_env=False) as http:
+    async with httpx.AsyncClient(trust_env=False, timeout=60) as http:
         page = (await http.get(f"{url}/metrics")).text
     lines = [line for line in page.splitlines() if line.startswith('recollect_reads_total{route="/v1/recall"')]
     return {line.split('server="')[1].split('"')[0]: float(line.split()[-1]) for line in lines}
