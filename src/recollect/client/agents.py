@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from uuid import UUID
 
 from recollect.client.calls import RemoteView
-from recollect.loading import load, own_zone
+from recollect.loading import load
 
 if TYPE_CHECKING:
     from recollect.models.agents import (
@@ -108,6 +108,9 @@ class RemoteAgent(RemoteView):
         return answer
 
     async def activity(self, days: int = 30, zone: str = "") -> list[ActiveDay]:
-        """Count by day and kind what was stored on the last days that are still in sight; the oldest day first."""
-        answer: list[ActiveDay] = await self.call("activity", days=days, zone=zone or own_zone())
+        """Count by day and kind what was stored on the last days that are still in sight; the oldest day first.
+
+        Days begin as they do where the client is, unless a zone is named.
+        """
+        answer: list[ActiveDay] = await load("recollect.client.special").activity(self, days, zone)
         return answer

@@ -21,7 +21,8 @@ from recollect.client.transport import ATTEMPTS, read_problem
 from recollect.core.agents.feedback import judge
 from recollect.core.items.rules import check_operations, is_write
 from recollect.core.memories.checks import count_characters
-from recollect.models.agents import NOTHING_THERE, Feedback, Reflection
+from recollect.loading import own_zone
+from recollect.models.agents import NOTHING_THERE, ActiveDay, Feedback, Reflection
 from recollect.models.conversations import Context, Reply
 from recollect.models.items import (
     DropItem,
@@ -57,6 +58,15 @@ ITEM_RESULTS: Mapping[str, Callable[[Any], ItemResult]] = {
     "item": TypeAdapter[Item | None](Item | None).validate_python,
     "paths": TypeAdapter(tuple[Path, ...]).validate_python,
 }
+
+
+async def activity(view: RemoteAgent, days: int, zone: str) -> list[ActiveDay]:
+    """Count by day and kind what was stored on the last days that are still in sight; the oldest day first.
+
+    Days begin as they do where the client is, unless a zone is named.
+    """
+    answer: list[ActiveDay] = await view.call("activity", days=days, zone=zone or own_zone())
+    return answer
 
 
 async def load(view: RemoteView, memories: Sequence[NewMemory], *, idempotency_key: str = "") -> list[UUID]:
