@@ -2,7 +2,7 @@
 SHELL := bash
 .SHELLFLAGS := -euo pipefail -c
 .DEFAULT_GOAL := help
-.PHONY: help setup fast check format mypy pyright walls house test engines serve worker migrate schema docs bench bench-quality bench-console doors campaign mutants clean console console-dev console-check console-lint console-e2e release site
+.PHONY: help setup fast check format mypy pyright walls house test engines lowest resolve serve worker migrate schema docs bench bench-quality bench-console doors campaign words mutants clean console console-dev console-check console-lint console-e2e release site
 
 # What `setup` installed is what runs: no word resolves or downloads anything again.
 RUN := uv run --no-sync
@@ -56,6 +56,22 @@ test: ## every test but those of the house and of the engines, on a real Postgre
 
 engines: ## the tests with real OpenSearch, Neo4j and S3 servers; needs a JDK of 21 or later, Maven, and Go
 	$(RUN) pytest -m engines $(ARGS)
+
+LOWEST := .cache/lowest
+EXTRAS := chinese cold dev embedded engine local models neo4j opensearch server tokens-cn traces
+lowest: ## unit tests and some others with the lowest declared version of every dependency, in an environment of its own
+	uv pip compile --quiet --resolution lowest-direct --python-version 3.11 --no-header --no-annotate pyproject.toml \
+	    $(EXTRAS:%=--extra %) -o lowest.txt
+	uv venv --quiet --allow-existing --python .venv/bin/python $(LOWEST)
+	uv pip sync --quiet --python $(LOWEST) lowest.txt
+	uv pip install --quiet --python $(LOWEST) --no-deps -e .
+	$(LOWEST)/bin/python -m pytest $(SPREAD) -m "not engines" tests/unit tests/integration/database tests/integration/llm \
+	    tests/integration/service/test_{first_minute,http,cli,client}.py tests/acceptance/test_first_steps.py $(ARGS)
+	uv pip install --quiet --python $(LOWEST) --resolution lowest-direct -e '.[mcp]'  # raises what MCP needs newer
+	$(LOWEST)/bin/python -m pytest $(SPREAD) tests/integration/mcp $(ARGS)
+
+resolve: ## whether Recollect installs alongside other packages, in a table (ARGS="crewai langgraph" for some)
+	$(RUN) python tools/resolve.py $(ARGS)
 
 serve: ## serve HTTP on 127.0.0.1:7077
 	$(RUN) recollect serve $(ARGS)
@@ -117,6 +133,9 @@ campaign: ## the promises of one part at full size, and their record (PART=kills
 	RECOLLECT_TESTS=long timeout --signal=INT --kill-after=60 $$(( ($(MINUTES) + 5) * 60 )) \
 	    $(RUN) pytest -m promise --minutes $(MINUTES) $(if $(PART),--part=$(PART)) $(ARGS)
 	$(RUN) python tests/support/promises.py
+
+words: ## how often each pattern of a poor sentence or name occurs (ARGS=beside for the lines of one, ARGS=names)
+	@PYTHONPATH=tests:tests/support $(RUN) python tests/house/style.py $(ARGS)
 
 mutants: ## how many small changes of the engine the unit tests notice (MODULES="core/text" MINUTES=10; the guarded ones if left out)
 	nice -n 10 $(RUN) python tools/mutants.py $(MODULES) --minutes $(MINUTES) $(ARGS)

@@ -28,7 +28,7 @@ from quality import open_embedder
 from recollect.core.recall.fusion import fuse
 from recollect.core.recall.quality import draw_interval
 from recollect.llm.embedder import Embedder
-from recollect.store.recall import kept_recalls
+from recollect.store.recall import saved_recalls
 from stored import Stored, serving, store
 
 WEIGHTS = (0.0, 0.1, 0.2, 0.35, 0.7, 1.5, 3.0)
@@ -65,7 +65,7 @@ async def ask_scope(stored: Stored) -> list[Tried]:
     for question, cue in cues:
         asked = replace(cue, limit=DEPTH, keep=True, touch=True, weights={"accessed": HARDLY})
         recall_id = (await stored.mind.recall(asked)).recall_id
-        kept = recall_id and await kept_recalls.fetch(access.parts.database, access.scope, recall_id)
+        kept = recall_id and await saved_recalls.fetch(access.parts.database, access.scope, recall_id)
         if not kept or not question.gold:
             continue
         found: list[float] = []

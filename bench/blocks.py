@@ -33,7 +33,7 @@ from recollect import Cue, Kind, Mind, NewMemory
 from recollect.core.text.terms import indexed_text
 from recollect.llm.embedder import Embedder
 from recollect.llm.local.minilm import load_minilm
-from recollect.models.blocks import Block, Level
+from recollect.models.blocks import DetailLevel, MemoryBlock
 from recollect.store.embedded.cluster import Cluster
 
 BUDGETS = (500, 1_000, 2_000, 4_000)
@@ -95,7 +95,7 @@ async def ask(mind: Mind, cue: Cue, gold: frozenset[str], turns: dict[UUID, str]
     retrieved = gold & {turns[hit.memory.id] for hit in hits}
     for budget, tally in tallies.items() if retrieved else ():
         block = await mind.blocks.show(cue, budget)
-        whole = {turns[line.memory_id] for line in block.lines if line.level is Level.FULL}
+        whole = {turns[line.memory_id] for line in block.lines if line.level is DetailLevel.FULL}
         tally.some.append(retrieved <= whole)
         if retrieved == gold:
             tally.held.append(gold <= whole)
@@ -104,12 +104,12 @@ async def ask(mind: Mind, cue: Cue, gold: frozenset[str], turns: dict[UUID, str]
     return retrieved == gold
 
 
-def note_size(block: Block, tally: Tally) -> None:
+def note_size(block: MemoryBlock, tally: Tally) -> None:
     """Note how large a block is, and how much of it is in full."""
     assert block.tokens <= block.budget
     tally.tokens.append(block.tokens)
     tally.lines.append(len(block.lines))
-    tally.full.append(mean(line.level is Level.FULL for line in block.lines))
+    tally.full.append(mean(line.level is DetailLevel.FULL for line in block.lines))
 
 
 async def measure(conversations: Sequence[Conversation]) -> tuple[int, int, dict[int, Tally]]:

@@ -28,7 +28,7 @@ from ground import ONE_PROCESS, OUT, open_folder
 from peers import OPENERS, Shelf
 from quality import open_embedder
 from recollect.core.recall.quality import BUDGETS, count_within, draw_difference, draw_interval, write_piece
-from recollect.core.text.checks import MOST_HITS
+from recollect.core.text.checks import MAX_HITS
 from recollect.core.text.terms import indexed_text
 from recollect.llm.embedder import Embedder
 from recollect.llm.tokens.count import load_tokenizers
@@ -83,7 +83,7 @@ async def ask_ours(
             sessions = {turn.id: turn.session for turn in stored.conversation.turns}
             for _, cue in stored.cues:
                 for who, channels in WAYS.items():
-                    answer = await stored.mind.recall(replace(cue, limit=MOST_HITS, channels=channels))
+                    answer = await stored.mind.recall(replace(cue, limit=MAX_HITS, channels=channels))
                     found[who].append([frozenset({stored.turns[hit.memory.id]}) for hit in answer.hits])
                 best = dict.fromkeys(sessions[name] for names in found[OURS][-1] for name in names)
                 found[SESSIONS].append(
@@ -113,7 +113,7 @@ def ask_peer(opener: str, ground: Ground, bar: Progress) -> list[Ranking]:
                 ground.cues[cue_at : cue_at + count],
                 own,
                 cluster,
-                MOST_HITS,
+                MAX_HITS,
                 f"_{number}",
             )
             names: dict[str, frozenset[str]] = {}

@@ -31,14 +31,14 @@ from rich.table import Table
 import filler
 from ground import DIMENSIONS, OUT, open_folder, running
 from recollect.core.memories.importance import read_importance
-from recollect.core.text.broken_json import OPENING, THOUGHT_ENDS, read_fragments
-from recollect.core.text.terms import weigh
+from recollect.core.text.lenient_json import OPENING, THOUGHT_ENDS, read_fragments
+from recollect.core.text.terms import term_weights
 from recollect.models.memories import NewMemory, Triple
 from recollect.models.service import EmbeddingSpace
 from recollect.store.embedded.cluster import Cluster
 from recollect.store.memories import bulk
 from recollect.store.memories.columns import EVERY, Row
-from recollect.store.memories.copied import SLOTS, write_terms
+from recollect.store.memories.copy_protocol import SLOTS, write_terms
 from recollect.store.memories.memories import hash_terms
 from recollect.verbs.memories.rows import prepare
 from space import SPACE
@@ -144,7 +144,7 @@ class Ground:
     """What a load is measured on."""
 
     connection: psycopg.AsyncConnection[Any]
-    heading: bulk.Heading
+    heading: bulk.BulkHeader
     rows: list[Row]
     vectors: dict[UUID, np.ndarray]
 
@@ -236,7 +236,7 @@ def make_row(number: int) -> Row:
     ready = prepare(memory)
     moment = BEGINNING + timedelta(minutes=number)
     identity = UUID(int=number << 64 | 7)
-    weights = weigh(ready.counts, 30.0)
+    weights = term_weights(ready.counts, 30.0)
     place = (moment, 100, (), weights, ready.draw, ready.tells, ready.named)
     return Row(identity, memory, ready.keywords, True, False, 0, *place)  # noqa: FBT003
 
@@ -253,7 +253,7 @@ async def measure_loads(sizes: list[int], rounds: int) -> Figures:
             stage = bulk.QUERIES["stage"].replace("on commit drop", "").replace("{type}", "halfvec")
             await connection.execute(stage)
             space = EmbeddingSpace(SPACE, "bench@1", DIMENSIONS, "active")
-            heading = bulk.Heading(1, "bench", BEGINNING, space)
+            heading = bulk.BulkHeader(1, "bench", BEGINNING, space)
             for size in sizes:
                 rows = [make_row(number) for number in range(1, size + 1)]
                 vectors = np.random.default_rng(7).standard_normal((size, DIMENSIONS), np.float32)

@@ -28,7 +28,7 @@ import filler
 from ground import DIMENSIONS, LARGE_MACHINE, OUT, open_folder, running
 from growth import ROUNDS, TENANT, divide_sizes, grow, measure_sizes, write_scope
 from recollect import Cue, Mind, Recollect
-from recollect.models.imports import ExportOrder
+from recollect.models.imports import ExportRequest
 from recollect.models.service import Caller
 from recollect.store.embedded.cluster import Cluster
 from yardstick import read_texts
@@ -65,7 +65,7 @@ class HashedFile:
 async def export_all(recollect: Recollect, caller: Caller) -> tuple[str, float]:
     """Export every scope with its vectors; return the hash and the seconds."""
     file, begun = HashedFile(), time.perf_counter()
-    await recollect.operator.exports.write(caller, ExportOrder(vectors=("all",)), file)  # type: ignore[arg-type]
+    await recollect.operator.exports.write_export_file(caller, ExportRequest(vectors=("all",)), file)  # type: ignore[arg-type]
     return file.hash.hexdigest(), time.perf_counter() - begun
 
 

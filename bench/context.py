@@ -23,7 +23,7 @@ from rich.table import Table
 import filler
 from ground import DIMENSIONS, LARGE_MACHINE, OUT, WARMING, open_folder, running
 from recollect import Cue, Mind, Recollect
-from recollect.models.conversations import NewMessage, Window
+from recollect.models.conversations import HistoryOptions, NewMessage
 from recollect.models.memories import Role
 from recollect.store.embedded.cluster import Cluster
 from recollect.store.memories.accesses import fold
@@ -67,7 +67,7 @@ async def measure(recollect: Recollect, mind: Mind, rounds: int) -> dict[str, li
         "recall": mind.recall,
         # Without a trace, or the log would grow by more than any prompt shows.
         "recall of 200": lambda cue: mind.recall(replace(cue, touch=False), limit=200),
-        "history": lambda _: conversation.history(Window(BUDGET)),
+        "history": lambda _: conversation.history(HistoryOptions(BUDGET)),
         "context": lambda cue: conversation.context(cue, BUDGET),
     }
     times: dict[str, list[float]] = {name: [] for name in calls}

@@ -35,10 +35,10 @@ from rich.table import Table
 from ground import DIMENSIONS, LARGE_MACHINE, OUT, WARMING, open_folder, running
 from recollect import Mind, Recollect, Settings
 from recollect.core.conversations.messages import count_tokens
-from recollect.core.conversations.threads import MOST_FETCHED, ThreadNode, walk
+from recollect.core.conversations.threads import MAX_DIFY_TURNS, ThreadNode, walk
 from recollect.doors.http.app import create_app
 from recollect.llm.tokens.count import Tokenizer, load_tokenizers
-from recollect.models.conversations import NewMessage, Window
+from recollect.models.conversations import HistoryOptions, NewMessage
 from recollect.models.memories import Role
 from recollect.models.service import Right
 from recollect.store.conversations.conversations import QUERIES
@@ -160,7 +160,9 @@ async def measure_history(mind: Mind, conversations: list[BuiltConversation], ro
         return mind.conversation(conversation.name).history(BUDGET)
 
     def at_leaf(conversation: BuiltConversation) -> Awaitable[object]:
-        return mind.conversation(conversation.name).history(Window(BUDGET, leaf=chance.choice(conversation.leaves)))
+        return mind.conversation(conversation.name).history(
+            HistoryOptions(BUDGET, leaf=chance.choice(conversation.leaves))
+        )
 
     def naively(conversation: BuiltConversation) -> Awaitable[object]:
         return read_naively(mind, conversation, tokenizer)
@@ -184,7 +186,7 @@ async def read_naively(
 ) -> list[UUID]:
     """Read the newest 500 messages, walk among them from a leaf, and count what fits, all in Python."""
     async with mind.access.parts.database.reading(mind.access.scope.tenant_id) as connection:
-        found = await connection.execute(NEWEST, (conversation.scope_id, conversation.name, MOST_FETCHED))
+        found = await connection.execute(NEWEST, (conversation.scope_id, conversation.name, MAX_DIFY_TURNS))
     rows = {str(row["id"]): row for row in await found.fetchall()}
     nodes = [
         ThreadNode(identity, str(row["parent_id"]) if row["parent_id"] else None) for identity, row in rows.items()
@@ -210,7 +212,9 @@ async def judge_naive(
     for leaf in chance.sample(conversation.leaves, min(20, len(conversation.leaves))):
         true = [
             message.id
-            for message in (await mind.conversation(conversation.name).history(Window(BUDGET, leaf=leaf))).messages
+            for message in (
+                await mind.conversation(conversation.name).history(HistoryOptions(BUDGET, leaf=leaf))
+            ).messages
         ]
         naive = set(await read_naively(mind, conversation, tokenizer, leaf))
         shares.append(len(naive.intersection(true)) / len(true))

@@ -37,10 +37,9 @@ from recollect import Recollect, Settings
 from recollect.core.text.phrases import find_keywords
 from recollect.llm.build import build_embedder, has_minilm
 from recollect.llm.embedder import Embedder
-from recollect.llm.fake import FakeChatModel
 from recollect.mind.service import Addresses
 from recollect.models.conversations import NewMessage
-from recollect.models.knowledge import Ending
+from recollect.models.knowledge import SegmentEnd
 from recollect.models.memories import Role
 from recollect.store.database.ownership import ensure_database
 from recollect.store.embedded.cluster import Cluster
@@ -48,6 +47,7 @@ from recollect.wiring import connected, prepare
 
 sys.path.append(str(Path(__file__).resolve().parents[1] / "tests" / "support"))
 import zereker_script
+from fake_chat import FakeChatModel
 
 console = Console()
 ZEREKER = DATA.parents[1] / "data" / "zereker_memory" / "test_data_complete.json"
@@ -152,7 +152,7 @@ async def enrich_all(
         "sessions": len(conversation.sessions),
         "characters": sum(len(message.content) for message in conversation.messages),
         "segments": len(closed),
-        "by_topic": sum(1 for each in closed if each.ending is Ending.TOPIC),
+        "by_topic": sum(1 for each in closed if each.ending is SegmentEnd.TOPIC),
         "messages_per_segment": median(sizes),
         "longest_segment": max(sizes),
     }

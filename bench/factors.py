@@ -24,9 +24,9 @@ from matplotlib.figure import Figure
 from rich.console import Console
 
 from ground import open_folder
-from recollect import Cue, Hit, Mode, Settings, Weighing
+from recollect import Cue, Hit, Mode, Settings, StreamWeights
 from recollect.core.agents.scoring import resolve_weighing
-from recollect.doors.imports.generative_agents.journey import import_folder
+from recollect.doors.imports.generative_agents.transfer import import_folder
 from recollect.llm.build import has_minilm
 from recollect.wiring import open_recollect
 
@@ -56,7 +56,8 @@ async def recall() -> Hits:
             with console.status("importing and embedding"):
                 await import_folder(recollect, mind, SAVED, lambda *_: None)
             cues = [
-                Cue(CUE, channels=("stream",), limit=LIMIT, touch=False, weighing=Weighing(mode=mode)) for mode in MODES
+                Cue(CUE, channels=("stream",), limit=LIMIT, touch=False, weighing=StreamWeights(mode=mode))
+                for mode in MODES
             ]
             found = await mind.recall_each(cues, isolated=True)
     return {mode: recollection.hits for mode, recollection in zip(MODES, found, strict=True)}
@@ -80,7 +81,7 @@ def draw(hits: Hits) -> Figure:
 
 def draw_contributions(axes: Axes, hits: Sequence[Hit]) -> None:
     """Stack what the factors add to each hit's score."""
-    recency, similarity, importance = resolve_weighing(Weighing(), Weighing()).weights
+    recency, similarity, importance = resolve_weighing(StreamWeights(), StreamWeights()).weights
     weights = {"recency": recency, "similarity": similarity, "importance": importance}
     rows = range(1, len(hits) + 1)
     ends = [0.0] * len(hits)

@@ -15,10 +15,10 @@ from rich.progress import Progress
 
 from recollect import Mind, NewMemory, Recollect
 from recollect.channels.channel import Channel, Proposal
-from recollect.core.recall.cues import Reading
+from recollect.core.recall.cues import ParsedCue
 from recollect.core.service.numbers import tenant_of
-from recollect.models.recall import Script, Weighing
-from recollect.store.service.scopes import Place, locate
+from recollect.models.recall import Script, StreamWeights
+from recollect.store.service.scopes import ScopeHandle, locate
 from space import VECTORS
 
 SYLLABLES = ("bar", "cor", "din", "fel", "gam", "hul", "jos", "kap", "lem", "mor", "nut", "pir", "ros", "sul", "tav")
@@ -63,20 +63,20 @@ def memories(start: int, count: int, randomness: np.random.Generator, dimensions
     return [NewMemory(sentence(start + number), embedding=vectors[number]) for number in range(count)]
 
 
-async def place_of(recollect: Recollect, mind: Mind) -> Place:
+async def place_of(recollect: Recollect, mind: Mind) -> ScopeHandle:
     """Find where a scope lies."""
     return await locate(recollect.parts.database, mind.access.scope)
 
 
-def reading(vector: np.ndarray) -> Reading:
+def reading(vector: np.ndarray) -> ParsedCue:
     """Read a cue that is a vector and nothing else."""
-    return Reading((), Script.WORDS, vector, Weighing(), datetime.now(UTC))
+    return ParsedCue((), Script.WORDS, vector, StreamWeights(), datetime.now(UTC))
 
 
-async def ask(recollect: Recollect, channel: Channel, place: Place, vector: np.ndarray, limit: int) -> Proposal:
+async def ask(recollect: Recollect, channel: Channel, place: ScopeHandle, vector: np.ndarray, limit: int) -> Proposal:
     """Put a vector to one channel, as recall does."""
     async with recollect.parts.database.reading(tenant_of(place.scope_id or 0)) as connection:
-        answer = await channel.ask(connection, place, reading(vector), limit)
+        answer = await channel.send_query(connection, place, reading(vector), limit)
     return await answer()
 
 

@@ -69,7 +69,7 @@ async def measure(texts: Sequence[str], rounds: int) -> dict[str, float]:
     """Embed texts and their glosses in turns."""
     embedder = load_gloss(threads=1)
     gloss = Gloss(load_dictionary(fold), load("rjieba", "chinese").tag)
-    pairs = [(text, gloss.read(text)) for text in texts]
+    pairs = [(text, gloss.gloss_text(text)) for text in texts]
     await embed_all(embedder, texts[:BATCH])
     cues: list[tuple[float, float]] = []
     for pair in pairs[: len(pairs) // 4]:

@@ -29,7 +29,7 @@ from recollect.core.recall.fusion import rate
 from recollect.core.recall.weights import LEARNED
 from recollect.llm.embedder import Embedder
 from recollect.models.recall import Script
-from recollect.store.recall import kept_recalls
+from recollect.store.recall import saved_recalls
 from stored import serving, store
 
 Matrix = NDArray[np.float64]
@@ -66,7 +66,7 @@ async def gather(name: str, questions: int, embedder: Embedder | None, bar: Prog
         async for stored in store(recollect, name, conversations, embedder, bar):
             for question, cue in stored.cues if in_training(name, number) else ():
                 answer = await stored.mind.recall(replace(cue, keep=True))
-                kept = answer.recall_id and await kept_recalls.fetch(
+                kept = answer.recall_id and await saved_recalls.fetch(
                     recollect.parts.database, stored.mind.access.scope, answer.recall_id
                 )
                 if kept:

@@ -21,7 +21,7 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 
 from datasets import LEARNED, Conversation, LearnedText, in_training, load
 from quality import Asked, average, describe_half, open_embedder
-from recollect.core.recall.lending import EVIDENCE
+from recollect.core.recall.evidence_scores import EVIDENCE
 from recollect.core.recall.quality import measure as measure_ranking
 from recollect.llm.embedder import Embedder
 from recollect.models.memories import Kind

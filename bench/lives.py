@@ -22,7 +22,7 @@ from rich.progress import Progress
 import filler
 from recollect import Mind, Recollect
 from recollect.core.service.numbers import bucket_of, number_scope
-from recollect.store.memories import copied
+from recollect.store.memories import copy_protocol
 from space import VECTORS
 
 SUBJECTS, LATENT = 2_000, 64
@@ -145,7 +145,7 @@ def copy_in(
         ),
         VECTORS: (
             (scope_id, id_, kind, 100, False, embedding)
-            for (id_, kind, _, _), embedding in zip(rows, copied.write_vectors(vectors, "half"), strict=True)
+            for (id_, kind, _, _), embedding in zip(rows, copy_protocol.write_vectors(vectors, "half"), strict=True)
         ),
         "accesses": (
             (scope_id, id_, kind, max(happened, accessed), 1)

@@ -34,7 +34,7 @@ from ground import DIMENSIONS, OUT, NoEmbedder, open_folder
 from quality import Asked, average, difference, open_embedder
 from recollect import Recollect, Settings
 from recollect.core.recall.quality import measure as measure_ranking
-from recollect.core.recall.weights import USUAL_CHANNELS
+from recollect.core.recall.weights import DEFAULT_CHANNELS
 from recollect.jobs.mirror import feed_tenant
 from recollect.llm.embedder import Embedder
 from recollect.mind.service import Addresses
@@ -46,10 +46,10 @@ from stored import serving, store
 
 SUPPORT = Path(__file__).resolve().parents[1] / "tests" / "support"
 MIRROR = "opensearch"
-OTHERS = tuple(name for name in USUAL_CHANNELS if name not in {"text", "vector"})
+OTHERS = tuple(name for name in DEFAULT_CHANNELS if name not in {"text", "vector"})
 VARIANTS: Mapping[str, tuple[str, ...]] = {
     "ours": (),
-    "ours and opensearch": (*USUAL_CHANNELS, MIRROR),
+    "ours and opensearch": (*DEFAULT_CHANNELS, MIRROR),
     "opensearch for words and meaning": (MIRROR, *OTHERS),
     "opensearch alone": (MIRROR,),
 }

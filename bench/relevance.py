@@ -32,7 +32,7 @@ from recollect.core.recall.fusion import fuse, measure, rate
 from recollect.core.recall.relevance import MEASURES, WITH_VECTOR, WITHOUT_VECTOR
 from recollect.llm.embedder import Embedder
 from recollect.models.recall import Cue, Script
-from recollect.store.recall import kept_recalls
+from recollect.store.recall import saved_recalls
 from stored import Stored, serving, store
 
 Matrix = NDArray[np.float64]
@@ -109,7 +109,7 @@ async def answer(stored: Stored, question: Question, cue: Cue, *, foreign: bool)
     """Ask one question, and lay out what the ranking was made from."""
     access = stored.mind.access
     found = await stored.mind.recall(replace(cue, limit=DEPTH, keep=True))
-    kept = found.recall_id and await kept_recalls.fetch(access.parts.database, access.scope, found.recall_id)
+    kept = found.recall_id and await saved_recalls.fetch(access.parts.database, access.scope, found.recall_id)
     if not kept:
         return None
     inputs = replace(kept.inputs, limit=DEPTH)

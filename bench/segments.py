@@ -30,10 +30,10 @@ from rich.table import Table
 from datasets import Conversation, in_training, load
 from ground import OUT
 from recollect import Settings
-from recollect.core.knowledge.segments import USUAL, DepthRule, SegmentRules, segment, to_turn
+from recollect.core.knowledge.segments import DEFAULT, DepthRule, SegmentRules, segment, to_turn
 from recollect.llm.build import build_embedder
 from recollect.llm.embedder import Embedder
-from recollect.models.knowledge import Ending, Turn
+from recollect.models.knowledge import SegmentEnd, Turn
 
 console = Console()
 MIDNIGHT = datetime(2024, 1, 1, tzinfo=UTC)
@@ -122,7 +122,7 @@ def to_talk(stretches: Sequence[Stretch], vectors: Mapping[str, object]) -> Talk
 
 def cut(talk: Talk, rules: SegmentRules) -> set[int]:
     """Cut a talk; return the positions at which segments begin."""
-    closed, _ = segment(talk.turns, rules, Ending.ASKED)
+    closed, _ = segment(talk.turns, rules, SegmentEnd.ASKED)
     return set(accumulate(len(each.turns) for each in closed[:-1]))
 
 
@@ -160,7 +160,7 @@ def deepen(rules: SegmentRules, depth: float) -> SegmentRules:
 def tried() -> dict[str, SegmentRules]:
     """List the rules that were tried, the usual ones first."""
     return {
-        f"{window} turns, {reach} places": replace(USUAL, vectors=DepthRule(window, reach, 0.5))
+        f"{window} turns, {reach} places": replace(DEFAULT, vectors=DepthRule(window, reach, 0.5))
         for window, reach in ((2, 3), (1, 3), (2, 2), (3, 3), (4, 4))
     }
 
@@ -203,7 +203,7 @@ async def main() -> None:
     await embedder.close()
     talks = {key: [to_talk(talk, vectors) for talk in some] for key, some in made.items()}
     depths = {
-        key: {depth: judge(some, replace(USUAL, vectors=replace(USUAL.vectors, depth=depth))) for depth in DEPTHS}
+        key: {depth: judge(some, replace(DEFAULT, vectors=replace(DEFAULT.vectors, depth=depth))) for depth in DEPTHS}
         for key, some in talks.items()
     }
     compared = {
@@ -213,7 +213,7 @@ async def main() -> None:
         key: [replace(talk, turns=[replace(turn, embedding=None) for turn in talk.turns]) for talk in some]
         for key, some in talks.items()
     }
-    compared["by terms"] = {key: as_many_as_ends(some, USUAL) for key, some in bare.items()}
+    compared["by terms"] = {key: as_many_as_ends(some, DEFAULT) for key, some in bare.items()}
     OUT.mkdir(exist_ok=True)
     written = {
         "depths": {" ".join(key): row for key, row in depths.items()},

@@ -21,7 +21,7 @@ from rich.progress import Progress
 from datasets import DIALOGUES, OWNERS, Conversation, Question, Turn, read_moments
 from ground import OUT, open_folder
 from recollect import Mind, Recollect, Settings
-from recollect.core.service.portions import divide
+from recollect.core.service.batches import divide
 from recollect.core.text.terms import embedded_text, utterance_before
 from recollect.llm.embedder import Embedder
 from recollect.mind.service import Addresses

@@ -41,7 +41,7 @@ from recollect.channels.stream import StreamChannel
 from recollect.store.database.pool import Connection
 from recollect.store.embedded.cluster import Cluster
 from recollect.store.memories.accesses import fold
-from recollect.store.service.scopes import Place
+from recollect.store.service.scopes import ScopeHandle
 from space import VECTORS
 
 LIMIT = 30
@@ -97,7 +97,7 @@ async def measure_engine(recollect: Recollect, mind: Mind, rounds: int) -> dict[
             return await (await plain.execute(BARE, bare_parameters(place, cues[number]))).fetchall()
 
         async def ask_channel(number: int) -> object:
-            answer = await STREAM.ask(plain, place, filler.reading(cues[number]), LIMIT)
+            answer = await STREAM.send_query(plain, place, filler.reading(cues[number]), LIMIT)
             return await answer()
 
         clock = partial(processor_seconds, plain.info.backend_pid)
@@ -116,7 +116,7 @@ async def plainly(recollect: Recollect, mind: Mind) -> AsyncIterator[Connection]
         yield connection
 
 
-def bare_parameters(place: Place, cue: np.ndarray) -> dict[str, object]:
+def bare_parameters(place: ScopeHandle, cue: np.ndarray) -> dict[str, object]:
     """Give what the bare search asks for."""
     return {"scope": place.scope_id, "cue": HalfVector(cue), "limit": LIMIT}
 

@@ -19,7 +19,7 @@ import psutil
 
 from datasets import load
 from recollect.core.text import terms
-from recollect.core.text.variants import NEWEST, PLAIN, fold_characters, folding_by, load_forms
+from recollect.core.text.variants import fold_characters, load_forms
 
 CHARACTERS = 200_000
 SETS: Mapping[str, str] = {
@@ -31,16 +31,12 @@ SETS: Mapping[str, str] = {
 
 
 def normalise(text: str) -> str:
-    """Fold width alone by Unicode's normalisation, as it was before variants were folded."""
+    """Fold width alone by Unicode's normalisation."""
     return unicodedata.normalize("NFKC", text)
 
 
-WAYS: Mapping[str, tuple[Callable[[str], str], int]] = {
-    "before, ns": (normalise, PLAIN),
-    "version 1, ns": (fold_characters, PLAIN),
-    "version 2, ns": (fold_characters, NEWEST),
-}
-"""How texts are folded, and by which version."""
+WAYS: Mapping[str, Callable[[str], str]] = {"width, ns": normalise, "width and variants, ns": fold_characters}
+"""How texts are folded."""
 
 
 def read_texts(name: str) -> list[str]:
@@ -60,8 +56,8 @@ def measure(texts: Sequence[str], rounds: int) -> dict[str, float]:
     best = dict.fromkeys(WAYS, float("inf"))
     characters = sum(map(len, texts))
     for _ in range(rounds):
-        for way, (fold, version) in WAYS.items():
-            with patch.object(terms, "fold_characters", fold), folding_by(version):
+        for way, fold in WAYS.items():
+            with patch.object(terms, "fold_characters", fold):
                 started = time.process_time()
                 for text in texts:
                     terms.analyse(text)

@@ -38,7 +38,7 @@ def remember() -> None:
         {"content": content, "importance": importance, "occurred_at": DAY.format(hour), **triple}
         for hour, content, importance, triple in SEEN
     ]
-    body = {"agent": "Isabella_Rodriguez", "user": ASKED["user"], "memories": memories}
+    body = {"agent": "Isabella Rodriguez", "user": ASKED["user"], "memories": memories}
     headers = {"Authorization": f"Bearer {KEY}"}
     httpx.post(f"{URL}/v1/memories", json=body, headers=headers, timeout=60).raise_for_status()
 

@@ -14,19 +14,21 @@ import pytest
 from fastapi import FastAPI
 
 from clones import Clones
+from fake_chat import FakeChatModel
 from folders import MEMORY, find_memory, open_folder
 from recollect import wiring
 from recollect.core.recall import relevance
 from recollect.doors.cli import terminal
+from recollect.doors.http import key_check
 from recollect.doors.http.app import create_app
-from recollect.doors.http.auth import KnownKeys
+from recollect.doors.http.server.keys import KeyChecks
 from recollect.doors.http.server.limits import Limiter
-from recollect.llm.fake import FakeChatModel, FakeEmbedder
+from recollect.llm.fake import FakeEmbedder
 from recollect.mind.service import Addresses
 from recollect.models.recall import Script as RecallScript
 from recollect.models.service import Right
 from recollect.settings import Settings
-from recollect.store.database.migrate import own_migrations
+from recollect.store.database.migrate import list_migrations
 from recollect.store.embedded.cluster import Cluster
 from recollect.wiring import connected, prepare
 from scripted_extractions import Script
@@ -41,6 +43,8 @@ os.environ["TZ"] = "UTC"
 terminal.out._width = terminal.err._width = None
 # A busy machine may take its time to say that it is ready, too.
 wiring.READY_SECONDS = 30.0
+# Tests look at once at the effect of a change; copies are tested with their usual age.
+key_check.COPY_SECONDS = 0.0
 # The fake's vectors are near where words are shared; what they say of relevance is taken from the local model.
 relevance.WITH_VECTOR = {**relevance.WITH_VECTOR, FakeEmbedder().model: {RecallScript.WORDS: relevance.ENGLISH}}
 TEMPLATE = "template_of_tests"
@@ -78,7 +82,7 @@ def addresses_of(cluster: Cluster, database: str) -> Addresses:
 
 def copy_migrations(folder: Path, last: int | None = None) -> None:
     """Put our migrations into a folder, for a test that adds one to them; all but the last few if asked."""
-    for step in own_migrations()[:last]:
+    for step in list_migrations()[:last]:
         (folder / f"{step.name}.sql").write_text(step.text, encoding="utf-8")
 
 
@@ -161,7 +165,7 @@ async def mind(recollect):
 def application(recollect):
     """Lend an application: the framework builds routes when they are first asked for, which costs more than a test."""
     app = IDLE.pop() if IDLE else create_app()
-    app.state.recollect, app.state.known_keys, app.state.limiter = recollect, KnownKeys(), Limiter()
+    app.state.recollect, app.state.keys, app.state.limiter = recollect, KeyChecks(), Limiter()
     try:
         yield app
     finally:

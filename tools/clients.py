@@ -4,8 +4,8 @@ uv run python tools/clients.py [--check]
 
 It also writes docs/reference/operations.md, the table of all operations and the doors that show them.
 
-Signatures and descriptions are those of the methods in src/recollect/mind that declare the operations. What is more
-than one request and its answer is written by hand, in client/special.py and client/items.py.
+Signatures and descriptions are those of the methods in src/recollect/mind that declare the operations. Methods that
+send more than one request are written by hand, in client/special.py and client/items.py.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ NAMES = {
     "MemoryVerbs": "Memories",
     "RecallVerbs": "Recall",
     "AgentVerbs": "Agent",
-    "FadingView": "Fading",
+    "FadeView": "Fading",
     "BlockView": "Blocks",
     "RecallsView": "Recalls",
     "ConversationView": "Conversation",
@@ -45,10 +45,10 @@ NAMES = {
     "TopicsView": "Topics",
     "Mind": "Mind",
 }
-"""What the classes of the facade are called in the clients, behind Remote or Blocking."""
+"""What the classes of the facade are called in the clients, after `Remote` or `Sync`."""
 BASES = {"ConversationView": "ConversationPart", "ItemsView": "RemoteView, ItemVerbs"}
 READ = {"items.batch": "list[dict[str, Any]]", "last_chat": "models.Memory"}
-"""What is read from an answer, where the method makes something else of it."""
+"""The type of an answer, if the method makes something else of it."""
 UNREAD = {"set_profile", "changes", "conversation.describe", "knowledge.export"}
 WRITTEN = "Written by tools/clients.py: change the methods of recollect.mind that declare the operations, and run it."
 OPERATIONS_PAGE = ROOT / "docs/reference/operations.md"
@@ -77,13 +77,13 @@ from recollect import models
 
 @dataclass(frozen=True, slots=True)
 class RemoteOperation:
-    """How an operation is asked for, and what it gives; the type is found at its first use."""
+    """The request of an operation, and the type of its answer; the type is loaded on first use."""
 
     method: str
     path: str
     gives: Callable[[], Any] | None = None
     answer: str = ""
-    """The field that the answer stands in, if it is no object of its own."""
+    """The field of the body that holds the answer; empty if the whole body is the answer."""
     agent_only: bool = False
     """Whether no user is named."""
 
@@ -131,7 +131,7 @@ def write_room(module: ModuleType) -> str:
 
 
 def imports_of(module: ModuleType) -> tuple[list[str], list[str]]:
-    """Give the imports that signatures may need: those that cost nothing, and those of values."""
+    """Return the imports that signatures may need: the cheap ones, and those of values."""
     found = [node for node in ast.parse(inspect.getsource(module)).body if isinstance(node, ast.ImportFrom)]
     plain = [node for node in found if node.module in {"collections.abc", "datetime", "uuid"}]
     of_values = [node for node in found if (node.module or "").startswith(("recollect.models", "recollect.core"))]
@@ -171,7 +171,7 @@ def write_method(call: Callable[..., Any]) -> str:
 
 
 def hand_written(name: str) -> bool:
-    """Tell whether an operation is more than one request and its answer."""
+    """Return whether an operation is more than one request and its answer."""
     found = getattr(special, name, None)
     return inspect.isfunction(found) and found.__module__ == special.__name__
 
@@ -182,7 +182,7 @@ def key_of(method: Callable[..., Any]) -> str:
 
 
 def signature(method: Callable[..., Any]) -> str:
-    """Give a signature as it is written."""
+    """Return the source of a signature."""
     source = inspect.getsource(method)
     defined = ast.parse(textwrap.dedent(source)).body[0]
     assert isinstance(defined, ast.AsyncFunctionDef)
@@ -190,7 +190,7 @@ def signature(method: Callable[..., Any]) -> str:
 
 
 def views() -> dict[str, tuple[Callable[..., Any], type]]:
-    """Give the ways from a mind to its views, each with the class of the view."""
+    """Return the properties of a mind that lead to its views, each with the class of the view."""
     found = {name: each for name, each in vars(Mind).items() if isinstance(each, property) or name == CONVERSATION}
     ways = {name: getattr(each, "fget", each) for name, each in found.items()}
     return {name: (way, inspect.get_annotations(way, eval_str=True)["return"]) for name, way in ways.items()}
@@ -238,22 +238,22 @@ def write_blocking() -> str:
     lines += [f"{FUTURE}\n"]
     for kind in (*kinds(), Mind):
         lines.append(f"from recollect.client.{home(kind.__module__)} import Remote{NAMES[kind.__name__]}")
-    lines.append("from recollect.sync.portals import Blocking, blocking, blocking_pieces")
+    lines.append("from recollect.sync.portal import Blocking, blocking, blocking_pieces")
     for kind in (*kinds(), Mind):
         name = NAMES[kind.__name__]
-        lines.append(f"\n\nclass Blocking{name}(Blocking):")
+        lines.append(f"\n\nclass Sync{name}(Blocking):")
         lines.append(f'    """{name} whose methods return when they are done."""\n')
         for method, call in inspect.getmembers_static(kind, inspect.isfunction):
             wrap = "blocking_pieces" if inspect.isasyncgenfunction(inspect.unwrap(call)) else "blocking"
             lines += [f"    {method} = {wrap}(Remote{name}.{method})"] if is_public(method) else []
     for name, (way, kind) in views().items():
-        made, chosen = f"Blocking{NAMES[kind.__name__]}", f"({CONVERSATION})" if name == CONVERSATION else ""
+        made, chosen = f"Sync{NAMES[kind.__name__]}", f"({CONVERSATION})" if name == CONVERSATION else ""
         lines.append(write_way(name, way, made, f"{made}(self.inner.{name}{chosen}, self.portal)"))
     return "\n".join(lines)
 
 
 def is_public(name: str) -> bool:
-    """Tell whether a member is an operation, or made of some."""
+    """Return whether a member is an operation, or leads to some."""
     return not name.startswith("_") and name != CONVERSATION
 
 

@@ -2,7 +2,7 @@
 
 python tools/console.py [install | build | check | sizes | setup]
 
-The build backend's hook (tools/console_hook.py) uses it too, where nothing else is installed.
+The build backend's hook (tools/console_hook.py) uses it, too, and nothing else is installed there.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ ROOT = Path(__file__).resolve().parents[1]
 SOURCES = ROOT / "console"
 CLIENT = ROOT / "clients" / "typescript"
 PAGES = ROOT / "src" / "recollect" / "doors" / "http" / "pages"
-"""Where the built files lie; git ignores them, and the server reads them."""
+"""The folder of the built files; git ignores them, and the server reads them."""
 FIRST_LOAD_BYTES, ALL_BYTES = 140_000, 350_000
 """What the page may weigh, compressed: before anything is seen, and with every screen."""
 LOADED = re.compile(r'(?:src|href)="\./(assets/[^"]+)"')
@@ -70,7 +70,7 @@ def build_into(folder: Path) -> None:
 
 
 def build() -> None:
-    """Build the console into the package; who reads it meanwhile sees the old one or the new one."""
+    """Build the console into the package; readers see the old one or the new one, never a part."""
     install(SOURCES)
     PAGES.parent.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(dir=SOURCES / "node_modules") as folder:

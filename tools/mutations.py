@@ -35,7 +35,7 @@ class Mutant:
 
     path: Path
     function: str
-    """The outermost function that it lies in, with its class; or the name of a constant."""
+    """The outermost function that contains it, with its class; or the name of a constant."""
     line: int
     first_line: int
     """Where the function begins, with its decorators: its code says the same."""
@@ -60,7 +60,7 @@ def list_mutants(path: Path) -> list[Mutant]:
 
 
 def list_places(tree: ast.Module) -> Iterator[tuple[str, ast.stmt]]:
-    """Give functions, methods and constants of a module, each with its name."""
+    """Yield functions, methods and constants of a module, each with its name."""
     for node in tree.body:
         if isinstance(node, FUNCTIONS):
             yield node.name, node
@@ -73,14 +73,14 @@ def list_places(tree: ast.Module) -> Iterator[tuple[str, ast.stmt]]:
 
 
 def is_table(node: ast.expr) -> bool:
-    """Tell whether a value only lists words and numbers, many of them."""
+    """Return whether a value only lists words and numbers, many of them."""
     entries = sum(isinstance(each, ast.Constant) for each in ast.walk(node))
     made = [each.func for each in ast.walk(node) if isinstance(each, ast.Call)]
     return entries > MOST_ENTRIES and all(isinstance(each, ast.Name) and each.id in COLLECTIONS for each in made)
 
 
 def list_changes(owner: ast.stmt) -> Iterator[tuple[ast.AST, ast.AST]]:
-    """Give each node that can change, and what it becomes."""
+    """Yield each node that can change, and its replacement."""
     roots = owner.body if isinstance(owner, FUNCTIONS) else [owner.value]  # type: ignore[attr-defined]
     for root in roots:
         yield from ((node, changed) for node in walk(root) for changed in change(node))
@@ -102,7 +102,7 @@ def walk(node: ast.AST) -> Iterator[ast.AST]:
 
 
 def change(node: ast.AST) -> Iterator[ast.AST]:
-    """Give what a node can become."""
+    """Yield the replacements of a node."""
     if isinstance(node, ast.Compare):
         for number, operator in enumerate(node.ops):
             yield with_operator(node, number, COMPARED[type(operator)]())

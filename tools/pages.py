@@ -25,7 +25,7 @@ def to_translate(root: Path = ROOT) -> list[Path]:
 
 
 def chinese(page: Path) -> Path:
-    """Return where the translation of a page lies."""
+    """Return the path of the translation of a page."""
     return page.with_name(f"{page.stem}.zh.md")
 
 

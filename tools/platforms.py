@@ -1,4 +1,4 @@
-"""Say on which platforms Recollect installs: read from the wheels that the lock file names, beside what was run.
+"""List the platforms that Recollect installs on: by the wheels of the lock file, and by installations that were run.
 
 uv run python tools/platforms.py                       # write the tables of docs/reference/platforms.md again
 uv run python tools/platforms.py run python3.13        # install our wheels for a Python, and run the README's program
@@ -77,7 +77,7 @@ def needed(packages: list[Package], environment: Mapping[str, str]) -> Iterator[
 
 
 def has_wheel(package: Package, tags: set[Tag]) -> bool:
-    """Tell whether one of a package's wheels fits."""
+    """Return whether one of a package's wheels fits."""
     names = [wheel["url"].rpartition("/")[2] for wheel in package.get("wheels", [])]
     return any(parse_wheel_filename(name)[3] & tags for name in names)
 

@@ -38,7 +38,7 @@ RIGHTS = {
 """The rights of requests that are not operations of a mind."""
 
 SCOPE = ("agent", "user")
-SECTIONS = ("Changes", "Conversations", "Health", "Items", "Jobs", "Keys", "Ledger", "Recalls", "Topics")
+SECTIONS = ("Changes", "ConversationPage", "Health", "Items", "JobPage", "Keys", "CostReport", "Recalls", "Topics")
 """Titles of sections that are also names of values."""
 Schema = Mapping[str, Any]
 
@@ -149,7 +149,7 @@ def answers_of(operation: Schema) -> Iterator[str]:
 
 
 def find_used(document: Schema) -> list[str]:
-    """List the schemas to show: all but bodies, whose fields stand with their requests."""
+    """List the schemas to show: all but bodies, whose fields are listed with their requests."""
     bodies = {
         content["schema"]["$ref"].rpartition("/")[2]
         for methods in document["paths"].values()

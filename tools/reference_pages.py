@@ -2,7 +2,7 @@
 
 python tools/reference_pages.py [--check]
 
-What stands before the generated part comes from tools/introductions.
+The text before the generated part comes from tools/introductions.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ import recollect
 import reference_http
 from recollect import errors, models
 from recollect.client import Client
-from recollect.doors.cli.main import ROOMS, load_command
+from recollect.doors.cli.main import COMMAND_MODULES, load_command
 from recollect.mind.items import ItemsView
 from recollect.mind.topics import TopicsView
 
@@ -32,13 +32,13 @@ DOCS = ROOT / "docs"
 PAGES = {name: DOCS / "reference" / name for name in ("cli.md", "http.md", "python.md")} | {
     "decisions.md": DOCS / "adr" / "README.md"
 }
-"""Where each page lies, by the name of its introduction."""
+"""The path of each page, by the name of its introduction."""
 INTRODUCTIONS = ROOT / "tools" / "introductions"
 WRITTEN = "Written by `python tools/reference_pages.py`; `tests/house/test_reference.py` compares."
 GENERATED = "<!-- generated -->"
 OWNERS: tuple[type, ...] = (
     *(recollect.Mind, recollect.ConversationView, recollect.KnowledgeView, TopicsView, recollect.BlockView),
-    *(recollect.FadingView, ItemsView, recollect.RecallsView, recollect.Recollect, Client),
+    *(recollect.FadeView, ItemsView, recollect.RecallsView, recollect.Recollect, Client),
 )
 GROUPS = {
     "operators.mirrors": "Mirrors",
@@ -62,7 +62,7 @@ def main() -> None:
 
 
 def write_pages() -> dict[str, str]:
-    """Give the text of each page by its name."""
+    """Return the text of each page by its name."""
     writers: dict[str, Callable[[], Iterator[str]]] = {
         "cli.md": write_commands,
         "http.md": reference_http.write_operations,
@@ -88,7 +88,7 @@ def write_decisions() -> Iterator[str]:
 
 
 def write_commands() -> Iterator[str]:
-    for room, named in ROOMS.items():
+    for room, named in COMMAND_MODULES.items():
         yield f"## {GROUPS.get(room) or room.capitalize()}\n"
         for name in named:
             yield from write_command(f"recollect {name}", load_command(name))
@@ -114,7 +114,7 @@ def show_argument(argument: Any) -> str:
 
 
 def describe_parameter(parameter: Any) -> tuple[str, str, str]:
-    """Give the names, the default and the meaning of an argument or option."""
+    """Return the names, the default and the meaning of an argument or option."""
     if parameter.param_type_name == "argument":
         names = [parameter.name.upper()]
     else:
@@ -173,7 +173,7 @@ def describe_members(owner: type) -> Iterator[tuple[str, str, str]]:
 
 
 def describe_function(function: Any) -> tuple[str, str, str]:
-    """Give the signature without types, the type of what is returned, and the first line of the docstring."""
+    """Return the signature without types, the return type, and the first line of the docstring."""
     signature = inspect.signature(function)
     bare = [each.replace(annotation=inspect.Parameter.empty) for each in signature.parameters.values()]
     kept = [each for each in bare if each.name != "self"]
@@ -213,7 +213,7 @@ def field_default(field: dataclasses.Field[Any]) -> str:
 
 
 def read_field_docs(value: type) -> dict[str, str]:
-    """Read the strings that stand below the fields of a class, its bases included."""
+    """Read the strings below the fields of a class, its bases included."""
     told: dict[str, str] = {}
     for owner in reversed(value.__mro__):
         if owner.__module__.startswith("recollect."):
@@ -231,7 +231,7 @@ def pair_docs(body: list[ast.stmt]) -> Iterator[tuple[str, str]]:
 
 
 def summary(thing: Any) -> str:
-    """Give the first paragraph of a docstring; dataclasses without one have their signature there."""
+    """Return the first paragraph of a docstring; nothing for a dataclass whose docstring is its signature."""
     text = inspect.getdoc(thing) or ""
     return "" if text.startswith(f"{getattr(thing, '__name__', '')}(") else flow(text.split("\n\n")[0])
 

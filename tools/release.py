@@ -1,4 +1,4 @@
-"""Build everything that a release consists of into one folder, and write down what it is.
+"""Build all files of a release into one folder, and list their hashes.
 
     python tools/release.py             # into dist/
     python tools/release.py --check     # build twice, and compare byte by byte
@@ -27,12 +27,12 @@ ROOT = Path(__file__).resolve().parents[1]
 EPOCH = 315532800
 """The time that every file in every package has: the first that a zip archive knows."""
 ENVIRONMENT = {"SOURCE_DATE_EPOCH": str(EPOCH), "CONSOLE_REQUIRED": "1"}
-IMAGE_EXTRAS = ("server", "local", "chinese", "cold", "neo4j", "opensearch", "traces")
+IMAGE_EXTRAS = ("server", "mcp", "local", "chinese", "cold", "neo4j", "opensearch", "traces")
 SUMS, NOTES, COMPONENTS, CONTEXT = "SHA256SUMS", "NOTES.md", "components.cdx.json", "image.tar"
 
 
 def run(*command: str, cwd: Path = ROOT) -> str:
-    """Run a program of the build; what it prints is shown only if it fails."""
+    """Run a program of the build; its output is shown only if it fails."""
     ran = subprocess.run(command, cwd=cwd, env=os.environ | ENVIRONMENT, capture_output=True, text=True, check=False)
     if ran.returncode:
         raise SystemExit(f"{' '.join(command)} failed:\n{ran.stdout[-2000:]}{ran.stderr[-4000:]}")
@@ -44,7 +44,7 @@ def read_version() -> str:
 
 
 def packaged_integrations() -> list[Path]:
-    """Give the integrations that are packages of their own."""
+    """Return the integrations that are separate packages."""
     projects = sorted(ROOT.glob("integrations/*/pyproject.toml"))
     return [path.parent for path in projects if "build-system" in tomllib.loads(path.read_text(encoding="utf-8"))]
 
@@ -95,7 +95,7 @@ def pack_context(target: Path) -> None:
 
 
 def write_notes(changelog: str, version: str) -> str:
-    """Take the section of a version out of the changelog; what is not released yet has a section, too."""
+    """Return the section of a version in the changelog, or the unreleased section if the version has none."""
     sections = changelog.split("\n## [")[1:]
     named = {each.partition("]")[0]: each.partition("\n")[2].strip() for each in sections}
     text = named.get(version) or named["Unreleased"]

@@ -25,7 +25,7 @@ FOREIGN = re.compile(r"procrastinate|schema_migrations|EXTENSION|SCHEMA public F
 
 
 def dump(dsn: str) -> str:
-    """Describe a database's own objects, one after the other."""
+    """Describe a database's own objects, separated by empty lines."""
     command = [str(find_programs() / "pg_dump"), "--schema-only", "--no-owner", "--dbname", dsn]
     text = subprocess.run(command, check=True, capture_output=True, text=True).stdout
     objects = [NOISE.sub("", part).strip() for part in OBJECT.split(text)[1:]]

@@ -69,7 +69,7 @@ def table(title: str, rows: Iterable[tuple[str, float]]) -> str:
 
 
 def main(path: str, *, short: bool) -> None:
-    """Print what was recorded: by folder and fixture, and unless it is to be short the slowest tests."""
+    """Print the recorded times by folder and fixture and, unless `short`, the slowest tests."""
     measured = json.loads(Path(path).read_text())
     tests, fixtures = Counter(measured["tests"]), Counter(measured["fixtures"])
     folders: Counter[str] = Counter()

@@ -33,13 +33,13 @@ def main() -> None:
 
 
 def find_faults(root: Path = pages.ROOT) -> dict[str, str]:
-    """Say of each page without a good translation what is wrong."""
+    """Return the fault of each page without a good translation."""
     faults = {page.relative_to(root).as_posix(): check(page) for page in pages.to_translate(root)}
     return {name: fault for name, fault in faults.items() if fault}
 
 
 def check(page: Path) -> str:
-    """Say what is wrong with the translation of a page; nothing if it is good."""
+    """Return the fault of a page's translation; empty if it is good."""
     translation = pages.chinese(page)
     if not translation.exists():
         return "missing"
@@ -64,7 +64,7 @@ def compare_blocks(english: str, chinese: str) -> str:
 
 
 def read_code(language: str, text: str) -> list[str]:
-    """Give the tokens of a code block without strings, comments and spaces."""
+    """Return the tokens of a code block without strings, comments and spaces."""
     if language in PROSE:
         return []
     tokens = get_lexer_by_name(language).get_tokens(text)

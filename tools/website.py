@@ -1,7 +1,7 @@
 """Build the site from docs/ in English and Chinese, strictly: `python tools/website.py [folder]`, by default dist/site.
 
-The pages are copied so that x.zh.md becomes x.md of the Chinese site, and links are written for their new place. What
-lies outside the docs has no page: such a link becomes plain text.
+The pages are copied so that x.zh.md becomes x.md of the Chinese site, and links are written for their new place. A
+file outside the docs has no page: such a link becomes plain text.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ TITLE = re.compile(r"^# (.+)$", re.MULTILINE)
 Place = tuple[str, str]
 """The language of a page, and its path below the home of that language."""
 FRONT: dict[Path, Place] = {ROOT / "README.md": ("en", "index.md"), ROOT / "README.zh.md": ("zh", "index.md")}
-"""Pages of the repository for which the home of the site stands."""
+"""Pages of the repository that are the home of the site in each language."""
 
 
 def main() -> None:
@@ -68,7 +68,7 @@ def build(target: Path) -> None:
 
 
 def find_places() -> dict[Path, Place]:
-    """Say where each page stands on the site."""
+    """Return the place of each page on the site."""
     places: dict[Path, Place] = {}
     for page in sorted(DOCS.rglob("*.md")):
         name = page.relative_to(DOCS).as_posix().replace("README", "index")
@@ -100,7 +100,7 @@ def stage(scratch: Path, language: str, places: dict[Path, Place]) -> None:
 
 
 def write_page(page: Path, text: str, places: dict[Path, Place]) -> str:
-    """Give a page links that lead to pages of the site, and the address of its other language."""
+    """Return a page with links to pages of the site, and the address of its other language."""
     parts = FENCE.split(COMMENT.sub("", text))
     linked = [part if number % 2 else relink(page, part, places) for number, part in enumerate(parts)]
     language, name = places[page]
@@ -137,7 +137,7 @@ def relate(here: str, there: str) -> str:
 
 
 def lead(here: Place, there: Place) -> str:
-    """Give the address of a built page, seen from another."""
+    """Return the address of a built page, seen from another."""
     built = [f"{'zh/' if language == 'zh' else ''}{name.removesuffix('.md')}.html" for language, name in (here, there)]
     return relate(*built)
 

@@ -17,7 +17,7 @@ from pydantic import TypeAdapter, ValidationError
 
 from recollect.errors import InvalidInputError, RecollectError, UnauthenticatedError, UnavailableError
 from recollect.models import Cue, Filter, Memory, is_scope_name
-from recollect.sync import BlockingClient, BlockingConversation, BlockingMind, connect
+from recollect.sync import SyncClient, SyncConversation, SyncMind, connect
 
 Given = dict[str, Any]
 Answer = tuple[str, dict[str, Any]]  # text for a model to read, and variables for a workflow to go on with
@@ -33,7 +33,7 @@ class MemoryTool(Tool):
     """A tool that does one thing with the memory of the app and the user it runs for."""
 
     @abstractmethod
-    def _perform(self, mind: BlockingMind, given: Given) -> Answer: ...
+    def _perform(self, mind: SyncMind, given: Given) -> Answer: ...
 
     def _invoke(self, tool_parameters: Given) -> Generator[ToolInvokeMessage, None, None]:
         try:
@@ -46,7 +46,7 @@ class MemoryTool(Tool):
         yield self.create_text_message(text)
         yield from (self.create_variable_message(*each) for each in ({"status": "ok"} | variables).items())
 
-    def conversation(self, mind: BlockingMind, given: Given) -> BlockingConversation:
+    def conversation(self, mind: SyncMind, given: Given) -> SyncConversation:
         """Choose the conversation that is named, or the one that Dify is in."""
         return mind.conversation(scope_name("conversation", given, self.session.conversation_id))
 
@@ -87,9 +87,9 @@ def fill(kind: type[Any], given: Given, **more: object) -> Any:  # noqa: ANN401 
 
 
 def scope_name(field: str, given: Given, usual: str | None) -> str:
-    """Give a name that scopes allow, of any script: no two become one, save agents' blanks as importers write them."""
+    """Return the name as every door writes it, of any script; a name that no scope can have is encoded."""
     name = str(given.get(field, "")).strip() or usual
-    name = "_".join(name.split()) if name and field == "agent" else name
+    name = " ".join(name.split()) if name and field == "agent" else name
     if not name:
         raise InvalidInputError(f"Fill in `{field}`: Dify told no id to take for it here.")
     allowed = PLAIN.fullmatch(name) or (field != "conversation" and is_scope_name(name))
@@ -100,7 +100,7 @@ def scope_name(field: str, given: Given, usual: str | None) -> str:
     return quoted if len(quoted) <= 128 else f"{QUOTED}{hashlib.sha256(spelled).hexdigest()}:"
 
 
-def reach(credentials: Mapping[str, Any]) -> BlockingClient:
+def reach(credentials: Mapping[str, Any]) -> SyncClient:
     """Connect to the server that the plugin was authorized for."""
     url, key = (str(credentials.get(name) or "").strip() for name in ("url", "key"))
     if not (key and key.isascii() and key.isprintable()):
@@ -124,4 +124,4 @@ def show(memories: Iterable[Memory]) -> list[dict[str, Any]]:
 def tell(shown: list[dict[str, Any]]) -> str:
     """Write memories for a model to read, an item for each."""
     items = [f"- {each['content']} ({each['kind']}, {each['occurred_at']}, id {each['id']})" for each in shown]
-    return "\n".join(items) or "Nothing comes to mind."
+    return "\n".join(items) or "No memories found."

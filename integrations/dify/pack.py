@@ -9,7 +9,7 @@ from pathlib import Path
 
 HERE = Path(__file__).resolve().parent
 PARTS = ("manifest.yaml", "*.md", "requirements.txt", "main.py", "memory_tool.py", "provider/*", "tools/*", "_assets/*")
-MOST_BYTES = 50 * 2**20  # what Dify's daemon takes unpacked, unless it is told otherwise
+MAX_BYTES = 50 * 2**20  # what Dify's daemon takes unpacked, unless it is told otherwise
 
 
 def collect(wheel: Path) -> dict[str, bytes]:
@@ -27,8 +27,8 @@ def pack(target: Path) -> Path:
         subprocess.run(build, check=True, cwd=HERE.parents[1], env=os.environ | {"SOURCE_DATE_EPOCH": "315532800"})
         (wheel,) = Path(folder).glob("*.whl")
         files = collect(wheel)
-    if sum(map(len, files.values())) > MOST_BYTES:
-        raise SystemExit(f"The package is larger than {MOST_BYTES} bytes: Dify would refuse it.")
+    if sum(map(len, files.values())) > MAX_BYTES:
+        raise SystemExit(f"The package is larger than {MAX_BYTES} bytes: Dify would refuse it.")
     package = target / f"recollect-{wheel.name.split('-')[1]}.difypkg"
     package.parent.mkdir(parents=True, exist_ok=True)
     with zipfile.ZipFile(package, "w") as archive:

@@ -6,6 +6,7 @@ a web framework.
 
 from __future__ import annotations
 
+from importlib.util import find_spec
 from typing import TYPE_CHECKING
 
 from recollect.loading import load
@@ -15,15 +16,33 @@ if TYPE_CHECKING:
     from recollect.mind import Mind
     from recollect.mind.conversations import ConversationView
     from recollect.mind.knowledge import KnowledgeView
-    from recollect.mind.memories import FadingView
+    from recollect.mind.memories import FadeView
     from recollect.mind.recall import BlockView, RecallsView, compare_evaluations, evaluate, fit_relevance
     from recollect.mind.service import Recollect
     from recollect.models.agents import Profile
-    from recollect.models.conversations import Context, Conversation, History, Message, NewMessage, Shares, Window
+    from recollect.models.conversations import (
+        BudgetShares,
+        Context,
+        Conversation,
+        History,
+        HistoryOptions,
+        Message,
+        NewMessage,
+    )
     from recollect.models.evaluations import Evaluation, EvaluationQuestion
-    from recollect.models.knowledge import Entity, EntityType, Fact, NewFact, Span
-    from recollect.models.memories import FadingRules, Kind, Memory, NewMemory, Receipt, Revised, Revision, Role, Triple
-    from recollect.models.recall import Cue, Hit, Mode, Recollection, Weighing
+    from recollect.models.knowledge import Entity, EntityType, Fact, NewFact, ValidTime
+    from recollect.models.memories import (
+        FadingRules,
+        Kind,
+        Memory,
+        MemoryUpdate,
+        NewMemory,
+        Receipt,
+        Role,
+        Triple,
+        UpdateResult,
+    )
+    from recollect.models.recall import Cue, Hit, Mode, RecallResult, StreamWeights
     from recollect.settings import Settings
     from recollect.wiring import open_recollect as open  # noqa: A004 - `recollect.open()` reads as it is meant
 
@@ -31,7 +50,7 @@ HOMES = {
     "recollect.errors": ("RecollectError",),
     "recollect.mind.conversations": ("ConversationView",),
     "recollect.mind.knowledge": ("KnowledgeView",),
-    "recollect.mind.memories": ("FadingView",),
+    "recollect.mind.memories": ("FadeView",),
     "recollect.mind.mind": ("Mind",),
     "recollect.mind.recall": ("BlockView", "RecallsView", "compare_evaluations", "evaluate", "fit_relevance"),
     "recollect.mind.service": ("Recollect",),
@@ -42,33 +61,32 @@ HOMES = {
         "History",
         "Message",
         "NewMessage",
-        "Shares",
-        "Window",
+        "BudgetShares",
+        "HistoryOptions",
     ),
     "recollect.models.evaluations": ("Evaluation", "EvaluationQuestion"),
-    "recollect.models.knowledge": ("Entity", "EntityType", "Fact", "NewFact", "Span"),
+    "recollect.models.knowledge": ("Entity", "EntityType", "Fact", "NewFact", "ValidTime"),
     "recollect.models.memories": (
         "FadingRules",
         "Kind",
         "Memory",
         "NewMemory",
         "Receipt",
-        "Revised",
-        "Revision",
+        "UpdateResult",
+        "MemoryUpdate",
         "Role",
         "Triple",
     ),
-    "recollect.models.recall": ("Cue", "Hit", "Mode", "Recollection", "Weighing"),
+    "recollect.models.recall": ("Cue", "Hit", "Mode", "RecallResult", "StreamWeights"),
     "recollect.settings": ("Settings",),
     "recollect.wiring": ("open_recollect",),
 }
 """Which module has which names."""
 
 __all__ = [
-    "BlockView",
+    "BudgetShares",
     "Context",
     "Conversation",
-    "ConversationView",
     "Cue",
     "Entity",
     "EntityType",
@@ -76,38 +94,43 @@ __all__ = [
     "EvaluationQuestion",
     "Fact",
     "FadingRules",
-    "FadingView",
     "History",
+    "HistoryOptions",
     "Hit",
     "Kind",
-    "KnowledgeView",
     "Memory",
+    "MemoryUpdate",
     "Message",
-    "Mind",
     "Mode",
     "NewFact",
     "NewMemory",
     "NewMessage",
     "Profile",
-    "RecallsView",
+    "RecallResult",
     "Receipt",
-    "Recollect",
     "RecollectError",
-    "Recollection",
-    "Revised",
-    "Revision",
     "Role",
-    "Settings",
-    "Shares",
-    "Span",
+    "StreamWeights",
     "Triple",
-    "Weighing",
-    "Window",
-    "compare_evaluations",
-    "evaluate",
-    "fit_relevance",
-    "open",
+    "UpdateResult",
+    "ValidTime",
 ]
+
+if find_spec("psycopg"):  # the names of the engine, which `import *` must leave out if the SDK alone is installed
+    __all__ += [
+        "BlockView",
+        "ConversationView",
+        "FadeView",
+        "KnowledgeView",
+        "Mind",
+        "RecallsView",
+        "Recollect",
+        "Settings",
+        "compare_evaluations",
+        "evaluate",
+        "fit_relevance",
+        "open",
+    ]
 
 
 def __getattr__(name: str) -> object:

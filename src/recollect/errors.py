@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from datetime import datetime
 
-WAKING = "This scope was not used for long, and is being brought back from object storage; try again."
+WAKING = "This scope is being restored from object storage. Try again in a few seconds."
 
 
 class RecollectError(Exception):
@@ -12,11 +12,11 @@ class RecollectError(Exception):
 
     code = "error"
     unavailable = False
-    """True when something is unavailable that may come back by itself: a caller who can wait should wait."""
+    """True if the service may recover without a change: a caller that can wait should wait."""
 
 
 class InvalidInputError(RecollectError):
-    """The request is not valid as it is; the caller must change it."""
+    """The request is not valid; the caller must change it."""
 
     code = "invalid_input"
 
@@ -40,7 +40,7 @@ class NotFoundError(RecollectError):
 
 
 class ConflictError(RecollectError):
-    """It conflicts with what is stored: a key used with another body, a revision that is not the expected one."""
+    """The request conflicts with stored data: a key used with another body, or an unexpected version."""
 
     code = "conflict"
 
@@ -64,16 +64,16 @@ class RateLimitError(UnavailableError):
     code = "rate_limit"
 
 
-class OverdueError(UnavailableError):
+class StatementTimeoutError(UnavailableError):
     """A statement took longer than its time and was cancelled; earlier statements were answered."""
 
 
-class MovedError(UnavailableError):
+class ScopeMovedError(UnavailableError):
     """A scope has gone to another server since it was looked for, or is going there; looked for again, it is found."""
 
 
-class WakingError(UnavailableError):
-    """The scope was not used for long and lies in object storage; it is being brought back: try again soon."""
+class ScopeRestoringError(UnavailableError):
+    """The scope was unused for long and is in object storage; it is being restored: try again soon."""
 
     code = "waking"
 
@@ -84,7 +84,7 @@ class WakingError(UnavailableError):
 
 
 class ColdStorageError(RecollectError):
-    """The object storage did not answer, or not with what was stored there; the scope stays as it is."""
+    """The object storage did not answer, or not with the stored data; the scope stays unchanged."""
 
     code = "cold_storage"
     unavailable = True
@@ -96,10 +96,6 @@ class ErasureLogError(UnavailableError):
     code = "erasure_log"
 
 
-class BehindError(UnavailableError):
-    """A replica has not replayed what a caller has seen; the primary has it."""
-
-
 class LeaseLostError(RecollectError):
     """Another worker took over the job; this one must not write for it any more."""
 
@@ -108,7 +104,7 @@ class LeaseLostError(RecollectError):
 
 
 class EmbedderError(RecollectError):
-    """The embedding model gave no usable vectors; writes and reads go on without it."""
+    """The embedding model gave no usable vectors; writes and reads continue without it."""
 
     code = "embedder"
 
@@ -149,19 +145,7 @@ class BudgetError(RecollectError):
     def __init__(self, message: str, until: datetime) -> None:
         super().__init__(message)
         self.until = until
-        """When it may go on; there is no use in trying before."""
-
-
-class TextVersionError(RecollectError):
-    """A scope's texts are folded by another version of the rules than those of this write; written again, it fits."""
-
-    code = "text_version"
-    unavailable = True
-
-    def __init__(self, version: int) -> None:
-        super().__init__("The terms of this scope were rewritten meanwhile; try again.")
-        self.version = version
-        """The version of the scope."""
+        """When to try again; there is no use in trying before."""
 
 
 class SetupError(RecollectError):
@@ -170,7 +154,19 @@ class SetupError(RecollectError):
     code = "setup"
 
 
+class ColdSetupError(SetupError):
+    """A scope is in object storage, but this process has no address of it; an operator must set it."""
+
+    unavailable = True  # Jobs wait for that instead of giving up. A caller gets no advice to try again.
+
+
 class SchemaError(SetupError):
     """The schema of the database does not fit this program; somebody must migrate it or update the program."""
 
-    unavailable = True  # Jobs wait for that instead of giving up. A caller is not told to try again.
+    unavailable = True  # Jobs wait for that instead of giving up. A caller gets no advice to try again.
+
+
+class WrongServerError(SetupError):
+    """An address leads to another server than the catalog says."""
+
+    unavailable = True  # Jobs wait until an operator has corrected the address.

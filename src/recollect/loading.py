@@ -16,17 +16,17 @@ from zoneinfo import ZoneInfo
 from recollect.errors import SetupError
 
 DISTRIBUTION = "recollect-memory"
-"""What is installed; another project has the name of the package."""
+"""The name on PyPI; another project has the name of the package."""
 LOCAL_TIME = Path("/etc/localtime")
 
 
-def own_version() -> str:
+def package_version() -> str:
     """Return the version of Recollect that is installed."""
     return version(DISTRIBUTION)
 
 
 @cache
-def own_zone() -> str:
+def local_timezone() -> str:
     """Name the time zone of this machine, as the variable TZ or /etc/localtime has it; UTC if neither names one."""
     name = os.environ.get("TZ", "").lstrip(":") or str(LOCAL_TIME.resolve()).rpartition("zoneinfo/")[2]
     try:
@@ -63,10 +63,10 @@ def read_data(package: str, file: str, digest: str, extra: str) -> str:
     return content.decode()
 
 
-def advise(extra: str) -> str:
-    """Say how an extra is installed."""
+def install_hint(extra: str) -> str:
+    """Return how to install an extra."""
     return f"run: pip install '{DISTRIBUTION}[{extra}]'"
 
 
 def _ask_for(missing: str, extra: str) -> str:
-    return f"{missing} is not installed; {advise(extra)}"
+    return f"{missing} is not installed; {install_hint(extra)}"

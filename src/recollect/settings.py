@@ -26,7 +26,7 @@ from recollect.errors import SetupError
 
 LOG = logging.getLogger("recollect.settings")
 PREFIX = "RECOLLECT_"
-OF_OTHERS = frozenset(
+NON_SETTING_VARIABLES = frozenset(
     {"URL", "KEY", "CONFIG", "OTHER_KEY", "SEED", "TESTS", "TIMINGS", "OWNER_PASSWORD", "SERVICE_PASSWORD"}
 )
 """Variables of ours that are no settings: of clients, of tests, of the files in `deploy/`, and the path of the TOML."""
@@ -34,7 +34,7 @@ EMBEDDED = "embedded"
 CONFIG_VARIABLE, CONFIG_FILE = f"{PREFIX}CONFIG", "recollect.toml"
 FILE = "_FILE"
 """A variable with this ending names a file that holds the value of a setting, as Docker and Kubernetes mount it."""
-OF_KUBERNETES = re.compile(r"(\w+_)?(SERVICE_HOST|SERVICE_PORT\w*|PORT_\d+_\w+)")
+KUBERNETES_VARIABLE = re.compile(r"(\w+_)?(SERVICE_HOST|SERVICE_PORT\w*|PORT_\d+_\w+)")
 """Variables that Kubernetes sets for a service by the name of `recollect`."""
 
 
@@ -44,237 +44,223 @@ class Settings(BaseSettings):
     model_config = SettingsConfigDict(env_prefix=PREFIX, env_file=".env", extra="ignore", frozen=True)
 
     database_url: str = Field(
-        default=EMBEDDED, description="DSN of the service's role, or `embedded` for the PostgreSQL in the wheel."
+        default=EMBEDDED, description="DSN of the service role, or `embedded` for the bundled PostgreSQL."
     )
     owner_database_url: str = Field(
         default="",
-        description="DSN of the role that owns the tables; the API and the worker do without it.",
+        description="DSN of the role that owns the tables. Needed for `migrate` and admin commands, not by the API "
+        "or the worker.",
     )
     direct_url: str = Field(
         default="",
-        description="DSN of the service's role past a pooler such as PgBouncer, for what listens and for the worker; "
-        "without one, changes are looked for once a second.",
-    )
-    replica_urls: str = Field(
-        default="",
-        description="DSNs of the service's role on replicas of the database, which read for who has seen no more than "
-        "they have; several with semicolons.",
+        description="DSN that bypasses the connection pooler, for LISTEN and the worker. Without it, changes are "
+        "polled every second.",
     )
     catalog_url: str = Field(
         default="",
-        description="DSN of the service's role on the catalog, where several servers share the tenants; `database_url` "
-        "is not used then.",
+        description="DSN of the shard catalog. Replaces `database_url` when tenants are spread over several servers.",
     )
     owner_catalog_url: str = Field(
-        default="", description="DSN of the role that owns the catalog; the API and the worker do without it."
+        default="", description="DSN of the role that owns the catalog. Not needed by the API or the worker."
     )
-    map_file: Path | None = Field(
-        default=None, description="Where a process keeps its copy of the catalog's map; in the cache folder if not set."
-    )
-    shards: str = Field(default="", description="The shards that a worker works for, by name; empty = all of them.")
-    data_dir: Path | None = Field(default=None, description="Where the embedded PostgreSQL keeps its data.")
-    pool_size: int = Field(default=10, ge=1, le=500, description="Connections per process.")
+    map_file: Path | None = Field(default=None, description="Where to cache the shard map. Default: the cache folder.")
+    shards: str = Field(default="", description="Shards this worker serves, by name. Default: all.")
+    data_dir: Path | None = Field(default=None, description="Data folder of the embedded PostgreSQL.")
+    pool_size: int = Field(default=10, ge=1, le=500, description="Database connections per process.")
     prepare_statements: bool = Field(
         default=True,
-        description="Whether the server keeps plans of statements; behind a pooler that cannot hold them it does not.",
+        description="Use prepared statements. Turn off behind a pooler that does not support them.",
     )
     requests_at_once: int = Field(
         default=0,
         ge=0,
         le=10_000,
-        description="Requests that a process serves at a time; others wait. 0 = four tenths of `pool_size`.",
+        description="Maximum concurrent requests per process. 0 = 40% of `pool_size`.",
     )
     start_wait_seconds: float = Field(
         default=60.0,
         ge=0,
         le=3600,
-        description="How long `serve` and `worker` wait at start for a PostgreSQL that does not answer yet.",
+        description="How long `serve` and `worker` wait for PostgreSQL at startup.",
     )
-    deadline_seconds: float = Field(default=10.0, gt=0, le=300, description="Longest time one request may take.")
+    deadline_seconds: float = Field(default=10.0, gt=0, le=300, description="Request timeout.")
     import_bytes: int = Field(
-        default=268_435_456, ge=1, le=1 << 40, description="Largest export that `POST /v1/import` takes."
+        default=268_435_456, ge=1, le=1 << 40, description="Maximum size of a file sent to `POST /v1/import`."
     )
     channel_seconds: float = Field(
         default=1.0,
         gt=0,
         le=300,
-        description="How long a recall waits for one of its channels before it goes on without it.",
+        description="How long a recall waits for one channel before it continues without it.",
     )
     embedder: Literal["auto", "none", "local", "minilm", "openai", "fake"] = Field(
         default="auto",
-        description="`local` = MiniLM in this process, with Chinese where the database's space has it; `minilm` = "
-        "without Chinese; `openai` = any OpenAI-compatible endpoint, `none`; `auto` = `local` where it is installed, "
-        "else `none`; `fake` is for tests.",
+        description="Embedding model: `auto`, `local` (MiniLM, with Chinese support if the database has it), "
+        "`minilm` (without Chinese), `openai` (any OpenAI-compatible endpoint), `none`, or `fake` "
+        "(tests). `auto` = `local` if installed, else `none`.",
     )
-    embedder_url: str = Field(default="", description="Base URL of the endpoint, ending in /v1.")
-    embedder_key: SecretStr = Field(default=SecretStr(""), description="Bearer key of the endpoint.")
+    embedder_url: str = Field(default="", description="Base URL of the embedding endpoint, ending in /v1.")
+    embedder_key: SecretStr = Field(default=SecretStr(""), description="API key of the embedding endpoint.")
     embedder_model: str = Field(
-        default="", description="Model name to ask for; with `local`, a model that `recollect model pull` brought here."
+        default="", description="Model name. With `local`, a model downloaded with `recollect model pull`."
     )
-    embedder_dimensions: int = Field(default=0, ge=0, le=4096, description="Dimensions of that model's vectors.")
+    embedder_dimensions: int = Field(default=0, ge=0, le=4096, description="Number of vector dimensions of the model.")
     hub_url: str = Field(
-        default="https://huggingface.co", description="Address of the hub or mirror that `recollect model pull` asks."
+        default="https://huggingface.co", description="Model hub or mirror used by `recollect model pull`."
     )
     models_dir: Path | None = Field(
-        default=None, description="Folder of the models that were pulled; in the cache folder if not set."
+        default=None, description="Folder for downloaded models. Default: the cache folder."
     )
-    embedder_batch: int = Field(default=64, ge=1, le=2048, description="Most texts sent to the embedder in one call.")
+    embedder_batch: int = Field(default=64, ge=1, le=2048, description="Maximum number of texts per embedding request.")
     embedder_characters: int = Field(
-        default=6000, ge=100, le=100_000, description="Longer texts are cut to this before they are embedded."
+        default=6000, ge=100, le=100_000, description="Texts are truncated to this many characters before embedding."
     )
     embed_wait_seconds: float = Field(
         default=0.8,
         ge=0,
         le=60,
-        description="How long a write or a recall waits for the embedder before going on without.",
+        description="How long a write or a recall waits for the embedder before it continues without it.",
     )
     chat_url: str = Field(
         default="",
-        description="Base URL of a chat endpoint, ending in /v1; for facts from conversations, reflection and answers.",
+        description="Base URL of a chat endpoint, ending in /v1. Used for extraction, reflection and answers.",
     )
-    chat_key: SecretStr = Field(default=SecretStr(""), description="Bearer key of the chat endpoint.")
-    chat_model: str = Field(default="", description="Chat model to ask for.")
-    chat_seconds: float = Field(default=120.0, gt=0, le=3600, description="Longest time to wait for one answer.")
+    chat_key: SecretStr = Field(default=SecretStr(""), description="API key of the chat endpoint.")
+    chat_model: str = Field(default="", description="Chat model name.")
+    chat_seconds: float = Field(default=120.0, gt=0, le=3600, description="Chat request timeout.")
     chat_characters: int = Field(
-        default=24_000, ge=500, le=1_000_000, description="Most characters of memories in one prompt."
+        default=24_000, ge=500, le=1_000_000, description="Maximum characters of memories in one prompt."
     )
     judge_seconds: float = Field(
         default=4.0,
         gt=0,
         le=300,
-        description="How long a recall waits for the chat model to judge its hits; what is not judged by then is kept.",
+        description="How long a recall waits for the chat model to judge hits. Hits not judged by then are kept.",
     )
     chat_prices: str = Field(
         default="",
-        description="What a million tokens cost, as `model=prompt/completion`, for the ledger; several with blanks.",
+        description="Price per million tokens as `model=prompt/completion`, separated by spaces. Used in cost reports.",
     )
     tokens_per_day: int = Field(
         default=0,
         ge=0,
         le=1_000_000_000_000,
-        description="Tokens that a tenant may use on a UTC day before its enrichment waits; 0 = no limit.",
+        description="Daily token budget per tenant (UTC). Enrichment waits when it is used up. 0 = unlimited.",
     )
     steps: str = Field(
         default="label segment summarise extract resolve link",
-        description="The steps of enrichment, in order; a step that is not named is not taken.",
+        description="Enrichment steps to run, in order.",
     )
     tokenizers: str = Field(
         default="o200k_base cl100k_base",
-        description="By which messages are counted, the usual one first: `o200k_base`, `cl100k_base`, `qwen`, "
-        "`qwen3.5`, `deepseek`, `estimate`.",
+        description="Tokenizers to load, default first: `o200k_base`, `cl100k_base`, `qwen`, `qwen3.5`, `deepseek`, "
+        "`estimate`.",
     )
     archive_after_days: float = Field(
-        default=0, ge=0, le=36_500, description="Days without use before a conversation is archived; 0 = never."
+        default=0, ge=0, le=36_500, description="Archive a conversation after this many idle days; 0 = never."
     )
     delete_after_days: float = Field(
-        default=0, ge=0, le=36_500, description="Days without use before a conversation is deleted; 0 = never."
+        default=0, ge=0, le=36_500, description="Delete a conversation after this many idle days; 0 = never."
     )
     purge_after_days: float = Field(
-        default=30, ge=0, le=36_500, description="Days between a conversation's deletion and its purge; 0 = never."
+        default=30, ge=0, le=36_500, description="Purge a deleted conversation after this many days; 0 = never."
     )
     fading_days: float = Field(
-        default=0, ge=0, le=36_500, description="Days over which a memory fades that nobody recalls; 0 = never."
+        default=0, ge=0, le=36_500, description="Days until an unused memory fades from recall; 0 = never."
     )
     keep_recalls: Literal["off", "sampled", "on"] = Field(
-        default="off", description="Which recalls are kept, to be explained and replayed, where a cue does not say it."
+        default="off", description="Which recalls to save for `explain` and `replay`, unless the call decides."
     )
-    keep_share: float = Field(
-        default=0.01, ge=0, le=1, description="How many recalls `sampled` keeps; 0.01 is one in a hundred."
-    )
+    keep_share: float = Field(default=0.01, ge=0, le=1, description="Share of recalls that `sampled` saves; 0.01 = 1%.")
     recall_days: float = Field(
-        default=30, ge=0, le=36_500, description="Days after which a kept recall is removed; 0 = never."
+        default=30, ge=0, le=36_500, description="Delete saved recalls after this many days; 0 = never."
     )
     ledger_days: float = Field(
-        default=400, ge=0, le=36_500, description="Days after which the daily sums of costs are removed; 0 = never."
+        default=400, ge=0, le=36_500, description="Delete daily cost totals after this many days; 0 = never."
     )
-    change_days: float = Field(default=7, gt=0, le=36_500, description="Days for which the change log is kept.")
+    change_days: float = Field(default=7, gt=0, le=36_500, description="Keep the change log for this many days.")
     unread_change_days: float = Field(
         default=30,
         gt=0,
         le=36_500,
-        description="Days for which the change log is kept at most while a registered reader has not read it.",
+        description="Maximum days to keep the change log for a registered reader that has not read it.",
     )
     mirror_lag_seconds: float = Field(
         default=60.0,
         gt=0,
         le=86_400,
-        description="How far a mirror may be behind the record; one that is further behind is not asked.",
+        description="Do not query a mirror that lags behind by more than this.",
     )
     mirror_seconds: float = Field(
-        default=30.0, gt=0, le=3600, description="Longest time to wait for one answer of a mirror while it is fed."
+        default=30.0, gt=0, le=3600, description="Timeout for one request while filling a mirror."
     )
     cold_url: str = Field(
         default="",
-        description="Where scopes go that nobody touched for long: `s3://bucket/prefix`, `gs://`, `az://`, `file:///folder`.",
+        description="Object storage for inactive scopes: `s3://bucket/prefix`, `gs://`, `az://` or `file:///folder`.",
     )
     cold_options: str = Field(
         default="",
-        description="What else the client of the object storage must know, as `name=value`, several with blanks.",
+        description="Options of the object storage client as `name=value`, separated by spaces.",
     )
     cold_after_days: float = Field(
-        default=0, ge=0, le=36_500, description="Days without any use before a scope goes there; 0 = never."
+        default=0, ge=0, le=36_500, description="Move a scope to object storage after this many idle days; 0 = never."
     )
-    cold_seconds: float = Field(
-        default=60.0, gt=0, le=3000, description="Longest time to wait for one object of the object storage."
-    )
+    cold_seconds: float = Field(default=60.0, gt=0, le=3000, description="Object storage timeout per object.")
     cold_key: SecretStr = Field(
         default=SecretStr(""),
-        description="Master key, 32 bytes in base64: objects are sealed with a key of each tenant, wrapped by it.",
+        description="Master key that encrypts cold scopes: 32 bytes in base64.",
     )
     cold_key_before: SecretStr = Field(
-        default=SecretStr(""), description="The master key before it, until `recollect cold rewrap` was run."
+        default=SecretStr(""), description="Previous master key, until `recollect cold rewrap` has run."
     )
     erasure_log: str = Field(
         default="",
-        description="Where erasures are also logged, outside the database, so that a restored backup forgets, too: a "
-        "folder, `s3://bucket/prefix` and the like, or `off`; not set, the data folder of the embedded PostgreSQL, "
-        "and nowhere for another.",
+        description="Where to log erasures outside the database, so that a restored backup can apply them: a folder, "
+        "`s3://bucket/prefix` or `off`. Default: the data folder of the embedded PostgreSQL; off for "
+        "other servers.",
     )
-    backup_url: str = Field(
-        default="",
-        description="DSN of a superuser, or of a role that may read every row, for `recollect backup`; not set, the "
-        "owner's.",
+    opensearch_url: str = Field(default="", description="URL of the OpenSearch cluster to mirror to.")
+    opensearch_user: str = Field(default="", description="OpenSearch user.")
+    opensearch_password: SecretStr = Field(default=SecretStr(""), description="OpenSearch password.")
+    opensearch_key: SecretStr = Field(
+        default=SecretStr(""), description="OpenSearch API key, instead of user and password."
     )
-    opensearch_url: str = Field(default="", description="Address of an OpenSearch cluster that is to be a mirror.")
-    opensearch_user: str = Field(default="", description="User of the cluster.")
-    opensearch_password: SecretStr = Field(default=SecretStr(""), description="Password of that user.")
-    opensearch_key: SecretStr = Field(default=SecretStr(""), description="API key, in place of a user.")
-    opensearch_ca: Path | None = Field(default=None, description="Certificate authority of the cluster, if its own.")
+    opensearch_ca: Path | None = Field(default=None, description="CA certificate of the cluster, if it is private.")
     opensearch_index: str = Field(
         default="recollect",
         pattern=r"^[a-z][a-z0-9_-]{0,60}$",
-        description="Alias of the mirror, and what its indexes' names begin with; one for each database.",
+        description="Alias and index name prefix. Use one per database.",
     )
-    opensearch_shards: int = Field(default=4, ge=1, le=1024, description="Shards of an index of the mirror.")
-    opensearch_replicas: int = Field(default=1, ge=0, le=10, description="Copies of each of its shards.")
-    neo4j_url: str = Field(default="", description="Address of a Neo4j server that is to be a mirror.")
-    neo4j_user: str = Field(default="", description="User of the server.")
-    neo4j_password: SecretStr = Field(default=SecretStr(""), description="Password of that user.")
-    neo4j_key: SecretStr = Field(default=SecretStr(""), description="Bearer token, in place of a user.")
-    neo4j_ca: Path | None = Field(default=None, description="Certificate authority of the server, if its own.")
-    neo4j_database: str = Field(default="neo4j", description="Database that the mirror has to itself.")
+    opensearch_shards: int = Field(default=4, ge=1, le=1024, description="Number of primary shards per index.")
+    opensearch_replicas: int = Field(default=1, ge=0, le=10, description="Number of replicas per shard.")
+    neo4j_url: str = Field(default="", description="URL of the Neo4j server to mirror to.")
+    neo4j_user: str = Field(default="", description="Neo4j user.")
+    neo4j_password: SecretStr = Field(default=SecretStr(""), description="OpenSearch password.")
+    neo4j_key: SecretStr = Field(default=SecretStr(""), description="Neo4j bearer token, instead of user and password.")
+    neo4j_ca: Path | None = Field(default=None, description="CA certificate of the server, if it is private.")
+    neo4j_database: str = Field(default="neo4j", description="Database reserved for the mirror.")
     log_level: Literal["debug", "info", "warning", "error"] = Field(
-        default="info", description="From which level on events are logged; every request is `info`."
+        default="info", description="Minimum log level. Requests are logged as `info`."
     )
     traces_url: str = Field(
         default="",
-        description="Address of a receiver of OTLP over HTTP, such as `http://127.0.0.1:4318`; empty = no traces.",
+        description="OTLP/HTTP endpoint for traces, for example `http://127.0.0.1:4318`. Empty = no tracing.",
     )
-    traces_share: float = Field(
-        default=1.0, ge=0, le=1, description="How many requests and jobs are traced; 0.01 is one in a hundred."
-    )
+    traces_share: float = Field(default=1.0, ge=0, le=1, description="Share of requests and jobs to trace; 0.01 = 1%.")
     host: str = Field(default="127.0.0.1", description="Address that `recollect serve` listens on.")
     mcp_hosts: str = Field(
         default="",
-        description="Names by which clients of MCP reach the server, with commas; empty = local ones where `host` is.",
+        description="Names by which clients of MCP reach the server, with commas; empty = local ones where `host` is. "
+        "Needs the extra `mcp`.",
     )
-    console: Literal["on", "off"] = Field(default="on", description="Whether the console is served at `/console`.")
+    console: Literal["on", "off"] = Field(default="on", description="Serve the web console at `/console`.")
     origins: str = Field(
         default="",
-        description="Origins of other sites whose pages may call the API with a key, with commas, as "
-        "`https://shop.example`.",
+        description="Allowed CORS origins, separated by commas, for example `https://shop.example`.",
     )
     port: int = Field(default=7077, ge=0, le=65535, description="Port that `recollect serve` listens on.")
+    health_port: int = Field(default=0, ge=0, le=65535, description="Port of health and metrics alone; 0 = `port`.")
+    proxies: str = Field(default="", description="Addresses of proxies whose `X-Forwarded-*` count, with commas.")
 
     @classmethod
     def settings_customise_sources(
@@ -291,17 +277,17 @@ class Settings(BaseSettings):
 
     @property
     def embedded(self) -> bool:
-        """Tell whether the database is the embedded PostgreSQL."""
+        """Return whether the database is the embedded PostgreSQL."""
         return self.database_url == EMBEDDED and not self.catalog_url
 
     @property
     def data_folder(self) -> Path:
-        """Say where the embedded PostgreSQL keeps its data, and `recollect up` its address."""
+        """Return the data folder of the embedded PostgreSQL, in which `recollect up` also stores its address."""
         return (self.data_dir or default_data_dir()).expanduser().resolve()
 
     @property
     def most_requests(self) -> int:
-        """Say how many requests a process serves at a time."""
+        """Return how many requests a process serves at a time."""
         return self.requests_at_once or max(2, self.pool_size * 4 // 10)
 
 
@@ -349,13 +335,13 @@ def check_settings() -> list[str]:
 
 
 def find_misspelt() -> list[str]:
-    """Say which variables and names in the TOML file look like settings but are none, and which were meant."""
+    """Return sentences about variables and names in the TOML file that are no settings, with the nearest setting."""
     given = {name.upper() for source in (EnvSettingsSource, DotEnvSettingsSource) for name in source(Settings).env_vars}
     names = sorted(name.removeprefix(PREFIX) for name in given if name.startswith(PREFIX))
     settings = list(Settings.model_fields)
     variables = [name.upper() for name in settings]
-    known = OF_OTHERS.union(variables, (name + FILE for name in variables))
-    unknown = [name for name in names if name not in known and not OF_KUBERNETES.fullmatch(name)]
+    known = NON_SETTING_VARIABLES.union(variables, (name + FILE for name in variables))
+    unknown = [name for name in names if name not in known and not KUBERNETES_VARIABLE.fullmatch(name)]
     found = [f"{PREFIX}{name} is not a setting{suggest(name, variables, PREFIX)}" for name in unknown]
     toml = find_toml()
     written = TomlConfigSettingsSource(Settings, toml).toml_data if toml else {}

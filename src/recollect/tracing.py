@@ -20,10 +20,10 @@ class OpenSpan:
     name = ""
 
     def note(self, **attributes: str | float) -> None:
-        """Add what is known now: codes and numbers, never content."""
+        """Add attributes that are known now: codes and numbers, never content."""
 
     def rename(self, name: str) -> None:
-        """Say what it is called, if that is known late."""
+        """Set the name, if it is known late."""
 
 
 class TracedSpan(OpenSpan):
@@ -33,11 +33,11 @@ class TracedSpan(OpenSpan):
         self._span, self.name = span, name
 
     def note(self, **attributes: str | float) -> None:
-        """Add what is known now."""
+        """Add attributes that are known now."""
         self._span.set_attributes({f"{NAME}.{name}": value for name, value in attributes.items()})
 
     def rename(self, name: str) -> None:
-        """Say what it is called."""
+        """Set the name."""
         self.name = name
         self._span.update_name(name)
 
@@ -54,7 +54,7 @@ class Tracer:
         """Trace what happens in the block; as a part of what the sender of these headers traces, if it says so."""
         context = None if sent is None else self._propagator.extract(sent)
         began = time.perf_counter()
-        # An error is told by its class alone: its text may quote content.
+        # An error is recorded by its class alone: its text may quote content.
         options = {"context": context, "record_exception": False, "set_status_on_exception": False}
         with self._tracer.start_as_current_span(name or kind, **options) as made:
             traced = TracedSpan(made, name or kind)
@@ -67,14 +67,14 @@ class Tracer:
                 self._measure(kind, traced.name, time.perf_counter() - began)
 
     def begin(self, kind: str) -> Callable[[], None]:
-        """Begin a span that other parts go on beside; call what is returned when it ends."""
+        """Begin a span while other parts continue; call the returned function when it ends."""
         made, began = self._tracer.start_span(kind), time.perf_counter()
 
-        def end() -> None:
+        def end_span() -> None:
             made.end()
             self._measure(kind, kind, time.perf_counter() - began)
 
-        return end
+        return end_span
 
     def _measure(self, kind: str, name: str, seconds: float) -> None:
         if kind not in self._durations:
@@ -101,12 +101,12 @@ def span(kind: str, name: str = "", sent: Mapping[str, str] | None = None) -> Ab
 
 
 def begin(kind: str) -> Callable[[], None]:
-    """Begin to measure something, if traces are on; call what is returned when it ends."""
+    """Begin to measure something, if traces are on; call the returned function when it ends."""
     return do_nothing if Tracing.tracer is None else Tracing.tracer.begin(kind)
 
 
 def do_nothing() -> None:
-    """End what was not begun."""
+    """Do nothing: traces are off."""
 
 
 @contextmanager

@@ -23,7 +23,7 @@ from programs import Program
 from prometheus import WAIT_SECONDS, find_promtool, scraping
 from recollect.doors.http import metrics
 from recollect.doors.mcp import server as mcp_server
-from recollect.models.outside import ColdStanding
+from recollect.models.outside import ColdStats
 
 ROOT = Path(__file__).parents[2]
 FOLDER = ROOT / "deploy" / "prometheus"
@@ -39,9 +39,8 @@ BURST = 100
 def known_metrics() -> dict[str, set[str]]:
     """Name what a process counts, each with its labels."""
     assert mcp_server.CALLS
-    readers = (metrics.JobCounts([]), metrics.MirrorLags([]), metrics.ColdCounts(ColdStanding(0, 0, 0)))
-    families = [family for reader in readers for family in reader.collect()]
-    found = {family.name: {*family._labelnames} for family in families}
+    read = (*metrics.gather_jobs([]), *metrics.gather_lags([]), *metrics.gather_cold(ColdStats(0, 0, 0)))
+    found = {family.name: {*family._labelnames} for family in read}
     for collector, names in REGISTRY._collector_to_names.items():
         found |= {name: {*getattr(collector, "_labelnames", ())} | {"le"} for name in names}
     return found | OF_PROMETHEUS
@@ -151,20 +150,19 @@ def test_a_real_prometheus_fires_what_is_caused_here(served):
         # A counter that begins with the first error shows an increase only with the next ones.
         refused = partial(refuse_many, owner, caller, memory)
         prometheus.wait_for("RecollectBusy", "RecollectErrors", "RecollectSlow", cause=refused)
-    prometheus.wait_for("RecollectDatabaseRefuses", cause=partial(lose_database, cluster, name, caller))
+    prometheus.wait_for("RecollectDatabaseRefuses", cause=partial(lose_database, cluster, name, caller, prometheus))
     server.stop()
     prometheus.wait_for("RecollectDown")
 
 
-def lose_database(cluster, name, caller) -> None:
-    """Let the database refuse the service for a moment, until it has noticed, and wait until it is back."""
+def lose_database(cluster, name, caller, prometheus) -> None:
+    """Let the database refuse the service for a moment, until it has noticed, and wait until it is scraped again."""
     execute(cluster, f"alter database {name} allow_connections false")
     execute(cluster, f"select pg_terminate_backend(pid) from pg_stat_activity where datname = '{name}'")
     while caller.get("/metrics").is_success:
         time.sleep(0.1)
     execute(cluster, f"alter database {name} allow_connections true")
-    while not caller.get("/metrics").is_success:
-        time.sleep(0.1)
+    until_found(prometheus, 'min_over_time(up{job="recollect"}[4s]) == 1')
 
 
 def refuse_many(owner, caller, memory) -> None:

@@ -122,12 +122,6 @@ def test_writers():
     assert all(value > 0 for row in figures.values() for value in row.values())
 
 
-def test_replicas():
-    figures = measure("replicas", "--pairs", "40", "--clients", "2")
-    assert (figures["pairs"], figures["found"]) == (40, 40)
-    assert figures["write_p50_ms"] > 0 < figures["recall_p50_ms"]
-
-
 def test_terms_index():
     figures = measure("terms_index", "--memories", "2000", "--writes", "40", "--rounds", "1")
     assert len(figures) == 6

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from folders import find_memory, open_folder
 from programs import plain_environment
-from recollect.core.conversations.wording import ENGLISH
+from recollect.core.conversations.prompt_texts import ENGLISH
 
 PAGE = Path(__file__).parents[2] / "docs" / "explanation" / "context.md"
 

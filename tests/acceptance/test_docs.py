@@ -10,6 +10,7 @@ import os
 import re
 import subprocess
 import sys
+import urllib.request
 from pathlib import Path
 
 import psycopg
@@ -28,12 +29,12 @@ from recollect.doors.http.app import create_app
 from recollect.doors.http.bodies.conversations import AppendBody, ContextBody, HistoryBody
 from recollect.doors.http.bodies.memories import RecallBody, RememberBody
 from recollect.doors.imports.jsonl import ExportLine
-from recollect.doors.mcp.tools import DEEDS
+from recollect.doors.mcp.tools import TOOLS
 from recollect.llm.build import has_minilm
 from recollect.llm.fake import FakeEmbedder
 from recollect.mind.mind import OPERATIONS
 from recollect.mind.service import Addresses
-from recollect.models.conversations import Attachment, Part, PurgeReceipt, Spending
+from recollect.models.conversations import Attachment, Part, PurgeReceipt, TokenUsage
 from recollect.settings import Settings
 from recollect.store.embedded.account import find_programs
 from recollect.store.embedded.cluster import Cluster
@@ -204,7 +205,7 @@ def test_http_reference_names_the_right_that_each_operation_takes():
 
 def test_commands_and_tools_of_the_list_are_there():
     assert {operation.command for operation, _ in OPERATIONS.values()} - {""} <= HELP.keys()
-    assert {operation.tool for operation, _ in OPERATIONS.values()} - {""} == DEEDS.keys()
+    assert {operation.tool for operation, _ in OPERATIONS.values()} - {""} == TOOLS.keys()
 
 
 def read_http() -> str:
@@ -220,8 +221,8 @@ def test_http_reference_shows_bodies_that_are_accepted():
     ):
         body.model_validate(value)
     TypeAdapter(list[recollect.Receipt]).validate_python(receipts["memories"])
-    TypeAdapter(list[recollect.models.Appended]).validate_python(appended["messages"])
-    answer = TypeAdapter(recollect.Recollection).validate_python(recollection)
+    TypeAdapter(list[recollect.models.MessageReceipt]).validate_python(appended["messages"])
+    answer = TypeAdapter(recollect.RecallResult).validate_python(recollection)
     fields = {field.name for field in dataclasses.fields(recollect.Memory)}
     assert set(recollection["hits"][0]["memory"]) == fields
     [hit] = answer.hits
@@ -273,12 +274,20 @@ def test_python_reference_names_everything_public():
     page = read("docs/reference/python.md")
     names = [f"`{name}" for name in recollect.__all__ if name not in {"open", "Client"}]
     names += ["recollect.open(", "recollect.client.Client(", *(f"sync.{name}(" for name in ("open", "using"))]
-    owners = (recollect.Mind, recollect.ConversationView, recollect.Recollect, Client, recollect.FadingView)
+    owners = (recollect.Mind, recollect.ConversationView, recollect.Recollect, Client, recollect.FadeView)
     methods = [name for owner in owners for name in methods_of(owner)]
     names += [f"`{name}" for name in methods]
-    values = (recollect.NewMemory, recollect.Cue, recollect.Receipt, recollect.Hit, recollect.Recollection)
-    values += (recollect.NewMessage, recollect.Message, recollect.Window, recollect.History, recollect.Context)
-    values += (recollect.Conversation, recollect.Shares, recollect.Profile, Spending, PurgeReceipt, Part, Attachment)
+    values = (recollect.NewMemory, recollect.Cue, recollect.Receipt, recollect.Hit, recollect.RecallResult)
+    values += (recollect.NewMessage, recollect.Message, recollect.HistoryOptions, recollect.History, recollect.Context)
+    values += (
+        recollect.Conversation,
+        recollect.BudgetShares,
+        recollect.Profile,
+        TokenUsage,
+        PurgeReceipt,
+        Part,
+        Attachment,
+    )
     names += [f"`{field.name}`" for value in values for field in dataclasses.fields(value)]
     names += [f"`{kind.name}`" for kinds in (recollect.Kind, recollect.Role) for kind in kinds]
     assert [name for name in names if name not in page] == []
@@ -391,6 +400,23 @@ def test_compose_gives_each_part_its_own_role_and_known_settings(services):
     ]
     assert embedders[0] == embedders[1] == embedders[2]
     assert all(address.startswith("127.0.0.1:") for address in services["api"]["ports"])
+    health = services["api"]["environment"]["RECOLLECT_HEALTH_PORT"]
+    assert f"127.0.0.1:{health}:{health}" in services["api"]["ports"]
+
+
+def test_the_image_checks_the_port_that_serves_health(monkeypatch):
+    """The check of the image asks the port that its environment names, or that of the API."""
+    [check] = re.findall(r"^    CMD (\[.*\])$", read("deploy/Dockerfile"), re.MULTILINE)
+    python, option, program = json.loads(check)
+    assert (python, option) == ("python", "-c")
+    asked = []
+    monkeypatch.setattr(urllib.request, "urlopen", lambda url, timeout: asked.append(url))
+    for value in (None, "0", "7078"):
+        monkeypatch.delenv("RECOLLECT_HEALTH_PORT", raising=False)
+        if value is not None:
+            monkeypatch.setenv("RECOLLECT_HEALTH_PORT", value)
+        exec(program, {})
+    assert [re.search(r":(\d+)/health/ready", url)[1] for url in asked] == ["7077", "7077", "7078"]
 
 
 def test_unit_starts_commands_that_exist():

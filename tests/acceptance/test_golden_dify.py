@@ -10,7 +10,7 @@ from dify_database import NIL, identify, made_dify
 from generative_agents import read_golden
 from recollect.core.imports.dify import SILENT
 from recollect.errors import NotFoundError
-from recollect.models.conversations import Window
+from recollect.models.conversations import HistoryOptions
 from recollect.models.imports import DifyImport
 
 PLENTY = 1_000_000
@@ -66,7 +66,7 @@ async def find_leaf(recollect, conversation, name):
     wanted = f"{identify(f'{conversation}/{name}')}:assistant"
     leaves = await everything.conversation(identify(conversation)).leaves()
     for leaf in leaves:
-        path = (await read(recollect, conversation, Window(PLENTY, leaf=leaf.id))).messages
+        path = (await read(recollect, conversation, HistoryOptions(PLENTY, leaf=leaf.id))).messages
         if found := [message.id for message in path if message.external_id == wanted]:
             return found[0]
     raise AssertionError(wanted)
@@ -92,9 +92,9 @@ async def test_every_thread_reads_strictly_and_as_in_dify(golden, dify, recollec
     assert arrival.remarks[SILENT] == 1
     for case in cases:
         leaf = await find_leaf(recollect, case["name"], case["leaf"]) if case["leaf"] else None
-        strict = await read(recollect, case["name"], Window(PLENTY, leaf=leaf))
+        strict = await read(recollect, case["name"], HistoryOptions(PLENTY, leaf=leaf))
         assert turns_of(strict) == case["strict"], case["name"]
-        upstream = await read(recollect, case["name"], Window(PLENTY, leaf=leaf, upstream=True))
+        upstream = await read(recollect, case["name"], HistoryOptions(PLENTY, leaf=leaf, upstream=True))
         assert turns_of(upstream) == case["upstream"], case["name"]
 
 
@@ -109,9 +109,9 @@ async def test_every_budget_is_kept_in_whole_turns_and_as_in_dify(golden, dify, 
     await bring(counting, dify)
     for case in cases:
         limit = case["max_token_limit"]
-        ours = await read(counting, case["name"], Window(limit))
+        ours = await read(counting, case["name"], HistoryOptions(limit))
         assert list(ours.prompt) == case["pair_safe"], case["name"]
-        theirs = await read(counting, case["name"], Window(limit, upstream=True))
+        theirs = await read(counting, case["name"], HistoryOptions(limit, upstream=True))
         assert list(theirs.prompt) == case["upstream"], case["name"]
 
 
@@ -122,11 +122,11 @@ async def test_an_older_turn_that_failed_is_replayed_only_as_in_dify(dify, count
     dify.turn("t", "2", "1", answer="", answer_tokens=0, status="error", error="boom")
     dify.turn("t", "3", "2")
     await bring(counting, dify)
-    ours = await read(counting, "t", Window(PLENTY))
+    ours = await read(counting, "t", HistoryOptions(PLENTY))
     assert [(m["role"], m["content"]) for m in ours.prompt] == [
         ("user", "q 1"), ("assistant", "a 1"), ("user", "q 2"), ("user", "q 3"), ("assistant", "a 3")
     ]  # fmt: skip
-    theirs = await read(counting, "t", Window(PLENTY, upstream=True))
+    theirs = await read(counting, "t", HistoryOptions(PLENTY, upstream=True))
     assert [(m["role"], m["content"]) for m in theirs.prompt] == [
         ("user", "q 1"), ("assistant", "a 1"), ("user", "q 2"), ("assistant", ""), ("user", "q 3"), ("assistant", "a 3")
     ]  # fmt: skip
@@ -139,4 +139,4 @@ async def test_turns_of_the_same_second_keep_their_ancestors(dify, recollect):
     for name, parent in (("3", "2"), ("1", NIL), ("2", "1")):
         dify.turn("t", name, parent, created_at=moment)
     await bring(recollect, dify)
-    assert turns_of(await read(recollect, "t", Window(PLENTY))) == ["3", "2", "1"]
+    assert turns_of(await read(recollect, "t", HistoryOptions(PLENTY))) == ["3", "2", "1"]

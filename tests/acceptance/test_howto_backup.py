@@ -52,15 +52,15 @@ def test_the_pages_have_the_same_commands():
 
 def test_the_commands_of_the_page(folder):
     settings = {"RECOLLECT_DATA_DIR": str(folder / "data"), "RECOLLECT_EMBEDDER": "fake"}
-    make, verify, restore, export, replay = commands("backup.md")
-    assert make[0] == "BACKUP=$(recollect" and make[3:] == [PLACE, "|", "head", "-1)"]
+    make, restore, export, replay = commands("backup.md")
+    assert make[0] == "FILE=$(recollect" and make[3:] == [f"{PLACE})"]
     for user in ("li", "mo"):
         run(settings, "remember", "--agent", "ada", "--user", user, f"{user} drinks tea")
-    backup = run(settings, *make[1:3], str(folder / "backups")).splitlines()[0]
+    backup = run(settings, *make[1:3], str(folder / "backups")).strip()
     run(settings, "forget", "--user", "li", "--all-agents")
-    assert run(settings, *verify[1:-1], backup).splitlines()[1].startswith("verified: base, ")
-    told = run(settings, *(backup if word == "$BACKUP" else word for word in restore[1:]))
+    told = run(settings, *(backup if word == "$FILE" else word for word in restore[1:]))
     assert "1 erasures are newer than the backup; 1 of them had something to erase in it" in told
+    assert f"The old server is in {folder}/data/postgres.replaced-" in told
     assert "nothing found" in run(settings, "recall", "--agent", "ada", "--user", "li", "tea")
     assert "mo drinks tea" in run(settings, "recall", "--agent", "ada", "--user", "mo", "tea")
     assert export[0] == "export" and export[1].startswith("RECOLLECT_ERASURE_LOG=s3://")
@@ -86,7 +86,7 @@ class Host:
     def run(self, script, url=""):
         """Run a block of the page; the server that it starts has a socket of its own."""
         script = self.place(script).replace("pg_ctl", f"pg_ctl -o '-k {self.folder}/sockets -p 5432'")
-        lines = f"set -eu; export PATH={self.programs}:$PATH RECOLLECT_BACKUP_URL={shlex.quote(url)}\n{script}"
+        lines = f"set -eu; export PATH={self.programs}:$PATH SUPERUSER_URL={shlex.quote(url)}\n{script}"
         done = self.account.run("bash", "-c", lines)
         assert done.returncode == 0, done.stdout
 

@@ -129,7 +129,7 @@ async def test_a_model_that_cannot_choose_says_its_dimensions(name):
     provider = make_providers()[name]
     with chatting(provider=provider) as url:
         embedder = build_embedder(point(name, url, provider, embedder_dimensions=512))
-        with pytest.raises(EmbedderError, match="1 x 1024 numbers for 1 x 512"):
+        with pytest.raises(EmbedderError, match="1 x 1024 values instead of 1 x 512"):
             await embedder.embed(["tea"])
         await embedder.close()
 

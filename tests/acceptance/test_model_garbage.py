@@ -9,14 +9,14 @@ from uuid import UUID
 
 import pytest
 
+from fake_chat import FakeChatModel
 from garbage import Garbage, draw
 from recollect.core.knowledge import extractions
-from recollect.core.knowledge.entities import Doubt, EntityCandidate, Way, choose, read_matches
+from recollect.core.knowledge.entities import AmbiguousMention, EntityCandidate, MatchMethod, match_entity, read_matches
 from recollect.core.knowledge.extractions import parse_extraction
-from recollect.core.text.names import normalise_name
+from recollect.core.text.names import normalize_name
 from recollect.errors import ChatModelError
 from recollect.llm.chat import ModelAnswer, Usage
-from recollect.llm.fake import FakeChatModel
 from recollect.models.conversations import NewMessage
 from recollect.models.knowledge import Entity, EntityType, Mention, NewFact
 from recollect.models.memories import Role
@@ -31,9 +31,9 @@ SHOWN = 5
 FOREIGN = tuple(UUID(int=number << 64 | 0x7000_8000_0000_0000) for number in range(1, 6))
 NOON = datetime(2026, 3, 2, 12, tzinfo=UTC)
 NUMBERED = re.compile(r"answer number (\d+)")
-FAILED = "the chat model said nothing of the segment that can be used"
+FAILED = "the chat model returned nothing usable for this segment"
 ANN = Entity(FOREIGN[0], "Ann", EntityType.PERSON)
-DOUBTS = (Doubt(Mention("Anne"), (ANN,)), Doubt(Mention("阿信"), (replace(ANN, id=FOREIGN[1]),)))
+DOUBTS = (AmbiguousMention(Mention("Anne"), (ANN,)), AmbiguousMention(Mention("阿信"), (replace(ANN, id=FOREIGN[1]),)))
 KNOWN = (ANN, replace(ANN, id=FOREIGN[1]), replace(ANN, id=FOREIGN[2]))
 
 
@@ -53,11 +53,11 @@ def test_what_is_parsed_is_within_bounds_and_loses_nothing_true(figure):
 
 
 def check_bounds(parsed):
-    assert len(parsed.summary) <= extractions.LONGEST_SUMMARY and len(parsed.label) <= extractions.LONGEST_LABEL
+    assert len(parsed.summary) <= extractions.MAX_SUMMARY_LENGTH and len(parsed.label) <= extractions.MAX_LABEL_LENGTH
     assert parsed.importance is None or 1 <= parsed.importance <= 10
-    assert len(parsed.mentions) <= extractions.MOST_MENTIONS
-    assert len(parsed.statements) <= extractions.MOST_STATEMENTS
-    assert len(parsed.keywords) <= extractions.MOST_KEYWORDS and len(parsed.paths) <= extractions.MOST_PATHS
+    assert len(parsed.mentions) <= extractions.MAX_MENTIONS
+    assert len(parsed.statements) <= extractions.MAX_STATEMENTS
+    assert len(parsed.keywords) <= extractions.MAX_KEYWORDS and len(parsed.paths) <= extractions.MAX_PATHS
     names = {mention.name for mention in parsed.mentions}
     texts = [
         parsed.summary,
@@ -66,7 +66,7 @@ def check_bounds(parsed):
         *(level for path in parsed.paths for level in path),
     ]
     for mention in parsed.mentions:
-        assert normalise_name(mention.name) and len(mention.name) <= 200
+        assert normalize_name(mention.name) and len(mention.name) <= 200
         texts += [mention.name, mention.description, *mention.aliases]
     for stated in parsed.statements:
         assert {stated.subject, stated.object} <= names and stated.subject != stated.object
@@ -82,10 +82,10 @@ def check_bounds(parsed):
 def check_resolution(garbage, parsed):
     matched = read_matches(garbage.text, DOUBTS, KNOWN)
     assert all(entity in DOUBTS[number].candidates for number, entity in matched.items())
-    candidates = [EntityCandidate(0, entity, way) for entity in KNOWN for way in Way]
+    candidates = [EntityCandidate(0, entity, way) for entity in KNOWN for way in MatchMethod]
     for mention in parsed.mentions:
-        chosen = choose(mention, candidates, candidates)
-        assert chosen is None or isinstance(chosen, Doubt) or chosen in KNOWN
+        chosen = match_entity(mention, candidates, candidates)
+        assert chosen is None or isinstance(chosen, AmbiguousMention) or chosen in KNOWN
 
 
 @pytest.mark.promise("What a model says reaches nobody else's memory and deletes nothing, whatever it says", LEARNED)

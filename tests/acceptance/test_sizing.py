@@ -11,7 +11,7 @@ import pytest
 
 from command_line import run
 from recollect.doors.cli.operators import sizing
-from recollect.doors.cli.operators.sizing import Workload, compute, usual_recalls, usual_writes
+from recollect.doors.cli.operators.sizing import Workload, compute, default_recall_rate, default_write_rate
 
 ROOT = Path(__file__).parents[2]
 
@@ -37,7 +37,7 @@ def test_the_constants_are_the_figures():
 
 @pytest.mark.parametrize(("memories", "cores"), [(10**9, (4, 9)), (10**10, (36, 90))])
 def test_the_plan_agrees_with_the_page_about_scale(memories, cores):
-    needs = compute(Workload(memories, 1, 384, usual_writes(memories), usual_recalls(memories)))
+    needs = compute(Workload(memories, 1, 384, default_write_rate(memories), default_recall_rate(memories)))
     busy = (needs.database_cores / 2, needs.api_cores / 2)
     assert busy == pytest.approx(cores, abs=0.6)
 
@@ -56,11 +56,10 @@ def test_more_of_anything_never_needs_less():
         assert [name for name in names if getattr(large, name) < getattr(small, name)] == []
 
 
-def test_many_recalls_want_replicas_and_many_bytes_want_shards():
-    assert compute(Workload(10**6, 1, 384, 1, 9000)).replicas == 3
-    assert compute(Workload(10**6, 1, 384, 1, 9000)).shards == 1
+def test_many_recalls_and_many_bytes_need_shards():
+    assert compute(Workload(10**6, 1, 384, 1, 1000)).shards == 1
+    assert compute(Workload(10**6, 1, 384, 1, 9000)).shards == 4
     assert compute(Workload(10**9, 1, 384, 1, 1)).shards == 4
-    assert compute(Workload(10**9, 1, 384, 1, 1)).replicas == 0
 
 
 def test_vectors_take_their_share():

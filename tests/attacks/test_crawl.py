@@ -19,7 +19,7 @@ import pytest
 
 from attacks.places import NOBODY, OWN, Place, list_places, put
 from conftest import http_client, new_key
-from recollect.models.service import Bounds, KeyRequest, Right
+from recollect.models.service import KeyBinding, KeyRequest, Right
 from recollect.store.memories import memories
 from sizes import Sizes
 
@@ -80,7 +80,7 @@ async def lair(recollect, embedder):
 async def make_keys(recollect, operator, number: int):
     """Make the attackers' keys, each with the scope that it names; another number gives others, with empty scopes."""
     own = {"agent": "ada", "user": f"zoe{number}"}
-    bound = Bounds(**own)
+    bound = KeyBinding(**own)
     _, bound_secret = await recollect.create_key(operator, f"bound {number}", tuple(Right), 50, bound)
     maker = await recollect.authenticate(bound_secret, "http", bound=True)
     until = datetime.now(UTC) + timedelta(hours=9)

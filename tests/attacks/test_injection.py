@@ -12,21 +12,21 @@ from uuid import UUID
 import pytest
 from mcp import Client
 
+from fake_chat import FakeChatModel
 from injections import INJECTIONS, MARK, check_fence, check_json, find_tags, mutate
 from recollect.core.conversations.block import BlockMemory, render, write_line, write_summary
-from recollect.core.knowledge.entities import Doubt
+from recollect.core.knowledge.entities import AmbiguousMention
 from recollect.core.knowledge.transcripts import write_facts, write_transcript
 from recollect.doors.mcp.arguments import choose_names
 from recollect.doors.mcp.server import build_server
 from recollect.errors import ChatModelError
-from recollect.llm.fake import FakeChatModel
 from recollect.llm.prompts import fill_prompt
-from recollect.models.blocks import Level
+from recollect.models.blocks import DetailLevel
 from recollect.models.conversations import Message, MessageStatus, NewMessage
-from recollect.models.knowledge import Entity, Fact, Mention, Span
+from recollect.models.knowledge import Entity, Fact, Mention, ValidTime
 from recollect.models.memories import Kind, Memory, NewMemory, Role, Triple
 from recollect.models.recall import Cue
-from recollect.models.service import Bounds, Scope
+from recollect.models.service import KeyBinding, Scope
 from recollect.verbs.agents import reflect
 from recollect.verbs.conversations import converse
 from recollect.verbs.knowledge.steps.resolve import match_names
@@ -61,14 +61,14 @@ def said(content: str, name: str = "") -> Message:
 # Blocks.
 
 
-def write_block(content: str, level: Level = Level.FULL) -> str:
+def write_block(content: str, level: DetailLevel = DetailLevel.FULL) -> str:
     """Write a block of one memory, with a speaker and a summary of the same words."""
     line = write_line(BlockMemory(remembered(content, speaker=content), "m0001"), level)
     return render([write_summary(remembered(content, kind=Kind.SUMMARY)), "Events:\n", line])
 
 
 @pytest.mark.promise("No injection leaves the tags around the memories of a block", part="injection")
-@pytest.mark.parametrize("level", list(Level))
+@pytest.mark.parametrize("level", list(DetailLevel))
 def test_no_injection_leaves_a_block(level, figure):
     for text in INJECTIONS:
         assert MARK in check_fence(write_block(text, level), write_block(HARMLESS, level), "memories")
@@ -131,7 +131,7 @@ async def test_blocks_and_contexts_of_a_real_scope_hold(filled):
         assert find_tags(inside, ("memories",)) == []
         assert inside.count(MARK) >= 30
         lines = inside.splitlines()
-        assert all(line.startswith(("[m", "Events:", "Messages:")) for line in lines), lines
+        assert all(line.startswith(("[m", "Events:", "Earlier messages:")) for line in lines), lines
 
 
 # Answers for models: MCP and Dify.
@@ -140,7 +140,7 @@ async def test_blocks_and_contexts_of_a_real_scope_hold(filled):
 @pytest.mark.promise("No injection leaves the tags of an answer over MCP", part="injection")
 async def test_no_injection_leaves_an_answer_over_mcp(recollect, filled, figure):
     async def open_mind(_ctx, agent, user):
-        return await recollect.mind(*choose_names(Bounds("ada", "li"), agent, user))
+        return await recollect.mind(*choose_names(KeyBinding("ada", "li"), agent, user))
 
     asked = {
         "recall": {"text": CUE, "limit": 50},
@@ -206,7 +206,7 @@ def reflect_prompt(text: str) -> str:
 
 
 def extraction_prompt(text: str) -> str:
-    fact = Fact(UUID(int=1), Entity(UUID(int=2), text), "says", Entity(UUID(int=3), text), text, Span(), MOMENT)
+    fact = Fact(UUID(int=1), Entity(UUID(int=2), text), "says", Entity(UUID(int=3), text), text, ValidTime(), MOMENT)
     messages = write_transcript([said(text, text)], ("li", "ada"), 20_000)
     return fill_prompt("extraction", user="li", agent="ada", messages=messages, facts=write_facts([fact]))
 
@@ -218,9 +218,15 @@ ASKED = {
         "question",
         lambda text, chat: reflect.find_insights(chat, SCOPE, " ".join(text.split()), [remembered(HARMLESS)], None),
     ),
-    "restatement": ("notes", lambda text, chat: rederive.ask(chat, SCOPE, None, [remembered(text)])),
-    "names": ("names", lambda text, chat: match_names(chat, "ada", [Doubt(mention(text), (known(HARMLESS),))])),
-    "known": ("known", lambda text, chat: match_names(chat, "ada", [Doubt(mention(HARMLESS), (known(text),))])),
+    "restatement": ("notes", lambda text, chat: rederive.restate_notes(chat, SCOPE, None, [remembered(text)])),
+    "names": (
+        "names",
+        lambda text, chat: match_names(chat, "ada", [AmbiguousMention(mention(text), (known(HARMLESS),))]),
+    ),
+    "known": (
+        "known",
+        lambda text, chat: match_names(chat, "ada", [AmbiguousMention(mention(HARMLESS), (known(text),))]),
+    ),
 }
 
 
@@ -261,11 +267,13 @@ def len_of_lines(text: str) -> int:
 async def test_no_injection_leaves_the_json_of_a_question(recollect, mind):
     harmless = judge.write_question(Cue(HARMLESS), remembered(HARMLESS), {})
     made = await mind.conversation("c").context(HARMLESS, 500)
-    plain = await hear(lambda chat: converse.ask(chat, made))
+    plain = await hear(lambda chat: converse.generate_reply(chat, made))
     for text in INJECTIONS:
         asked = judge.write_question(Cue(text), remembered(text, speaker=text), {})
         value = check_json(asked, harmless)
         assert value["memory"]["content"] == text
         messages = ({"role": "user", "content": text},)
-        prompt = await hear(lambda chat, messages=messages: converse.ask(chat, replace(made, messages=messages)))
+        prompt = await hear(
+            lambda chat, messages=messages: converse.generate_reply(chat, replace(made, messages=messages))
+        )
         assert check_json(prompt, plain) == [{"role": "user", "content": text}]

@@ -11,7 +11,7 @@ from recollect.core.conversations.block import fold
 from recollect.core.dates.find import find_periods
 from recollect.core.knowledge.transcripts import find_names
 from recollect.core.text.answers import tidy
-from recollect.core.text.tags import defuse_signs
+from recollect.core.text.tags import escape_angle_brackets
 from recollect.core.text.terms import analyse
 from sizes import Sizes
 
@@ -32,7 +32,7 @@ READERS = {
     "dates": lambda text: find_periods(text, NOW, UTC),
     "names": lambda text: find_names([text]),
     "tags": fold,
-    "notes": lambda text: defuse_signs(tidy(text, len(text))),
+    "notes": lambda text: escape_angle_brackets(tidy(text, len(text))),
 }
 
 

@@ -64,7 +64,7 @@ def started():
 
 def answer(shape: str, prompt: str) -> object:
     """Answer a turn, or say what is learned from it."""
-    if shape == "Utterance":
+    if shape == "AssistantReply":
         return {"text": "Mind the wasps by the shed."}
     learned = fact("Wasps", "live by", "the shed") | {"text": "Wasps live by the shed."}
     named = [entity("Wasps", "thing"), entity("the shed", "place")] if "wasps" in prompt else []

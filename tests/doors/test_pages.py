@@ -41,7 +41,6 @@ WHOLE = {
 PLAIN = {
     "tune": "",
     "doors": "What may I cook?\n",
-    "replicas": "Li lives in Ghent.\n",
     "keys-and-trust": "rec_\n",
     "import-export": "Li is allergic to peanuts.\n",
 }

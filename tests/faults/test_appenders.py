@@ -12,7 +12,7 @@ import pytest
 
 from conftest import http_client, new_key
 from recollect.llm.fake import FakeEmbedder
-from recollect.models.conversations import NewMessage, Window
+from recollect.models.conversations import HistoryOptions, NewMessage
 from recollect.models.memories import Role
 from recollect.settings import Settings
 from recollect.wiring import connected
@@ -114,7 +114,7 @@ async def read_until(over, conversation, ledger, chance):
     while not over.is_set():
         leaf = UUID(chance.choice(ledger.known)) if ledger.known and chance.random() < 0.7 else None
         with suppress(LookupError):
-            history = await conversation.history(Window(chance.choice([0, 60, 400, 4_000]), leaf=leaf))
+            history = await conversation.history(HistoryOptions(chance.choice([0, 60, 400, 4_000]), leaf=leaf))
             ledger.reads += 1
             if not is_path(history) or (leaf and history.messages[-1].id != leaf):
                 ledger.broken.append(history)

@@ -11,7 +11,7 @@ import pytest
 
 from cold_scopes import chilly, export, objects_in, rows_of, send_out, tier_of
 from conftest import new_key
-from recollect.errors import ColdStorageError, WakingError
+from recollect.errors import ColdStorageError, ScopeRestoringError
 from recollect.models.memories import NewMemory
 from recollect.store.cold import tiers
 from recollect.store.cold.storage import ColdStorage
@@ -65,7 +65,7 @@ async def test_an_object_that_is_not_what_was_stored_is_told_and_nothing_is_lost
     kept = path.read_bytes()
     damage(path)
     for call in (mind.browse, lambda: mind.remember("Li has a cat."), lambda: export(recollect)):
-        with pytest.raises(ColdStorageError, match="nothing was changed"):
+        with pytest.raises(ColdStorageError, match="Nothing was changed"):
             await call()
     assert tier_of(owner) == "cold" and owner.execute("select count(*) from memories").fetchone()[0] == 0
     path.write_bytes(kept)
@@ -89,7 +89,7 @@ async def test_a_storage_that_does_not_answer_is_told_and_nothing_is_lost(addres
     options = f"endpoint=http://127.0.0.1:{port} access_key_id=a secret_access_key=b region=us-east-1"
     async with chilly(addresses, embedder, "s3://bucket/x", cold_options=options, cold_seconds=1) as recollect:
         mind = await filled(recollect)
-        with pytest.raises(ColdStorageError, match="did not answer"):
+        with pytest.raises(ColdStorageError, match="object storage failed"):
             await send_out(recollect)
         assert len((await mind.browse()).memories) == 5 and tier_of(owner) == "hot"
     for writer in held:
@@ -101,7 +101,7 @@ class Crash(BaseException):
     """The process ends here."""
 
 
-STEPS = ("begin_object", "pack", "put", "check_stored", "leave", "forget_attempt")
+STEPS = ("begin_object", "pack", "put", "check_stored", "delete_archived_rows", "forget_attempt")
 
 
 @pytest.mark.promise("A crash while a scope goes to object storage or comes back loses nothing")
@@ -110,14 +110,14 @@ STEPS = ("begin_object", "pack", "put", "check_stored", "leave", "forget_attempt
 async def test_a_crash_on_the_way_out_leaves_the_scope_hot_or_cold(recollect, owner, folder, monkeypatch, step, after):
     mind = await filled(recollect)
     first = await export(recollect, agent="ada", user="li")
-    places = {"begin_object": tiers, "leave": tiers, "put": ColdStorage}
+    places = {"begin_object": tiers, "delete_archived_rows": tiers, "put": ColdStorage}
     crash_at(monkeypatch, places.get(step, moves), step, after=after)
     if step != "forget_attempt":
         monkeypatch.setattr(moves, "forget_attempt", nothing)
     with pytest.raises(Crash):
         await send_out(recollect)
     monkeypatch.undo()
-    out = step == "forget_attempt" or (step == "leave" and after)
+    out = step == "forget_attempt" or (step == "delete_archived_rows" and after)
     assert tier_of(owner) == ("cold" if out else "leaving")
     if out:
         assert len(objects_in(folder)) == 1
@@ -125,12 +125,12 @@ async def test_a_crash_on_the_way_out_leaves_the_scope_hot_or_cold(recollect, ow
     assert len((await mind.browse()).memories) == 5
     assert await export(recollect, agent="ada", user="li") == first
     owner.execute("update cold_objects set since = since - interval '3 hours'")
-    await recollect.operator.cold.tidy()
+    await recollect.operator.cold.remove_unused()
     assert objects_in(folder) == []
 
 
 @pytest.mark.parametrize("after", [False, True], ids=["before", "after"])
-@pytest.mark.parametrize("step", ["release", "restore_rows", "become", "remove"])
+@pytest.mark.parametrize("step", ["release", "restore_rows", "set_tier", "remove"])
 async def test_a_crash_on_the_way_back_leaves_the_scope_cold_or_hot(recollect, owner, folder, monkeypatch, step, after):
     mind = await filled(recollect)
     first = await export(recollect, agent="ada", user="li")
@@ -138,12 +138,12 @@ async def test_a_crash_on_the_way_back_leaves_the_scope_cold_or_hot(recollect, o
     scope_id = owner.execute("select id from scopes").fetchone()[0]
     crash_at(monkeypatch, moves if step == "restore_rows" else tiers, step, after=after)
     with pytest.raises(Crash):
-        await moves.bring_back(recollect.parts, scope_id)
+        await moves.restore_scope(recollect.parts, scope_id)
     monkeypatch.undo()
     assert tier_of(owner) == ("hot" if step == "remove" else "cold")
     assert await export(recollect, agent="ada", user="li") == first
     assert len((await mind.browse()).memories) == 5
-    await recollect.operator.cold.tidy()
+    await recollect.operator.cold.remove_unused()
     assert objects_in(folder) == [] and not rows_of(owner, scope_id).get("cold_objects")
 
 
@@ -174,7 +174,7 @@ class Users:
         count = 0
         while not self.over:
             await self.at_work.wait()
-            with suppress(WakingError):
+            with suppress(ScopeRestoringError):
                 count += 1
                 made = await self.mind.remember(NewMemory(f"{number} says {count}"))
                 self.acknowledged |= {each.id for each in made}
@@ -188,7 +188,7 @@ class Users:
                 # Over HTTP the place of the scope is known from the beginning of a call on.
                 served = await self.recollect.authorize(self.secret, "http", "ada", "li") if number % 2 else self.mind
                 shown = await self.list_all(served)
-            except WakingError:
+            except ScopeRestoringError:
                 self.told_to_wait += 1
                 continue
             assert known <= shown, f"{len(known - shown)} of {len(known)} are missing"

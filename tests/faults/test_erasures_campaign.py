@@ -7,6 +7,7 @@ import random
 import shutil
 from contextlib import ExitStack
 from dataclasses import dataclass, field
+from datetime import UTC, datetime
 
 import psycopg
 import pytest
@@ -22,9 +23,10 @@ from recollect.models.conversations import NewMessage
 from recollect.models.knowledge import NewFact
 from recollect.models.memories import Kind, NewMemory, Role
 from recollect.settings import Settings
+from recollect.store.backups.dumps import run_program
 from recollect.store.cold.sealing import SealingKey, open_sealed
 from recollect.store.embedded.cluster import Cluster
-from recollect.wiring import connected, make_backup, prepare, restore_backup
+from recollect.wiring import connected, prepare, replay_erasures
 from sizes import Sizes
 
 ERASURES = Sizes("erasures", ci=12, long=2_000)
@@ -63,8 +65,8 @@ class Scene:
     async def populate(self, count):
         """Let users live, the kinds of erasures by turns, in scopes that stay and in scopes that go cold."""
         for number in range(count):
-            agent = COLD if number % 4 == 3 else HOT
-            kinds = (self.of_memory, self.of_conversation, self.of_user)
+            agent = COLD if number % 3 == 2 else HOT
+            kinds = (self.of_memory, self.of_conversation, self.of_user, self.of_scope)
             self.subjects.append(await kinds[number % len(kinds)](agent, f"user-{number}"))
 
     async def of_memory(self, agent, user):
@@ -94,11 +96,7 @@ class Scene:
     async def of_user(self, agent, user):
         subject = Subject(self.canary(), "")
         for each in (agent, HOT):
-            mind = await self.recollect.mind(each, user)
-            [receipt] = await mind.remember(f"{subject.canary} goes")
-            await mind.conversation("chat").append([NewMessage(Role.USER, f"{subject.canary} said")])
-            await mind.knowledge.add([NewFact(subject.canary, "likes", f"{subject.canary} tea")])
-            await mind.remember(NewMemory(f"of {subject.canary}", Kind.THOUGHT, evidence=(receipt.id,)))
+            await self.fill(await self.recollect.mind(each, user), subject)
 
         async def erase():
             caller = await self.recollect.operator.act_for("default")
@@ -107,10 +105,24 @@ class Scene:
         subject.erase = erase
         return subject
 
+    async def of_scope(self, agent, user):
+        subject, mind = Subject(self.canary(), self.canary()), await self.recollect.mind(agent, user)
+        await (await self.recollect.mind(agent, f"beside-{user}")).remember(f"{subject.kept} stays")
+        await self.fill(mind, subject)
+        subject.erase = mind.forget_everything
+        return subject
+
+    async def fill(self, mind, subject):
+        """Let a scope hold a canary in each of its parts."""
+        [receipt] = await mind.remember(f"{subject.canary} goes")
+        await mind.conversation("chat").append([NewMessage(Role.USER, f"{subject.canary} said")])
+        await mind.knowledge.add([NewFact(subject.canary, "likes", f"{subject.canary} tea")])
+        await mind.remember(NewMemory(f"of {subject.canary}", Kind.THOUGHT, evidence=(receipt.id,)))
+
     async def settle(self):
         """Let the worker do all that waits, and the mirror follow."""
         await self.recollect.work(until_empty=True)
-        await self.recollect.operator.cold.tidy()
+        await self.recollect.operator.cold.remove_unused()
         tenant_id = next(iter(self.recollect.opened)).tenant_id
         await feed_tenant(self.recollect.parts.database, {self.mirror.name: self.mirror}, tenant_id)
 
@@ -162,19 +174,20 @@ def settings_for(addresses, folder, cold="cold"):
     return Settings(**given, **kept, **{**PATIENT, "pool_size": 4})
 
 
-async def look_through_backup(cluster, backup, folder, canaries):
-    """Restore a backup beside; return what it has of canaries, and how many erasures were applied again."""
+async def look_through_backup(cluster, backup, folder, canaries, since):
+    """Restore a dump beside; return what it has of canaries, and how many erasures were applied again."""
     execute(cluster, "create database restored")
     addresses = addresses_of(cluster, "restored")
     try:
         settings = settings_for(addresses, folder, "cold-kept")
-        done = await restore_backup(settings, backup, silent)
+        run_program("pg_restore", addresses.owner, "--exit-on-error", str(backup))
+        done = await replay_erasures(settings, since)
         async with connected(settings, addresses, FakeEmbedder()) as restored:
-            await restored.operator.cold.tidy()
+            await restored.operator.cold.remove_unused()
         text = read_rows(addresses.owner) + read_objects(addresses.owner, folder / "cold-kept")
     finally:
         execute(cluster, "drop database restored with (force)")
-    return find(text, canaries), done.reapplied.applied
+    return find(text, canaries), done.applied
 
 
 async def erase_together(cluster, folder, chance, count):
@@ -193,7 +206,8 @@ async def erase_together(cluster, folder, chance, count):
                 connection.execute("analyze")
             haystack, gone = Haystack(cluster, "erased"), {each.canary for each in scene.subjects}
             before = look_everywhere(scene, haystack, folder, gone)
-            backup = await make_backup(settings, str(folder / "backups"), None, silent)
+            since, backup = datetime.now(UTC), folder / "backup.dump"
+            run_program("pg_dump", cluster.dsn("erased"), "--format=custom", f"--file={backup}")
             # A bucket that keeps versions, as the page on cold scopes asks for.
             shutil.copytree(folder / "cold", folder / "cold-kept")
             for subject in scene.subjects:
@@ -203,7 +217,7 @@ async def erase_together(cluster, folder, chance, count):
             after = look_everywhere(scene, haystack, folder, gone)
             kept = {each.kept for each in scene.subjects} - {""}
             left = find(read_rows(haystack.dsn) + read_objects(haystack.dsn, folder / "cold"), kept)
-        restored, again = await look_through_backup(cluster, backup.name, folder, gone | kept)
+        restored, again = await look_through_backup(cluster, backup, folder, gone | kept, since)
         return before, {**after, "backup": restored & gone}, (kept - left) | (kept - restored), again
     finally:
         execute(cluster, "drop database erased with (force)")

@@ -25,7 +25,7 @@ from recollect.core.text.terms import analyse, hash_term, slot_of
 from recollect.errors import InvalidInputError, NotFoundError, UnauthenticatedError
 from recollect.llm.fake import FakeEmbedder
 from recollect.mind.service import Addresses
-from recollect.models.conversations import NewMessage, Window
+from recollect.models.conversations import HistoryOptions, NewMessage
 from recollect.models.items import DropItem, FindItems, PutItem
 from recollect.models.memories import NewMemory, Role
 from recollect.models.recall import Cue
@@ -182,7 +182,7 @@ class Crowd(RuleBasedStateMachine):
             memory = world.run(world.mind(tenant, scope).get(wanted))
         except NotFoundError as problem:
             world.check(wanted not in mine, "get misses a memory of its own")
-            world.check(str(problem) == "There is no such memory in this scope.", "foreign ids are told apart")
+            world.check(str(problem) == "No such memory in this scope.", "foreign ids are told apart")
         else:
             self.compare(mine, {memory.id: memory.content}, "get", world.said_in(tenant, scope))
         world.done["get"] += 1
@@ -227,7 +227,7 @@ class Crowd(RuleBasedStateMachine):
             world.run(world.mind(tenant, scope).remember(new))
         except InvalidInputError as problem:
             world.check(
-                str(problem).startswith("evidence must name memories of the same scope"),
+                str(problem).startswith("evidence must be memories of the same scope"),
                 "foreign evidence is told apart",
             )
         else:
@@ -328,9 +328,9 @@ class ConversingCrowd(Crowd):
             (
                 view.append(NewMessage(Role.USER, "after what is not mine", parent=wanted)),
                 InvalidInputError,
-                "parent must name a message of the same conversation",
+                "parent must be a message of the same conversation",
             ),
-            (view.history(Window(leaf=wanted)), NotFoundError, "leaf names no message of this conversation."),
+            (view.history(HistoryOptions(leaf=wanted)), NotFoundError, "leaf names no message of this conversation."),
         ):
             try:
                 world.run(call)
@@ -347,7 +347,7 @@ class ConversingCrowd(Crowd):
             found = world.run(world.mind(tenant, scope).conversation(name).history(1_000_000))
         except NotFoundError as problem:
             world.check(conversation is None, "history misses a conversation of its own")
-            world.check(str(problem) == "There is no such conversation in this scope.", "conversations are told apart")
+            world.check(str(problem) == "No such conversation in this scope.", "conversations are told apart")
         else:
             world.check(conversation is not None, "history shows a foreign conversation")
             seen = {message.id: message.content for message in found.messages}
@@ -392,7 +392,7 @@ class ConversingCrowd(Crowd):
         try:
             world.run(getattr(world.mind(tenant, scope).conversation(name), change)())
         except NotFoundError as problem:
-            world.check(str(problem) == "There is no such conversation in this scope.", "conversations are told apart")
+            world.check(str(problem) == "No such conversation in this scope.", "conversations are told apart")
         else:
             world.check(False, "a foreign conversation was changed", change)
         world.done["meddle"] += 1

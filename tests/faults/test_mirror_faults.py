@@ -15,7 +15,7 @@ from recollect.core.mirrors.rows import MirroredTable
 from recollect.errors import MirrorError
 from recollect.jobs.mirror import check
 from recollect.models.knowledge import NewFact
-from recollect.models.memories import NewMemory, Revision
+from recollect.models.memories import MemoryUpdate, NewMemory
 from recollect.models.recall import Cue, Status
 from sizes import CHOSEN, Sizes
 
@@ -79,7 +79,7 @@ async def test_a_recall_goes_on_without_the_mirror(recollect, mind, proxy):
     proxy.refusing = False
     for lie in (lose_a_shard, run_out_of_time, leave_out_a_shard):
         proxy.falsify = lie
-        assert "gave a partial answer" in (await ask(mind)).methods[SEARCH]
+        assert "returned a partial result" in (await ask(mind)).methods[SEARCH]
     proxy.falsify, proxy.cut_answers = None, True
     assert "skipped: The mirror opensearch is not available" in (await ask(mind)).methods[SEARCH]
     proxy.cut_answers = False
@@ -139,7 +139,7 @@ async def test_a_partial_acknowledgement_moves_no_position(recollect, mind, prox
 
     for lie in (lose_items, refuse_items):
         proxy.falsify = lie
-        with pytest.raises(MirrorError, match="did not take all changes"):
+        with pytest.raises(MirrorError, match="did not accept all changes"):
             await follow(recollect)
         assert owner.execute("select position from mirror_positions").fetchone() == before
     proxy.falsify = None
@@ -151,7 +151,7 @@ async def test_requests_that_are_delivered_twice_do_no_harm(recollect, mind, pro
     proxy.twice = True
     made = [each.id for each in await mind.remember([NewMemory(f"note {number}") for number in range(20)])]
     await follow(recollect)
-    await mind.revise(made[0], Revision(content="another note"))
+    await mind.revise(made[0], MemoryUpdate(content="another note"))
     await mind.forget(made[10:])
     await follow(recollect)
     assert await differing(recollect) == 0 and not set(made[10:]) & await held_ids(recollect, SEARCH, mind)
@@ -243,7 +243,7 @@ async def test_an_older_state_is_noticed_and_mended(request, addresses, embedder
         table = MirroredTable.FACTS if name == GRAPH else MirroredTable.MEMORIES
         assert gone in await held_ids(recollect, name, mind, table)
         found = await ask(mind, ("text", name), "Li boat")
-        assert "lost changes" in found.methods[name] and gone not in [hit.memory.id for hit in found.hits]
+        assert "lost acknowledged changes" in found.methods[name] and gone not in [hit.memory.id for hit in found.hits]
         # Another scope is written to first: the trace of the loss stays.
         await quiet.knowledge.add(NewFact("Li", "reads", "novels"))
         await follow(recollect)
@@ -274,7 +274,7 @@ class Life:
             for _ in range(5):
                 place = self.random.randrange(len(alive))
                 alive[place] = (
-                    await mind.revise(alive[place], Revision(content=f"corrected {self.random.random()}"))
+                    await mind.revise(alive[place], MemoryUpdate(content=f"corrected {self.random.random()}"))
                 ).id
             await mind.forget([alive.pop(self.random.randrange(len(alive))) for _ in range(10)])
             conversation = mind.conversation(f"talk-{self.talks}")

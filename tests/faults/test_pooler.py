@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import json
-from contextlib import aclosing
+from asyncio import timeout
+from contextlib import AsyncExitStack, aclosing
 from dataclasses import replace
 
 import pytest
@@ -15,8 +16,8 @@ from recollect.llm.fake import FakeEmbedder
 from recollect.models.conversations import NewMessage
 from recollect.models.memories import Role
 from recollect.settings import Settings
-from recollect.store.database.pool import GivenUpConnection
-from recollect.store.database.prepared import NamedStatements
+from recollect.store.database import pool
+from recollect.store.database.connect_errors import connect
 from recollect.wiring import connected
 from waiting import until
 
@@ -31,7 +32,7 @@ def behind(address, addresses):
 
 def told(caplog):
     lines = [json.loads(record.getMessage()) for record in caplog.records if record.name == "recollect.database"]
-    return [line for line in lines if line["event"] == "statements_unprepared"]
+    return [line for line in lines if line["event"] == "prepared_statements_disabled"]
 
 
 async def call(mind, number):
@@ -68,7 +69,7 @@ async def test_changes_are_followed_behind_a_pooler_that_passes_no_notifications
             for number in range(1, 4):
                 await mind.remember(f"apple {number}")
                 assert (await anext(changes)).number == number
-            await until(lambda: [line for line in caplog.messages if "cannot_listen" in line])
+            await until(lambda: [line for line in caplog.messages if "listen_unavailable" in line])
             await mind.remember("apple 4")
             assert (await anext(changes)).number == 4
 
@@ -79,13 +80,24 @@ async def test_a_pooler_that_does_not_show_is_noticed_by_the_first_statement_tha
     """What is lost fails with an error that may be repeated, and never again."""
 
     async def look_away(connection, preparing):
-        connection._prepared = NamedStatements(preparing)
+        """Find no pooler."""
 
-    monkeypatch.setattr(GivenUpConnection, "prepare", look_away)
+    monkeypatch.setattr(pool, "find_pooler", look_away)
     async with pooled(addresses.service, SERVERS) as address, behind(address, addresses) as running:
         minds = [await running.mind("ada", f"user-{number}") for number in range(CALLERS)]
         first, *others = [failed async for failed in call_all(minds)]
         assert {type(each).__name__ for each in first} == {"UnavailableError"}
         assert others == [[]] * (ROUNDS - 1)
     [line] = told(caplog)
-    assert "2600" in line["sign"] or "42P05" in line["sign"]
+    assert "2600" in line["reason"] or "42P05" in line["reason"]
+
+
+async def test_a_client_that_is_idle_after_a_pipeline_keeps_no_server(addresses):
+    async with pooled(addresses.service, 1) as address, AsyncExitStack() as stack:
+        clients = [await stack.enter_async_context(await connect(address)) for _ in range(4)]
+        # Whether an answer is there before the pipeline ends is a matter of chance, so it ends often.
+        for number in range(50):
+            for client in clients:
+                async with timeout(60), client.pipeline():
+                    answer = await client.execute("select %s::integer as answer", [number])
+                assert await answer.fetchone() == {"answer": number}

@@ -25,10 +25,11 @@ UNCOUNTED = {"tests", "workflows", "dist"}
 CLIENT = re.compile(r"recollect\.(client|sync|models|errors)(\.\w+)?")
 
 ROOMS = {"models", "core", "store", "llm", "channels", "verbs", "jobs", "mind", "client", "sync", "doors"}
-FILES = {"__init__", "errors", "loading", "settings", "tracing", "wiring"}
+FILES = {"__init__", "errors", "loading", "misspelt", "settings", "tracing", "wiring"}
 LOADED = {
     "anyio": "only who waits needs it",
     "anyio.from_thread": "only who has no event loop needs it",
+    "difflib": "only who misspells a name needs it",
     "recollect.client.bodies": "the values, which an import of the SDK does not need",
     "recollect.core.conversations.messages": "the messages, which who does not append does not need",
     "recollect.core.text.checks": "the rules of names, which a plain name does not need",
@@ -36,6 +37,7 @@ LOADED = {
     "recollect.client.special": "the values, which an import of the SDK does not need",
     "cryptography.exceptions": "an extra",
     "cryptography.hazmat.primitives.ciphers.aead": "an extra",
+    "mcp_types": "an extra",
     "neo4j": "an extra",
     "obstore": "an extra",
     "obstore.exceptions": "an extra",
@@ -55,6 +57,7 @@ LOADED = {
     "tokenizers": "an extra",
     "uvloop": "not made for every platform",
     "zstandard": "an extra",
+    "recollect.doors.mcp.http": "an extra",
     "recollect.doors.mcp.stdio": "a sub-command",
     "recollect.settings": "the warning of a command, which the help does not need",
     "recollect.llm.local.gloss.embedder": "an extra",
@@ -68,7 +71,7 @@ LOADED = {
 LOADERS = {f"{PACKAGE}/{path}" for path in ("__init__.py", "models/__init__.py", "doors/cli/main.py")}
 """Who loads what a variable names: the public names of a package, and the rooms of the command line."""
 SMALL = {
-    "core/service/portions.py": "shared by rooms that have nothing else in common",
+    "core/service/batches.py": "shared by rooms that have nothing else in common",
     "doors/mcp/command.py": "loaded for the help of the command line, without the protocol",
     "loading.py": "below all others",
     "mind/items.py": "a room of the facade",
@@ -78,7 +81,7 @@ SMALL = {
 VAGUE = {"util", "utils", "helper", "helpers", "common", "base", "manager", "managers", "misc"}
 NO_CHANNELS = {"__init__", "channel"}
 
-# These could not be written by accident, so they are banned wherever they stand.
+# These could not be written by accident, so they are banned everywhere.
 LOST_WORDS = (
     *("poignancy", "ConceptNode", "memory_nodes", "kw_strength", "kw_to_event"),
     *("persona_name", "app_id", "session_id", "focal_point", "focal_text"),
@@ -175,7 +178,7 @@ def check_rooms(root: Path) -> list[str]:
 
 
 def check_sql(root: Path) -> list[str]:
-    """SQL lies in .sql files, never in strings."""
+    """SQL is in .sql files, never in strings."""
     found: list[str] = []
     for path in _files(root, "src"):
         found += [f"{_name(root, path)}:{line} SQL in a string" for line in _learn(path).queries]
@@ -194,7 +197,7 @@ def check_cycles(root: Path) -> list[str]:
 
 
 def check_loads(root: Path) -> list[str]:
-    """What is imported late is listed, and nothing else is."""
+    """All late imports are listed, and nothing else is listed."""
     loading = [path for path in _files(root, "src") if "recollect.loading.load" in _learn(path).named]
     loads = {(path, name) for path in loading for name in _learn(path).loaded}
     found = [f"{_name(root, path)}: loads {name}" for path, name in loads if name not in LOADED | {"": ""}]
@@ -207,7 +210,7 @@ def check_loads(root: Path) -> list[str]:
 
 
 def check_class_names(root: Path) -> list[str]:
-    """A class name stands for one thing in the whole tree."""
+    """A class name occurs only once in the whole tree."""
     places: dict[str, list[str]] = {}
     for path in _files(root, "src"):
         for name in _learn(path).classes:
@@ -258,7 +261,7 @@ def check_integrations(root: Path) -> list[str]:
 
 
 def check_purity(root: Path) -> list[str]:
-    """Core and the nouns are told the time and every chance; they never ask for it."""
+    """Core and models receive the time and random numbers as arguments; they never read them."""
     found = []
     for path in _files(root, str(PACKAGE / "core"), str(PACKAGE / "models")):
         found += [f"{_name(root, path)}:{problem}" for problem in _learn(path).impurities]
@@ -323,7 +326,7 @@ TELLING = (
 
 @dataclass(slots=True)
 class Learned:
-    """What the rules want to know of a module; it is parsed once, wherever the same text lies."""
+    """The facts of a module for the rules; each text is parsed once, even if several files have it."""
 
     docstring: str
     oversizes: list[str] = field(default_factory=list)
@@ -332,14 +335,14 @@ class Learned:
     impurities: list[str] = field(default_factory=list)
     imported: list[str] = field(default_factory=list)
     named: list[str] = field(default_factory=list)
-    """Modules of Recollect, and what is imported from them."""
+    """Modules of Recollect, and the names imported from them."""
     loaded: list[str] = field(default_factory=list)
-    """What is imported late; empty where no constant says it."""
+    """Late imports; empty if no constant names the module."""
     classes: list[str] = field(default_factory=list)
     defined: set[str] = field(default_factory=set)
 
     def take(self, node: ast.AST) -> None:
-        """Note what one node has to say."""
+        """Record the facts of one node."""
         self.oversizes += _oversizes(node)
         self.impurities += _impurities(node)
         self.imported += _imported(node)
@@ -411,7 +414,7 @@ def _module(root: Path, path: Path) -> str:
 
 
 def _nearest(name: str, modules: Collection[str]) -> str:
-    """Give the module that a name is or lies in."""
+    """Return the module that a name is or belongs to."""
     while name not in modules and "." in name:
         name = name.rpartition(".")[0]
     return name
@@ -464,7 +467,7 @@ def _last_name(node: ast.expr) -> str:
 
 
 def _parts(name: str) -> set[str]:
-    """Take a name apart: `ConceptNode` and `concept_node` are both concept and node."""
+    """Split a name: `ConceptNode` and `concept_node` are both concept and node."""
     spaced = re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "_", name)
     return set(spaced.lower().split("_"))
 
@@ -490,7 +493,7 @@ def _sql_names(text: str) -> list[tuple[int, str]]:
 
 
 def _defined(node: ast.AST) -> str:
-    """Give the name that a node introduces."""
+    """Return the name that a node introduces."""
     if isinstance(node, ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef):
         return node.name
     if isinstance(node, ast.arg):

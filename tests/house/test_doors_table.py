@@ -11,7 +11,7 @@ PAGE = ROOT / "docs" / "reference" / "doors.md"
 
 
 def rows():
-    """Give door, package, version, lock file and tests of each row."""
+    """Return door, package, version, lock file and tests of each row."""
     lines = [line for line in PAGE.read_text(encoding="utf-8").splitlines() if line.startswith("|")]
     cells = [[cell.strip().strip("`") for cell in line.strip("|").split("|")] for line in lines]
     return [row for row in cells if len(row) == 5 and row[3].endswith("uv.lock")]

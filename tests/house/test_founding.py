@@ -21,7 +21,7 @@ PLANTED = """
 
 
 def read_rows(text: str) -> list[list[str]]:
-    """Give mechanism, holds, how and test of each row."""
+    """Return mechanism, holds, how and test of each row."""
     lines = [line for line in text.splitlines() if line.startswith("|")]
     rows = [[cell.strip() for cell in re.split(r"(?<!\\)\|", line)[1:-1]] for line in lines]
     return [row for row in rows if row[0] != "mechanism" and set(row[0]) != {"-"}]

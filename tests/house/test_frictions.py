@@ -14,7 +14,7 @@ ROW = re.compile(r"\| (\d+) \|.*\| `(tests/\S+\.py)::(test_\w+)` \|")
 
 
 def read_rows(page):
-    """Give number, file and test of each row of a page, and the rows that name no test."""
+    """Return number, file and test of each row of a page, and the rows that name no test."""
     rows = [line for line in page.splitlines() if re.match(r"\| \d", line)]
     found = [ROW.fullmatch(row) for row in rows]
     return [match.groups() for match in found if match], [
@@ -23,7 +23,7 @@ def read_rows(page):
 
 
 def has_test(root, file, name):
-    """Tell whether a file has a test of this name."""
+    """Return whether a file has a test of this name."""
     path = root / file
     if not path.is_file():
         return False

@@ -1,4 +1,4 @@
-"""The house as it stands obeys its own rules."""
+"""The house follows its own rules."""
 
 from __future__ import annotations
 

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import ast
 import subprocess
 import sys
 import tomllib
+from collections.abc import Iterator
+from importlib import import_module
 from pathlib import Path
 
 import pytest
@@ -18,7 +21,7 @@ MOST_PACKAGES = 15
 
 
 def loaded_by(program: str) -> set[str]:
-    """Run a program in a process of its own, and tell which modules it loads."""
+    """Run a program in a separate process, and return the modules that it loads."""
     script = f"import sys\n{program}\nsys.stdout = sys.__stdout__\nprint(*sys.modules)"
     ended = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
     return set(ended.stdout.split())
@@ -59,7 +62,7 @@ def test_every_public_name_is_there_when_it_is_asked_for(package):
     for name in package.__all__:
         assert getattr(package, name) is not None
     with pytest.raises(AttributeError, match="no_such_name"):
-        package.no_such_name  # noqa: B018 - reading it is what is tried
+        package.no_such_name  # noqa: B018 - the test is to read it
 
 
 def test_the_sdk_installs_few_packages():
@@ -79,3 +82,35 @@ def test_who_lacks_the_engine_is_told_how_to_install_it(program):
     script = f"import sys; sys.modules['psycopg'] = None; import recollect; {program}"
     ended = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=False)
     assert "psycopg is not installed; run: pip install 'recollect-memory[engine]'" in ended.stderr
+
+
+def lazy_uses(function: ast.AST) -> Iterator[tuple[str, str]]:
+    """Yield (module, attribute) for each use of a module that a function loads with `load`: no type checker sees it."""
+    nodes = list(ast.walk(function))
+    lazily = {}
+    for node in nodes:
+        if isinstance(node, ast.Assign):
+            pairs = (
+                zip(node.targets[0].elts, node.value.elts, strict=False)
+                if isinstance(node.targets[0], ast.Tuple) and isinstance(node.value, ast.Tuple)
+                else [(node.targets[0], node.value)]
+            )
+            lazily |= {target.id: value for target, value in pairs if isinstance(target, ast.Name)}
+    for node in nodes:
+        if isinstance(node, ast.Attribute):
+            value = lazily.get(node.value.id) if isinstance(node.value, ast.Name) else node.value
+            match value:
+                case ast.Call(func=ast.Name(id="load"), args=[ast.Constant(value=str(name)), *_]):
+                    yield name, node.attr
+
+
+def test_names_used_of_lazily_loaded_modules_exist():
+    used = {
+        use
+        for path in (ROOT / "src").rglob("*.py")
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)
+        for use in lazy_uses(node)
+    }
+    assert ("recollect.doors.mcp.stdio", "serve") in used
+    assert [f"{module}.{name}" for module, name in sorted(used) if not hasattr(import_module(module), name)] == []

@@ -1,4 +1,4 @@
-"""The manifests of Kubernetes: valid by its schemas, their parts fit together, and they run our image as it is."""
+"""The manifests of Kubernetes: valid by its schemas, their parts fit together, and they run our unchanged image."""
 
 from __future__ import annotations
 
@@ -35,6 +35,8 @@ def read_folder(name: str) -> tuple[Object, list[Object]]:
 
 
 BASE, OBJECTS = read_folder("base")
+LINES = (FOLDER / "base" / "settings.env").read_text(encoding="utf-8").splitlines()
+SETTINGS = dict(line.split("=", 1) for line in LINES)
 _, DATABASE = read_folder("postgres")
 
 
@@ -46,7 +48,7 @@ def pods(objects: list[Object]) -> Iterator[tuple[Object, Object]]:
 
 
 def check_schema(objects: list[Object]) -> list[str]:
-    """Say what the schemas of Kubernetes refuse, fields that they do not know included."""
+    """Return the errors of Kubernetes' schemas, including unknown fields."""
     found = []
     for each in objects:
         for version in VERSIONS if each["kind"] not in OF_OPERATOR else ():
@@ -132,7 +134,27 @@ def check_settings(objects: list[Object]) -> list[str]:
     return found
 
 
-CHECKS = (check_schema, check_selectors, check_ports, check_safety, check_settings)
+def check_health_port(objects: list[Object]) -> list[str]:
+    """Probes and Prometheus use the port of health, which no service offers and only Prometheus reaches."""
+    [api] = [each for each in objects if (each["kind"], each["metadata"]["name"]) == ("Deployment", "recollect-api")]
+    template = api["spec"]["template"]
+    [container] = template["spec"]["containers"]
+    ports = {port["name"]: port["containerPort"] for port in container["ports"]}
+    probed = {container[f"{kind}Probe"]["httpGet"]["port"] for kind in ("startup", "readiness", "liveness")}
+    scraped = template["metadata"]["annotations"]
+    found = [] if probed == {"health"} else [f"probes use {sorted(probed)}"]
+    found += [] if SETTINGS["RECOLLECT_HEALTH_PORT"] == str(ports["health"]) else ["the setting names another port"]
+    found += [] if scraped["prometheus.io/port"] == str(ports["health"]) else ["Prometheus scrapes another port"]
+    for each in objects:
+        if each["kind"] == "Service" and any(port["targetPort"] == "health" for port in each["spec"]["ports"]):
+            found.append("a service offers health and metrics")
+        for rule in each["spec"].get("ingress", []) if each["kind"] == "NetworkPolicy" else []:
+            if {"port": "health"} in rule["ports"] and not rule.get("from"):
+                found.append("everybody reaches health and metrics")
+    return found
+
+
+CHECKS = (check_schema, check_selectors, check_ports, check_safety, check_settings, check_health_port)
 MISTAKES = {
     "replicas: two": (check_schema, lambda found: found["recollect-api"]["spec"].update(replicas="two")),
     "a field that is not known": (check_schema, lambda found: found["recollect-worker"]["spec"].update(replica=2)),
@@ -159,6 +181,24 @@ MISTAKES = {
     "a writable image": (
         check_safety,
         lambda found: container_of(found, "recollect-worker")["securityContext"].update(readOnlyRootFilesystem=False),
+    ),
+    "a probe of the port of the API": (
+        check_health_port,
+        lambda found: container_of(found, "recollect-api")["readinessProbe"]["httpGet"].update(port="http"),
+    ),
+    "metrics for everybody": (
+        check_health_port,
+        lambda found: found["Service"]["spec"]["ports"].append({"name": "health", "port": 81, "targetPort": "health"}),
+    ),
+    "a policy that admits everybody": (
+        check_health_port,
+        lambda found: found["NetworkPolicy"]["spec"]["ingress"][-1].pop("from"),
+    ),
+    "a scrape of another port": (
+        check_health_port,
+        lambda found: found["recollect-api"]["spec"]["template"]["metadata"]["annotations"].update(
+            {"prometheus.io/port": "7077"}
+        ),
     ),
     "a setting that is none": (
         check_settings,
@@ -191,14 +231,68 @@ def test_a_planted_mistake_is_noticed(mistake):
     assert check(planted) != []
 
 
+COMPOSE: Object = yaml.safe_load((ROOT / "deploy" / "compose.yaml").read_text(encoding="utf-8"))["services"]
+UNITS = {"g": "Gi", "m": "Mi"}
+
+
+def read_service(service: Object) -> Object:
+    """Return for a service of compose the same as `read_pod` returns for a pod."""
+    memory = str(service.get("mem_limit", ""))
+    return {
+        "user": service.get("user"),
+        "writable image": not service.get("read_only"),
+        "dropped": service.get("cap_drop"),
+        "new privileges": "no-new-privileges:true" not in service.get("security_opt", []),
+        "memory": memory[:-1] + UNITS.get(memory[-1:], ""),
+        "writable": {*service.get("volumes", [])},
+    }
+
+
+def read_pod(template: Object) -> Object:
+    """Return the rights and limits of a container of Kubernetes."""
+    spec = template["spec"]
+    [container] = spec["containers"]
+    own, user = container["securityContext"], spec["securityContext"]
+    return {
+        "user": f"{user['runAsUser']}:{user['runAsGroup']}",
+        "writable image": not own["readOnlyRootFilesystem"],
+        "dropped": own["capabilities"]["drop"],
+        "new privileges": own["allowPrivilegeEscalation"],
+        "memory": container["resources"]["limits"]["memory"],
+        "writable": {mount["mountPath"] for mount in container["volumeMounts"] if not mount.get("readOnly")},
+    }
+
+
+def check_compose(services: Object) -> list[str]:
+    """What compose starts may do no more than the pods of Kubernetes, and its database runs as safely."""
+    of_pods = {tuple(each["spec"]["containers"][0]["args"]): read_pod(each) for _, each in pods(OBJECTS)}
+    own = {name: service for name, service in services.items() if name != "db"}
+    found = [f"{name} differs" for name, each in own.items() if read_service(each) != of_pods[tuple(each["command"])]]
+    database = read_service(services["db"]) | {"writable": ()}
+    if database != read_service(services["api"]) | {"writable": (), "user": "postgres", "memory": database["memory"]}:
+        found.append("db differs")
+    found += [] if database["memory"] else ["db has no limit of memory"]
+    return found if len(own) == len(of_pods) else [*found, "a pod has no service"]
+
+
+@pytest.mark.promise("What compose starts has no more rights, and no more memory, than the pods of Kubernetes")
+def test_compose_is_as_safe_as_kubernetes():
+    assert check_compose(COMPOSE) == []
+
+
+@pytest.mark.parametrize("name", COMPOSE)
+@pytest.mark.parametrize("part", ["user", "read_only", "cap_drop", "security_opt", "mem_limit"])
+def test_what_compose_lacks_is_noticed(name, part):
+    planted = copy.deepcopy(COMPOSE)
+    del planted[name][part]
+    assert check_compose(planted) != []
+
+
 def test_the_database_of_the_example_has_what_ours_needs():
     assert check_schema(DATABASE) == []
     assert check_safety(DATABASE) == []
     [cluster, roles] = DATABASE
-    compose = yaml.safe_load((ROOT / "deploy" / "compose.yaml").read_text(encoding="utf-8"))["services"]["db"][
-        "command"
-    ]
-    for setting, value in (word.split("=") for word in compose if "=" in word):
+    for setting, value in (word.split("=") for word in COMPOSE["db"]["command"] if "=" in word):
         assert cluster["spec"]["postgresql"]["parameters"][setting] == value
     environment = {each["name"]: each.get("value") for each in container_of({"": roles}, "")["env"]}
     assert environment["PGHOST"] == f"{cluster['metadata']['name']}-rw"
@@ -214,13 +308,12 @@ def test_the_kustomization_lists_every_file_and_our_version():
     project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
     assert BASE["images"] == [{"name": "recollect", "newTag": project["version"]}]
     [settings] = BASE["configMapGenerator"]
-    lines = (FOLDER / "base" / settings["envs"][0]).read_text(encoding="utf-8").splitlines()
-    given = dict(line.split("=", 1) for line in lines)
-    assert {*given} <= KNOWN
+    assert settings["envs"] == ["settings.env"]
+    assert {*SETTINGS} <= KNOWN
     for container, source in container_parts(OBJECTS, "envFrom"):
         assert source == {"configMapRef": {"name": settings["name"]}}
         mounted = {mount["mountPath"] for mount in container["volumeMounts"]}
         own = {entry["name"]: entry["value"] for entry in container.get("env", [])}
-        files = [value for name, value in (given | own).items() if name.endswith("_FILE")]
+        files = [value for name, value in (SETTINGS | own).items() if name.endswith("_FILE")]
         assert files
         assert {str(Path(file).parent) for file in files} <= mounted

@@ -1,7 +1,7 @@
-"""Released migrations never change, and a later one lets the program before it run on.
+"""Released migrations never change, and the previous program still runs after a later migration.
 
-What is added is filled by a job, and what is not needed any more is removed one release later. `released.sha256` lists
-what is released, as `sha256sum *.sql` writes it; a release adds its own lines.
+A job fills added columns, and a column that is not needed any more is removed one release later. `released.sha256`
+lists the released migrations, as `sha256sum *.sql` writes it; a release adds its own lines.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from recollect.store.database.migrate import OUTSIDE_TRANSACTION, own_migrations
+from recollect.store.database.migrate import OUTSIDE_TRANSACTION, list_migrations
 
 RELEASED = dict(
     reversed(line.split())
@@ -56,7 +56,7 @@ def find_faults(text: str) -> list[str]:
 
 
 def test_released_migrations_stay_as_they_are():
-    texts = {f"{step.name}.sql": step.text for step in own_migrations()}
+    texts = {f"{step.name}.sql": step.text for step in list_migrations()}
     first = {name for name in texts if int(name[:4]) <= FIRST_RELEASE}
     assert first <= RELEASED.keys()
     changed = [name for name, digest in RELEASED.items() if sha256(texts[name].encode()).hexdigest() != digest]
@@ -64,7 +64,7 @@ def test_released_migrations_stay_as_they_are():
 
 
 def test_no_migration_stops_the_program_before_it():
-    later = [step for step in own_migrations() if int(step.name[:4]) > FIRST_RELEASE]
+    later = [step for step in list_migrations() if int(step.name[:4]) > FIRST_RELEASE]
     assert {step.name: find_faults(step.text) for step in later if find_faults(step.text)} == {}
 
 

@@ -1,4 +1,4 @@
-"""Every wall holds: what it forbids, once planted in a copy of the house, is found."""
+"""Every wall holds: each forbidden import, planted in a copy of the house, is found."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ FACADE = "The facade is made of one module per room"
 
 CONTRACTS = (WAYS, PURE, DRIVER, DOORS, CHANNELS, SDK, ROOMS, NOUNS, FACADE)
 
-# Where and what is planted, the contract that it breaks, and what is said of it. Each stands in a module of its own.
+# Place and text of each plant, the contract that it breaks, and the linter's message. Each is a separate module.
 IMPORTS = {
     "core imports the driver": ("core/planted_driver.py", "import psycopg", PURE, "core.planted_driver -> psycopg"),
     "core reads the clock": ("core/planted_clock.py", "from time import time", PURE, "core.planted_clock -> time"),
@@ -153,7 +153,7 @@ def test_an_untouched_copy_passes(copy):
 
 @pytest.fixture(scope="module")
 def complaints(tmp_path_factory):
-    """All forbidden imports at once, each in a module of its own: what the linter says of them, by contract."""
+    """All forbidden imports at once, each in a separate module: the linter's messages about them, by contract."""
     copy = copy_house(tmp_path_factory.mktemp("broken"))
     for place, text, _, _ in IMPORTS.values():
         plant(copy, place, text)

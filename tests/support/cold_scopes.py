@@ -6,8 +6,8 @@ import io
 from contextlib import asynccontextmanager
 from dataclasses import replace
 
-from recollect.llm.fake import FakeChatModel
-from recollect.models.imports import ExportOrder
+from fake_chat import FakeChatModel
+from recollect.models.imports import ExportRequest
 from recollect.settings import Settings
 from recollect.wiring import connected
 
@@ -32,7 +32,7 @@ async def chilly(addresses, embedder, url, script=None, **more):
 async def export(recollect, tenant="default", **order):
     """Export scopes with all vectors."""
     file, caller = io.BytesIO(), await recollect.operator.act_for(tenant)
-    await recollect.operator.exports.write(caller, ExportOrder(vectors=("all",), **order), file)
+    await recollect.operator.exports.write_export_file(caller, ExportRequest(vectors=("all",), **order), file)
     return file.getvalue()
 
 

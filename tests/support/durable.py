@@ -46,7 +46,7 @@ async def durable(data: Path, **settings: str) -> AsyncIterator[Cluster]:
 
 def leave(cluster: Cluster) -> None:
     """Close what this process holds open in the folder of a server, so that its disk can be taken away."""
-    cluster._membership.leave()
+    cluster._membership.release_lock()
 
 
 def connect(cluster: Cluster) -> psycopg.Connection:

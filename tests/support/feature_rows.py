@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from recollect.core.recall.features import tell
-from recollect.core.text.names import normalise_name
+from recollect.core.recall.features import detect_traits
+from recollect.core.text.names import normalize_name
 
 STATES = {
     None: "current", "archived": "in_archived", "faded": "faded", "past": "past",
@@ -30,7 +30,7 @@ from memory_features order by 1, 2
 def read_features(owner):
     """Read the features that are stored, and those that follow; pins are stored nowhere else."""
     expected = [
-        (*same, normalise_name(speaker), int(tell(content)), STATES[withheld])
+        (*same, normalize_name(speaker), int(detect_traits(content)), STATES[withheld])
         for *same, speaker, content, withheld in owner.execute(EXPECTED).fetchall()
     ]
     return owner.execute(STORED).fetchall(), expected

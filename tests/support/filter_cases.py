@@ -6,14 +6,14 @@ from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 
 from accesses import with_access
-from recollect.core.recall.cues import read
+from recollect.core.recall.cues import parse_cue
 from recollect.core.topics.paths import encode, find_topics
 from recollect.models.conversations import NewMessage
 from recollect.models.knowledge import NewFact
 from recollect.models.memories import FadingRules, Kind, NewMemory, RecallState, Role, Triple
 from recollect.models.recall import Cue, Filter, Period
 from recollect.store.service.scopes import locate
-from recollect.verbs.recall.channels import AskedCue, ask_channels
+from recollect.verbs.recall.channels import PlannedCue, ask_channels
 
 NOW = datetime(2026, 1, 31, 12, tzinfo=UTC)
 DAY = timedelta(days=1)
@@ -204,9 +204,9 @@ async def propose(mind, channel, only, limit, **more):
     cue = Cue("river visits of Ann", **named, **more)
     parts = mind.access.parts
     [vector] = await parts.embedder.embed([cue.text])
-    reading = read(cue, vector, now=NOW)
+    reading = parse_cue(cue, vector, now=NOW)
     facets = replace(reading.facets, topics=("travel",), periods=(Period(NOW - 900 * DAY, NOW + 2 * DAY),))
     reading = replace(reading, facets=facets, below=True)
-    asked = AskedCue(cue, reading, [channel], limit)
+    asked = PlannedCue(cue, reading, [channel], limit)
     [found] = await ask_channels(parts, await locate(parts.database, mind.access.scope), [asked])
     return found[channel.name]

@@ -11,7 +11,7 @@ from mcp.client.streamable_http import streamable_http_client
 
 from programs import COMMAND
 from recollect.doors.http.app import create_app
-from recollect.models.service import Bounds, Right
+from recollect.models.service import KeyBinding, Right
 from serving import serving
 
 
@@ -45,4 +45,4 @@ async def over_stdio(*options, mode="auto", log=os.devnull, **environment):
 async def bound_key(recollect, agent="ada", user="li", rights=(Right.READ, Right.WRITE), name="bot", tenant="default"):
     """Make a key that is bound to a scope; give its secret."""
     maker = await recollect.operator.act_for(tenant)
-    return (await recollect.create_key(maker, name, rights, 50, Bounds(agent, user)))[1]
+    return (await recollect.create_key(maker, name, rights, 50, KeyBinding(agent, user)))[1]

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator, Sequence
 
-from recollect.core.mirrors.questions import MirrorQuestion, Proposed
-from recollect.core.mirrors.rows import Batch, MirroredRow, MirroredTable, RowKey
+from recollect.core.mirrors.questions import MirrorHits, MirrorQuestion
+from recollect.core.mirrors.rows import MirrorBatch, MirroredRow, MirroredTable, RowKey
 from recollect.store.mirrors.generations import Generation
 
 
@@ -29,7 +29,7 @@ class MemoryMirror:
     async def remove(self, number: int) -> None:
         """There is one filling."""
 
-    async def apply(self, generation: Generation, batches: Sequence[Batch]) -> None:
+    async def apply(self, generation: Generation, batches: Sequence[MirrorBatch]) -> None:
         """Hold what is present and not what is gone."""
         for batch in batches:
             held = self.rows.setdefault(batch.scope_id, {})
@@ -50,11 +50,11 @@ class MemoryMirror:
         """Read all of a scope."""
         yield [*self.rows.get(scope_id, {}).values()]
 
-    async def ask(self, generation: Generation, question: MirrorQuestion) -> Proposed:
+    async def search_mirror(self, generation: Generation, question: MirrorQuestion) -> MirrorHits:
         """Propose nothing."""
-        return Proposed((), self.positions.get(question.scope_id, 0))
+        return MirrorHits((), self.positions.get(question.scope_id, 0))
 
-    async def note_beat(self, generation: Generation, beats: int) -> None:
+    async def store_write_count(self, generation: Generation, beats: int) -> None:
         """Note how many times it was written to."""
         self.beats = beats
 
@@ -62,5 +62,5 @@ class MemoryMirror:
         """Say how many times it was written to."""
         return self.beats
 
-    async def close(self) -> None:
+    async def close_mirror(self) -> None:
         """There are no connections."""

@@ -6,7 +6,7 @@ from contextlib import asynccontextmanager
 from uuid import uuid4
 
 from recollect.core.mirrors.rows import MirroredTable
-from recollect.jobs.mirror import Feed, feed_tenant
+from recollect.jobs.mirror import MirrorFeed, feed_tenant
 from recollect.settings import Settings
 from recollect.store.mirrors import generations
 from recollect.wiring import connected
@@ -42,7 +42,7 @@ async def feed_of(recollect, name, shard=""):
     """The feed of the generation that answers, of a shard where there are several."""
     [database] = [each.database for each in await recollect.parts.servers.all() if each.name == shard]
     [ready] = [each for each in await generations.list_generations(database, name) if each.ready]
-    return Feed(database, recollect.parts.mirrors[name], ready)
+    return MirrorFeed(database, recollect.parts.mirrors[name], ready)
 
 
 async def scope_of(mind):

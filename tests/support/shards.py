@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import AsyncIterator
 from contextlib import ExitStack, asynccontextmanager, contextmanager
 from dataclasses import dataclass, field
-from functools import partial
 from uuid import uuid4
 
 import psycopg
@@ -15,17 +14,26 @@ from folders import find_memory, open_folder
 from recollect.llm.fake import FakeEmbedder
 from recollect.mind.service import Addresses
 from recollect.models.shards import ServerAddresses
+from recollect.store.database.identity import ServerCheck
 from recollect.store.database.ownership import ensure_database
 from recollect.store.database.pool import Database
 from recollect.store.embedded.cluster import Cluster
 from recollect.store.shards import catalog
+from recollect.store.shards.entry import add_shard
 from recollect.store.shards.map import ShardMap
-from recollect.store.shards.servers import ManyServers
+from recollect.store.shards.servers import ShardedServers
 from recollect.wiring import prepare
 
+CATALOG = ("catalog_identity", "shards", "tenants", "placements")
 NAMES = ("north", "south", "west")
 LOGICAL = {**QUICK, "wal_level": "logical", "max_wal_senders": "10", "max_replication_slots": "10"}
 """A server whose log can be followed."""
+
+
+def copy_out(connection, table):
+    """Read a table as PostgreSQL writes it to a dump."""
+    with connection.cursor().copy(f"copy {table} to stdout") as copy:
+        yield from (bytes(block) for block in copy)
 
 
 @contextmanager
@@ -48,30 +56,48 @@ class Layout:
     """What was made on servers of their own."""
 
     @asynccontextmanager
-    async def serving(self, file=None) -> AsyncIterator[ManyServers]:
+    async def serving(self, file=None) -> AsyncIterator[ShardedServers]:
         """Open the servers as a process of its own would."""
         shard_map = ShardMap(self.service, file)
         await shard_map.open()
-        connect = partial(Database.open, pool_size=4, deadline_seconds=60)
-        servers = ManyServers(shard_map, lambda shard: connect(shard.address), connect)
+
+        def connect(shard):
+            return Database.open(shard.address, 4, 60, server=ServerCheck(shard.direct, shard.identity))
+
+        servers = ShardedServers(shard_map, connect)
         try:
             yield servers
         finally:
-            await servers.close()
-            await shard_map.close()
+            await servers.close_databases()
+            await shard_map.stop_following()
+
+    def settings(self, folder) -> dict[str, str]:
+        """Return the environment of a command."""
+        given = {"catalog_url": self.service, "owner_catalog_url": self.owner, "embedder": "fake"}
+        given |= {"map_file": str(folder / "map.json")}
+        return {f"RECOLLECT_{name.upper()}": value for name, value in given.items()}
+
+    def dump(self) -> dict[str, bytes]:
+        """Copy the tables of the catalog."""
+        with psycopg.connect(self.owner) as connection:
+            return {table: b"".join(copy_out(connection, table)) for table in CATALOG}
+
+    def restore(self, dump: dict[str, bytes]) -> None:
+        """Put an earlier copy in the place of the catalog's tables, as the restore of a backup does."""
+        with psycopg.connect(self.owner) as connection:
+            connection.execute("truncate placements, tenants, shards, catalog_identity")
+            for table, rows in dump.items():
+                with connection.cursor().copy(f"copy {table} from stdin") as copy:
+                    copy.write(rows)
+            connection.execute(
+                "select setval(pg_get_serial_sequence('tenants', 'id'), greatest(max(id), 1), max(id) is not null) "
+                "from tenants"
+            )
 
     def drop(self) -> None:
-        """Drop what was made on servers of their own, with what moves left there."""
-        for server, database in self.databases:
-            with psycopg.connect(server.dsn(database), autocommit=True) as connection:
-                for (name,) in connection.execute("select subname from pg_subscription").fetchall():
-                    connection.execute(f"alter subscription {name} disable")
-                    connection.execute(f"alter subscription {name} set (slot_name = none)")
-                    connection.execute(f"drop subscription {name}")
+        """Drop the databases that were made on servers of their own."""
         for server, database in self.databases:
             with psycopg.connect(server.dsn(), autocommit=True) as connection:
-                slots = "select pg_drop_replication_slot(slot_name) from pg_replication_slots where database = %s"
-                connection.execute(slots, [database])
                 connection.execute(f"drop database {database} with (force)")
 
     @property
@@ -127,7 +153,7 @@ async def lay_out(cluster, clones, count=2) -> Layout:
         database = clones.take()
         addresses = cluster.dsn(database, "recollect_service"), cluster.dsn(database)
         layout.shards[shard] = addresses
-        await catalog.add_shard(layout.owner, shard, ServerAddresses(*addresses))
+        await add_shard(layout.owner, shard, ServerAddresses(*addresses))
     return layout
 
 
@@ -148,9 +174,16 @@ async def lay_out_servers(servers, apart=None) -> Layout:
             connection.execute("delete from procrastinate_jobs")
         layout.shards[name] = addresses
         layout.databases.append((server, database))
-        await catalog.add_shard(layout.owner, name, ServerAddresses(*addresses))
+        await add_shard(layout.owner, name, ServerAddresses(*addresses))
     return layout
 
 
 def quiet(*_):
     """Report nothing."""
+
+
+def query(dsn, statement, *parameters):
+    """Run one statement; return its rows, if it has any."""
+    with psycopg.connect(dsn, autocommit=True) as connection:
+        found = connection.execute(statement, parameters)
+        return found.fetchall() if found.description else None

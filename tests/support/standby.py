@@ -6,8 +6,8 @@ import os
 import shutil
 import signal
 import time
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager, suppress
+from collections.abc import Mapping
+from contextlib import suppress
 from pathlib import Path
 
 import psycopg
@@ -35,13 +35,6 @@ def copy_cluster(primary: Cluster, folder: Path, settings: Mapping[str, str]) ->
     )
     assert done.returncode == 0, done.stdout
     return Cluster(folder, settings=settings)
-
-
-@contextmanager
-def replicated(primary: Cluster, folder: Path, settings: Mapping[str, str]) -> Iterator[Cluster]:
-    """Run a replica of a server."""
-    with copy_cluster(primary, folder, settings) as standby:
-        yield standby
 
 
 class Pair:
@@ -124,9 +117,3 @@ def ask(cluster: Cluster, query: str, database: str = "postgres"):
     """Ask a server one thing, as its owner."""
     with psycopg.connect(cluster.dsn(database), autocommit=True) as connection:
         return connection.execute(query).fetchone()[0]
-
-
-def catch_up(primary: Cluster, standby: Cluster) -> None:
-    """Wait until a replica has replayed all that its server has written."""
-    reached = ask(primary, "select pg_current_wal_flush_lsn()::text")
-    wait_for(standby, f"select pg_last_wal_replay_lsn() >= '{reached}'")

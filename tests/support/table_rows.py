@@ -5,6 +5,7 @@ from __future__ import annotations
 KNOWLEDGE = (
     "insert into entity_merges select scope_id, id, now(), gen_random_uuid() from entities",
     "insert into past_messages select * from messages",
+    "insert into forgotten_messages select id, 'told', 'hash', gen_random_uuid() from scopes",
     """insert into segments (scope_id, conversation_id, first_number, last_number, ending)
        select id, 'told', 1, 2, 'asked' from scopes""",
     """insert into extractions (scope_id, segment_id, model, prompt_version, content)

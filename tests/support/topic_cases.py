@@ -6,7 +6,7 @@ from datetime import UTC, datetime, timedelta
 from uuid import UUID
 
 from recollect.channels.topic import TopicChannel
-from recollect.core.recall.cues import read
+from recollect.core.recall.cues import parse_cue
 from recollect.core.topics.rating import make_reach
 from recollect.models.recall import Cue
 from recollect.models.topics import TopicLink
@@ -48,5 +48,5 @@ async def propose(mind, *topics, now, limit=5, **fields):
     cue = Cue("anything", topics=topics, now=now, **fields)
     place = await locate(mind.access.parts.database, mind.access.scope)
     async with mind.access.parts.database.reading(mind.access.scope.tenant_id) as connection:
-        answer = await TopicChannel().ask(connection, place, read(cue, None, now=now), limit)
+        answer = await TopicChannel().send_query(connection, place, parse_cue(cue, None, now=now), limit)
     return await answer()

@@ -5,20 +5,23 @@ from __future__ import annotations
 import asyncio
 import random
 import sys
-from contextlib import asynccontextmanager
+from dataclasses import replace
 from functools import partial
 
 from procrastinate import JobContext
 
-from recollect.jobs.clock import Pulse
+from recollect.jobs.clock import HeartbeatConfig
 from recollect.jobs.lease import lease_of
-from recollect.jobs.worker import Duties, RetryPolicy, build_app, run_worker
+from recollect.jobs.worker import RetryPolicy, WorkerOptions, build_app, run_worker
+from recollect.llm.build import build_chat_model
 from recollect.llm.fake import FakeEmbedder
-from recollect.store.database.pool import Database
+from recollect.mind.service import Addresses
+from recollect.settings import Settings
 from recollect.store.service.jobs import claim_effect
+from recollect.wiring import connected
 
 CONCURRENCY = 2
-PULSE = Pulse(heartbeat_seconds=0.3, stalled_seconds=1.5, look_at="* * * * * *")
+PULSE = HeartbeatConfig(heartbeat_seconds=0.3, stalled_seconds=1.5, look_at="* * * * * *")
 STEP = "insert into trail (scope_id, number) values (%s, %s)"
 
 
@@ -35,31 +38,15 @@ async def leave_trail(database, guarded, pauses, context: JobContext, scope_id: 
     await asyncio.sleep(random.uniform(*pauses) / 10)
 
 
-@asynccontextmanager
-async def learning(dsn, chat_url):
-    """Give what learns from conversations, if there is a chat model to ask; who has none need not import it all."""
-    if not chat_url:
-        yield None
-        return
-    from recollect.llm.build import build_chat_model
-    from recollect.mind.service import Addresses
-    from recollect.settings import Settings
-    from recollect.verbs.knowledge.enrich import enrich
-    from recollect.wiring import connected
-
+async def work(dsn, guarded, pauses, chat_url):
+    """Work until killed; without a chat model nothing is learned from conversations."""
     settings = Settings(embedder="fake", chat_url=chat_url, chat_model="scripted")
     async with connected(settings, Addresses(dsn, ""), FakeEmbedder(), build_chat_model(settings)) as recollect:
-        yield partial(enrich, recollect.parts)
-
-
-async def work(dsn, guarded, pauses, chat_url):
-    """Work until killed."""
-    database = await Database.open(dsn, 10, 5)
-    async with learning(dsn, chat_url) as enriching:
+        parts = recollect.parts if chat_url else replace(recollect.parts, steps={})
 
         def make_app():
-            app = build_app(dsn, database, FakeEmbedder(), 64, Duties(pulse=PULSE, enriching=enriching))
-            task = partial(leave_trail, database, guarded, pauses)
+            app = build_app(parts, WorkerOptions(pulse=PULSE))
+            task = partial(leave_trail, parts.database, guarded, pauses)
 
             async def trail(context: JobContext, scope_id: int, number: int) -> None:
                 await task(context, scope_id, number)

@@ -6,7 +6,7 @@ from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
 from itertools import count
-from uuid import UUID
+from uuid import UUID, uuid4
 
 from hypothesis import strategies as st
 
@@ -17,9 +17,9 @@ from recollect.models.agents import Profile
 from recollect.models.conversations import Attachment, ConversationState, NewMessage
 from recollect.models.items import PutItem
 from recollect.models.knowledge import NewFact
-from recollect.models.memories import Kind, NewMemory, Revision, Role, Triple
+from recollect.models.memories import Kind, MemoryUpdate, NewMemory, Role, Triple
 from recollect.models.recall import Cue
-from recollect.models.topics import Filing
+from recollect.models.topics import NewTopicLink
 from recollect.verbs.knowledge.enrich import enrich
 from scripted_extractions import Script, entity, fact
 
@@ -49,7 +49,7 @@ class Talks:
         attachments = (Attachment("image", upload_id=f"file-{number}"),) if number == 8 else ()
         new = NewMessage(
             Role.USER if number % 2 else Role.ASSISTANT, f"{text} said", occurred_at=self.now(), name="Li",
-            attachments=attachments, metadata={"mood": text}, **more,
+            attachments=attachments, metadata={"mood": text}, external_id=uuid4().hex, **more,
         )  # fmt: skip
         for made in await self.mind.conversation(name).append([new]):
             self.messages.append((name, made.id))
@@ -105,7 +105,7 @@ class Talks:
             return
         trust = 20 if number in {3, 4} else self.mind.access.caller.trust
         writer = with_access(self.mind, caller=replace(self.mind.access.caller, trust=trust))
-        revised = await writer.revise(chosen, Revision(f"{text} revised", importance=1 + number / 1.1))
+        revised = await writer.revise(chosen, MemoryUpdate(f"{text} revised", importance=1 + number / 1.1))
         if not revised.contested:
             self.ids = [revised.id if each == chosen else each for each in self.ids]
             self.messages = [(name, revised.id if each == chosen else each) for name, each in self.messages]
@@ -206,7 +206,8 @@ class Life(Talks, Names):
 
     async def forget(self, number, _):
         if chosen := self.pick(number, self.ids):
-            gone = {*await self.mind.forget([chosen])}
+            said = [identity for name, identity in self.messages if name == f"chat-{number % 3}"]
+            gone = {*await self.mind.forget([chosen, *said[:1]])}
             self.ids = [each for each in self.ids if each not in gone]
             self.messages = [each for each in self.messages if each[1] not in gone]
 
@@ -216,7 +217,7 @@ class Life(Talks, Names):
 
     async def link(self, number, _):
         if chosen := self.pick(number, self.ids):
-            await self.mind.topics.link("travel->Norway", Filing(chosen, related=("food",)))
+            await self.mind.topics.link("travel->Norway", NewTopicLink(chosen, related=("food",)))
 
     async def tune(self, number, _):
         await self.mind.set_profile(Profile(limit=number + 1, names=("Ada",)))

@@ -21,7 +21,7 @@ export type FollowOptions = {
   /** Waits before it connects again; a test gives its own. */
   pause?: (seconds: number, signal: AbortSignal) => Promise<void>;
 };
-type Scope = Pick<Schemas['OfScope'], 'agent'> & { user: string };
+type Scope = Pick<Schemas['ScopeBody'], 'agent'> & { user: string };
 
 const LONGEST_WAIT_SECONDS = 8;
 

@@ -1,8 +1,7 @@
 /** The client: every path of the API with its types, and one scope's most used calls by name. */
 import createClient, { type Client, type Middleware } from 'openapi-fetch';
 import { Mind } from './mind.js';
-import { MAX_STALENESS, Positions } from './positions.js';
-import { readProblem } from './problem.js';
+import { Problem, readProblem } from './problem.js';
 import { type Fetch, type RetryOptions, retrying } from './retry.js';
 import type { components, paths } from './schema.js';
 
@@ -15,8 +14,6 @@ export type Options = RetryOptions & {
   key?: string;
   /** Headers of every request. */
   headers?: Record<string, string>;
-  /** By how many seconds a replica may be behind that answers, where nothing was written yet; else the primary does. */
-  maxStaleness?: number;
   fetch?: Fetch;
 };
 
@@ -34,13 +31,13 @@ export class Recollect {
   readonly headers: Readonly<Record<string, string>>;
   /** Sends one request as it is, without another attempt. */
   readonly send: Fetch;
-  readonly #positions = new Positions();
 
-  constructor({ url, key, headers = {}, maxStaleness, fetch, ...retry }: Options) {
-    this.url = url.replace(/\/+$/, '');
-    const allowed: Record<string, string> = maxStaleness === undefined ? {} : { [MAX_STALENESS]: String(maxStaleness) };
-    this.headers = { ...(key ? { Authorization: `Bearer ${key}` } : {}), ...allowed, ...headers };
-    this.send = this.#positions.wrap(fetch ?? ((request) => globalThis.fetch(request)));
+  constructor({ url, key, headers = {}, fetch, ...retry }: Options) {
+    if (!/^https?:\/\//i.test(url))
+      throw new Problem(0, 'setup', `The URL must begin with http:// or https://: ${url}`);
+    this.url = url.replace(/\/+$/, '').replace(/\/v1$/, '');
+    this.headers = { ...(key ? { Authorization: `Bearer ${key}` } : {}), ...headers };
+    this.send = fetch ?? ((request) => globalThis.fetch(request));
     this.api = createClient<paths, 'application/json'>({
       baseUrl: this.url,
       headers: this.headers,
@@ -48,16 +45,6 @@ export class Recollect {
       querySerializer: { array: { style: 'form', explode: true } },
     });
     this.api.use(raise);
-  }
-
-  /** The newest position that this client has seen of each server; empty where there are no replicas. */
-  get position(): string {
-    return this.#positions.written;
-  }
-
-  /** Take into account what another program wrote, by the position that it was answered: reads will find it. */
-  see(position: string): void {
-    this.#positions.see(position);
   }
 
   /** What an agent remembers, of a user or for itself. */

@@ -33,13 +33,13 @@ export class Mind {
   }
 
   /** Recall by a cue; every hit says why it is there. */
-  async recall(text: string, options: RecallOptions = {}): Promise<Schemas['Recollection']> {
+  async recall(text: string, options: RecallOptions = {}): Promise<Schemas['RecallResult']> {
     const body = { ...options, ...this.scope, text };
     return take(this.recollect.api.POST('/v1/recall', { body }));
   }
 
   /** Append messages to a conversation. */
-  async append(conversation: string, messages: NewMessage[], keyed: Keyed = {}): Promise<Schemas['Appended'][]> {
+  async append(conversation: string, messages: NewMessage[], keyed: Keyed = {}): Promise<Schemas['MessageReceipt'][]> {
     const body = { ...this.scope, conversation, messages };
     return (await take(this.recollect.api.POST('/v1/messages', { body, headers: keyHeader(keyed) }))).messages;
   }
@@ -54,6 +54,12 @@ export class Mind {
   async forget(ids: string[], { dryRun = false } = {}): Promise<string[]> {
     const body = { ...this.scope, ids, dry_run: dryRun };
     return (await take(this.recollect.api.POST('/v1/forget', { body }))).forgotten;
+  }
+
+  /** Erase everything in this scope for good, in every table and mirror; a dry run only counts. */
+  async forgetEverything({ dryRun = false } = {}): Promise<Schemas['UserErasure']> {
+    const body = { ...this.scope, dry_run: dryRun };
+    return take(this.recollect.api.POST('/v1/forget/everything', { body }));
   }
 
   /** Go through the memories that a filter admits, page after page. */

@@ -15,7 +15,7 @@ export interface paths {
         put?: never;
         /**
          * Retrieve Knowledge
-         * @description Answer Dify's External Knowledge API with the memories of a scope that the query reminds of, best first.
+         * @description Dify External Knowledge API: search a scope.
          */
         post: operations["retrieve_knowledge"];
         delete?: never;
@@ -33,7 +33,7 @@ export interface paths {
         };
         /**
          * Live
-         * @description Tell that the process answers.
+         * @description Liveness check.
          */
         get: operations["live"];
         put?: never;
@@ -53,7 +53,7 @@ export interface paths {
         };
         /**
          * Ready
-         * @description Tell that the database answers too, that its schema fits this program, and if recall lacks its vectors.
+         * @description Readiness check: database, schema and embedder.
          */
         get: operations["ready"];
         put?: never;
@@ -73,7 +73,7 @@ export interface paths {
         };
         /**
          * Metrics
-         * @description Return the counters that Prometheus collects.
+         * @description Prometheus metrics.
          */
         get: operations["metrics"];
         put?: never;
@@ -93,7 +93,7 @@ export interface paths {
         };
         /**
          * Activity
-         * @description Count by day and kind what was stored on the last days that are still in sight; the oldest day first.
+         * @description Count stored memories per day and kind.
          */
         get: operations["activity"];
         put?: never;
@@ -115,7 +115,7 @@ export interface paths {
         put?: never;
         /**
          * Associate
-         * @description Return which events and thoughts each perceived triple reminds of, up to a limit of either.
+         * @description Find events and thoughts that share keywords with each triple.
          */
         post: operations["associate"];
         delete?: never;
@@ -135,7 +135,7 @@ export interface paths {
         put?: never;
         /**
          * Show Block
-         * @description Return what a cue reminds of as one text within a budget in tokens, each line with its short id.
+         * @description Return the memories that match a query as one text within a token budget, each line with its short ID.
          */
         post: operations["show_block"];
         delete?: never;
@@ -153,7 +153,7 @@ export interface paths {
         };
         /**
          * Resolve Short Id
-         * @description Return the memory of a short id in a conversation, or in the scope, and its evidence.
+         * @description Get the memory behind a short ID.
          */
         get: operations["resolve_short_id"];
         put?: never;
@@ -173,7 +173,7 @@ export interface paths {
         };
         /**
          * Follow Changes
-         * @description Follow the scope's changes as they are committed, after a cursor or from now on, each once and in order.
+         * @description Stream changes of a scope as server-sent events.
          */
         get: operations["follow_changes"];
         put?: never;
@@ -193,7 +193,7 @@ export interface paths {
         };
         /**
          * List Connections
-         * @description Return how two entities are connected by up to 6 facts, the shortest path first.
+         * @description List paths of up to 6 facts between two entities, shortest first.
          */
         get: operations["list_connections"];
         put?: never;
@@ -215,7 +215,7 @@ export interface paths {
         put?: never;
         /**
          * Context
-         * @description Return one prompt within a budget in tokens: the newest turns, what the cue reminds of, the summary.
+         * @description Return one prompt within a budget in tokens: the newest turns, memories that match the query, the summary.
          */
         post: operations["context"];
         delete?: never;
@@ -233,7 +233,7 @@ export interface paths {
         };
         /**
          * List Conversations
-         * @description Fetch one page of conversations, the latest first; active and archived ones unless a state is named.
+         * @description List conversations, newest first. By default active and archived ones.
          */
         get: operations["list_conversations"];
         put?: never;
@@ -253,7 +253,7 @@ export interface paths {
         };
         /**
          * Read Conversation
-         * @description Read the conversation's name, state and times.
+         * @description Get a conversation's name, state and times.
          */
         get: operations["read_conversation"];
         put?: never;
@@ -263,7 +263,7 @@ export interface paths {
         head?: never;
         /**
          * Describe Conversation
-         * @description Set the conversation's name, or metadata of your own; what is None stays as it is.
+         * @description Update a conversation's name or metadata.
          */
         patch: operations["describe_conversation"];
         trace?: never;
@@ -279,7 +279,7 @@ export interface paths {
         put?: never;
         /**
          * Archive Conversation
-         * @description Take the conversation out of recall; it stays readable, and the next message brings it back.
+         * @description Exclude a conversation from recall. A new message reactivates it.
          */
         post: operations["archive_conversation"];
         delete?: never;
@@ -299,7 +299,7 @@ export interface paths {
         put?: never;
         /**
          * Delete Conversation
-         * @description Make the conversation invisible, with all derived from it, until it is restored; or only count that.
+         * @description Delete a conversation and everything derived from it. Can be restored until it is purged.
          */
         post: operations["delete_conversation"];
         delete?: never;
@@ -317,7 +317,7 @@ export interface paths {
         };
         /**
          * List Leaves
-         * @description List the ends of the conversation's threads, newest first; each can be a history's leaf.
+         * @description List the ends of all threads, newest first.
          */
         get: operations["list_leaves"];
         put?: never;
@@ -337,7 +337,7 @@ export interface paths {
         };
         /**
          * List Messages
-         * @description Fetch one page of the messages of all branches in the order of their numbers, after the one so numbered.
+         * @description List the messages of all branches in order.
          */
         get: operations["list_messages"];
         put?: never;
@@ -359,7 +359,7 @@ export interface paths {
         put?: never;
         /**
          * Purge Conversation
-         * @description Erase the conversation for good, by a job what does not fit into the call; or only count what would go.
+         * @description Permanently erase a conversation. Large ones are finished by a job.
          */
         post: operations["purge_conversation"];
         delete?: never;
@@ -377,7 +377,7 @@ export interface paths {
         };
         /**
          * List Receipts
-         * @description List what purges of conversations of this name removed, the latest first.
+         * @description List the purge receipts of a conversation, newest first.
          */
         get: operations["list_receipts"];
         put?: never;
@@ -399,7 +399,7 @@ export interface paths {
         put?: never;
         /**
          * Restore Conversation
-         * @description Restore an archived or deleted conversation, with what was derived from it.
+         * @description Restore an archived or deleted conversation.
          */
         post: operations["restore_conversation"];
         delete?: never;
@@ -417,13 +417,13 @@ export interface paths {
         };
         /**
          * List Segments
-         * @description List the conversation's segments in order, each on one topic; `after` is the number of a message.
+         * @description List the topic segments of a conversation.
          */
         get: operations["list_segments"];
         put?: never;
         /**
          * Close Segment
-         * @description Close the segment that is still running, as if another topic had begun; list all segments.
+         * @description Close the open segment and list all segments.
          */
         post: operations["close_segment"];
         delete?: never;
@@ -443,7 +443,7 @@ export interface paths {
         put?: never;
         /**
          * Converse
-         * @description Answer with the chat model, as long as it takes; append question and answer together, or neither.
+         * @description Get the chat model's answer. The question and the answer are stored together, or neither is.
          */
         post: operations["converse"];
         delete?: never;
@@ -461,7 +461,7 @@ export interface paths {
         };
         /**
          * List Entities
-         * @description Fetch one page of entities, or the nearest to a text in meaning; as they were merged `as_of` a moment.
+         * @description List entities, or those most similar to a text.
          */
         get: operations["list_entities"];
         put?: never;
@@ -481,7 +481,7 @@ export interface paths {
         };
         /**
          * List Entities By Facts
-         * @description Fetch one page of the entities that facts speak of, those first that most do, each with how many.
+         * @description List entities by number of facts, most first.
          */
         get: operations["list_entities_by_facts"];
         put?: never;
@@ -501,7 +501,7 @@ export interface paths {
         };
         /**
          * Read Entity
-         * @description Fetch one entity with all its names, and its newest description; also one that another has absorbed.
+         * @description Get an entity with its names and description.
          */
         get: operations["read_entity"];
         put?: never;
@@ -523,7 +523,7 @@ export interface paths {
         put?: never;
         /**
          * Merge Entities
-         * @description Let an entity absorb another that is the same: its names, and its facts in further versions.
+         * @description Merge a duplicate entity into this one.
          */
         post: operations["merge_entities"];
         delete?: never;
@@ -541,7 +541,7 @@ export interface paths {
         };
         /**
          * List Neighbours
-         * @description Return which entities facts lead to from one, in up to 3 hops along at most `beam` facts each.
+         * @description List entities within 3 hops.
          */
         get: operations["list_neighbours"];
         put?: never;
@@ -563,7 +563,7 @@ export interface paths {
         put?: never;
         /**
          * Split Entity
-         * @description Take back that an entity was absorbed, with the facts that it had.
+         * @description Undo a merge.
          */
         post: operations["split_entity"];
         delete?: never;
@@ -581,7 +581,7 @@ export interface paths {
         };
         /**
          * Read Timeline
-         * @description Fetch one page of all versions of the facts about an entity, in the order in which they came true.
+         * @description List all versions of the facts about an entity in chronological order.
          */
         get: operations["read_timeline"];
         put?: never;
@@ -601,13 +601,13 @@ export interface paths {
         };
         /**
          * List Erasures
-         * @description List what erasures of users removed, the latest first.
+         * @description List erasure receipts, newest first.
          */
         get: operations["list_erasures"];
         put?: never;
         /**
          * Erase User
-         * @description Erase a user over all agents for good, in every table, or only count it; sent again, it goes on.
+         * @description Permanently erase a user across all agents. Repeat the call to continue.
          */
         post: operations["erase_user"];
         delete?: never;
@@ -625,7 +625,7 @@ export interface paths {
         };
         /**
          * Export Scopes
-         * @description Export whole scopes of your tenant, of one moment: everything they hold, as a zip; needs `read` and `admin`.
+         * @description Export complete scopes as a zip file. Needs `read` and `admin`.
          */
         get: operations["export_scopes"];
         put?: never;
@@ -645,13 +645,13 @@ export interface paths {
         };
         /**
          * List Facts
-         * @description Fetch one page of facts, as believed at `as_of` and true `at` a moment; both are now by default.
+         * @description Fetch one page of facts, as believed at `as_of` and true `at` a time; both are now by default.
          */
         get: operations["list_facts"];
         put?: never;
         /**
          * Add Facts
-         * @description State one or many facts in one transaction; what is known already is recognised, what they replace ends.
+         * @description Add facts in one transaction. Known facts are recognized; replaced facts end.
          */
         post: operations["add_facts"];
         delete?: never;
@@ -671,7 +671,7 @@ export interface paths {
         put?: never;
         /**
          * End Fact
-         * @description End a fact at a moment, by a further version of it.
+         * @description End a fact at a given time.
          */
         post: operations["end_fact"];
         delete?: never;
@@ -689,7 +689,7 @@ export interface paths {
         };
         /**
          * List Fact Versions
-         * @description Fetch every version of a fact, oldest first.
+         * @description List all versions of a fact, oldest first.
          */
         get: operations["list_fact_versions"];
         put?: never;
@@ -709,7 +709,7 @@ export interface paths {
         };
         /**
          * List Faded
-         * @description Fetch one page of what has faded, the oldest memory first, each with its reason.
+         * @description List faded memories with reasons, oldest first.
          */
         get: operations["list_faded"];
         put?: never;
@@ -731,7 +731,7 @@ export interface paths {
         put?: never;
         /**
          * Revive Faded
-         * @description Restore faded memories, and return which; from now on they may fade again.
+         * @description Restore faded memories.
          */
         post: operations["revive_faded"];
         delete?: never;
@@ -751,7 +751,7 @@ export interface paths {
         put?: never;
         /**
          * Fade
-         * @description Let memories fade that may, or only say which would; if the time is over, the cursor says how to continue.
+         * @description Fade decayed and expired memories, or list what would fade. Returns a cursor if time runs out.
          */
         post: operations["fade"];
         delete?: never;
@@ -771,7 +771,7 @@ export interface paths {
         put?: never;
         /**
          * Explain Fading
-         * @description Say of memories whether they would fade now, and why; what does not take part in recall is left out.
+         * @description Explain for each memory whether it would fade now.
          */
         post: operations["explain_fading"];
         delete?: never;
@@ -791,7 +791,7 @@ export interface paths {
         put?: never;
         /**
          * Feedback
-         * @description Mark hits of a recollection as useful or useless, all others useless if none are named; count the marks.
+         * @description Mark hits as useful or not.
          */
         post: operations["feedback"];
         delete?: never;
@@ -811,9 +811,29 @@ export interface paths {
         put?: never;
         /**
          * Forget
-         * @description Delete memories, or all that a filter admits, with all that was derived from them; or only list them.
+         * @description Permanently delete memories by ID or filter, with everything derived from them. `dry_run` only lists them.
          */
         post: operations["forget"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/forget/everything": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Forget Everything
+         * @description Erase everything in this scope for good, in every table and mirror, or only count what would go.
+         */
+        post: operations["forget_everything"];
         delete?: never;
         options?: never;
         head?: never;
@@ -829,7 +849,7 @@ export interface paths {
         };
         /**
          * Export Graph
-         * @description Export the scope's facts and their entities as text, piece by piece, as long as it takes.
+         * @description Export facts and entities as GraphML or Cypher (streamed).
          */
         get: operations["export_graph"];
         put?: never;
@@ -851,7 +871,7 @@ export interface paths {
         put?: never;
         /**
          * History
-         * @description Return the newest whole turns of a thread that fit a budget; a number is a budget in tokens.
+         * @description Get the most recent turns of a thread that fit a token budget.
          */
         post: operations["history"];
         delete?: never;
@@ -871,7 +891,7 @@ export interface paths {
         put?: never;
         /**
          * Import Scopes
-         * @description Import what an export holds: restored in empty scopes with an unbound `admin` key, else as new memories.
+         * @description Import an export. Restores into empty scopes with an unbound `admin` key; otherwise imports as new memories.
          */
         post: operations["import_scopes"];
         delete?: never;
@@ -891,7 +911,7 @@ export interface paths {
         put?: never;
         /**
          * Use Items
-         * @description Run operations in one transaction: all reads on the state before, then the writes in their order.
+         * @description Run a batch of key-value operations in one transaction. Reads see the state before the writes.
          */
         post: operations["use_items"];
         delete?: never;
@@ -909,7 +929,7 @@ export interface paths {
         };
         /**
          * List Jobs
-         * @description List your tenant's jobs that wait, run or have failed, the newest first.
+         * @description List waiting, running and failed jobs, newest first.
          */
         get: operations["list_jobs"];
         put?: never;
@@ -931,7 +951,7 @@ export interface paths {
         put?: never;
         /**
          * Retry Jobs
-         * @description Retry the failed jobs of your tenant, for holders of the right `admin`.
+         * @description Retry failed jobs. Needs `admin`.
          */
         post: operations["retry_jobs"];
         delete?: never;
@@ -949,7 +969,7 @@ export interface paths {
         };
         /**
          * Read Job
-         * @description Read one job of your tenant that waits, runs or has failed; one that has succeeded is deleted.
+         * @description Get a waiting, running or failed job. Finished jobs are deleted.
          */
         get: operations["read_job"];
         put?: never;
@@ -971,7 +991,7 @@ export interface paths {
         put?: never;
         /**
          * Retry Job
-         * @description Retry a failed job of your tenant, for holders of the right `admin`; any other is left as it is.
+         * @description Retry a failed job. Needs `admin`.
          */
         post: operations["retry_job"];
         delete?: never;
@@ -989,7 +1009,7 @@ export interface paths {
         };
         /**
          * Read Own Key
-         * @description Tell what the key that you show may do, for which scopes, and until when.
+         * @description Get the permissions, binding and expiry of your API key.
          */
         get: operations["read_own_key"];
         put?: never;
@@ -1009,13 +1029,13 @@ export interface paths {
         };
         /**
          * List Keys
-         * @description List the keys of your tenant, revoked ones included; of those that other keys made, only what is still valid.
+         * @description List API keys, including revoked ones.
          */
         get: operations["list_keys"];
         put?: never;
         /**
          * Create Key
-         * @description Make a key for your tenant, or for one scope and a day with `delegate`; the secret is shown only now.
+         * @description Create an API key. With `delegate`, for one scope and one day. The secret is shown once.
          */
         post: operations["create_key"];
         delete?: never;
@@ -1036,7 +1056,7 @@ export interface paths {
         post?: never;
         /**
          * Revoke Key
-         * @description Revoke a key of your tenant, or one that your key made; the next request that shows it is refused.
+         * @description Revoke an API key.
          */
         delete: operations["revoke_key"];
         options?: never;
@@ -1053,7 +1073,7 @@ export interface paths {
         };
         /**
          * Last Chat
-         * @description Return the newest chat with somebody, if there was one.
+         * @description Get the latest chat with someone.
          */
         get: operations["last_chat"];
         put?: never;
@@ -1073,7 +1093,7 @@ export interface paths {
         };
         /**
          * Read Ledger
-         * @description Sum up what models cost by day, step and model, the latest day first, and what is left of today.
+         * @description Get model costs by day, step and model, and today's remaining budget.
          */
         get: operations["read_ledger"];
         put?: never;
@@ -1095,7 +1115,7 @@ export interface paths {
         put?: never;
         /**
          * Load
-         * @description Load any number of memories in one transaction by COPY; vectors that are not given follow by a job.
+         * @description Bulk-load memories in one transaction. Missing vectors are added by a job.
          */
         post: operations["load"];
         delete?: never;
@@ -1113,13 +1133,13 @@ export interface paths {
         };
         /**
          * Browse
-         * @description Fetch one page of the memories that a filter admits, oldest or newest first; only with these words.
+         * @description List memories that match a filter, oldest or newest first.
          */
         get: operations["browse"];
         put?: never;
         /**
          * Remember
-         * @description Store one or many memories in one transaction; or only those that are not known yet.
+         * @description Store one or more memories in one transaction, optionally skipping duplicates.
          */
         post: operations["remember"];
         delete?: never;
@@ -1139,7 +1159,7 @@ export interface paths {
         put?: never;
         /**
          * Read Memories
-         * @description Fetch up to 200 memories in the order of their ids, in the versions of these ids; unknown ones are absent.
+         * @description Get up to 200 memories by ID. Unknown IDs are omitted.
          */
         post: operations["read_memories"];
         delete?: never;
@@ -1157,14 +1177,14 @@ export interface paths {
         };
         /**
          * Get
-         * @description Fetch one memory, in the version of this id.
+         * @description Fetch one memory, in the version of this ID; a short ID, as prompts show it, must be unique in the scope.
          */
         get: operations["get"];
         put?: never;
         post?: never;
         /**
          * Forget One
-         * @description Delete a memory of a scope, and everything that was derived from it, for good.
+         * @description Permanently delete a memory and everything derived from it.
          */
         delete: operations["forget_one"];
         options?: never;
@@ -1181,7 +1201,7 @@ export interface paths {
         };
         /**
          * Walk Evidence
-         * @description Follow the evidence of a memory both ways: what it was made from, and what was made from it.
+         * @description Get the sources of a memory and the memories derived from it.
          */
         get: operations["walk_evidence"];
         put?: never;
@@ -1203,7 +1223,7 @@ export interface paths {
         put?: never;
         /**
          * Revise
-         * @description Add a version of a memory in place of the current one; what was derived from that is derived again.
+         * @description Update a memory. The old version is kept; derived memories are derived again.
          */
         post: operations["revise"];
         delete?: never;
@@ -1221,7 +1241,7 @@ export interface paths {
         };
         /**
          * List Versions
-         * @description Fetch every version of a memory, oldest first, also contested ones; the id of any of them names it.
+         * @description List all versions of a memory, oldest first. Accepts the ID of any version.
          */
         get: operations["list_versions"];
         put?: never;
@@ -1241,7 +1261,7 @@ export interface paths {
         };
         /**
          * List Proposed Merges
-         * @description List which entities may be one, page by page; with `judge` the chat model is asked which surely are.
+         * @description List likely duplicate entities.
          */
         get: operations["list_proposed_merges"];
         put?: never;
@@ -1263,7 +1283,7 @@ export interface paths {
         put?: never;
         /**
          * Append
-         * @description Append one or many messages in one transaction, each following the one before unless it names a parent.
+         * @description Append one or more messages to a conversation in one transaction.
          */
         post: operations["append"];
         delete?: never;
@@ -1281,7 +1301,7 @@ export interface paths {
         };
         /**
          * Metadata
-         * @description Read the agent's metadata.
+         * @description Get an agent's metadata.
          */
         get: operations["metadata"];
         put?: never;
@@ -1301,7 +1321,7 @@ export interface paths {
         };
         /**
          * Overview
-         * @description Return what the scope holds, in numbers.
+         * @description Get statistics of a scope.
          */
         get: operations["overview"];
         put?: never;
@@ -1323,7 +1343,7 @@ export interface paths {
         put?: never;
         /**
          * Pin
-         * @description Let every context show these memories, or stop it; return those that exist.
+         * @description Pin or unpin memories. Returns the IDs that exist.
          */
         post: operations["pin"];
         delete?: never;
@@ -1341,12 +1361,12 @@ export interface paths {
         };
         /**
          * Profile
-         * @description Read the agent's default settings.
+         * @description Get an agent's default settings.
          */
         get: operations["profile"];
         /**
          * Set Profile
-         * @description Change the agent's default settings; unset fields return to their defaults.
+         * @description Replace an agent's default settings. Omitted fields are reset.
          */
         put: operations["set_profile"];
         post?: never;
@@ -1367,7 +1387,7 @@ export interface paths {
         put?: never;
         /**
          * Recall
-         * @description Return what a cue reminds of, best first.
+         * @description Search memories, best match first.
          */
         post: operations["recall"];
         delete?: never;
@@ -1387,7 +1407,7 @@ export interface paths {
         put?: never;
         /**
          * Recall Each
-         * @description Recall by several cues in turn, each seeing the accesses before it; or all of them isolated.
+         * @description Run several recalls. With `isolated`, all use one snapshot.
          */
         post: operations["recall_each"];
         delete?: never;
@@ -1405,7 +1425,7 @@ export interface paths {
         };
         /**
          * List Recalls
-         * @description Fetch one page of kept recalls, the latest first.
+         * @description List saved recalls, newest first.
          */
         get: operations["list_recalls"];
         put?: never;
@@ -1425,7 +1445,7 @@ export interface paths {
         };
         /**
          * Explain Recall
-         * @description Return the input of a recall's ranking, what each channel proposed, and the place of each candidate.
+         * @description Explain the ranking of a saved recall.
          */
         get: operations["explain_recall"];
         put?: never;
@@ -1447,7 +1467,7 @@ export interface paths {
         put?: never;
         /**
          * Replay Recall
-         * @description Rank what a recall found by other weights; or ask it again as of a moment, noting no access.
+         * @description Rank a saved recall with other weights, or run it again as of an earlier time.
          */
         post: operations["replay_recall"];
         delete?: never;
@@ -1465,7 +1485,7 @@ export interface paths {
         };
         /**
          * List All Receipts
-         * @description List what purges of conversations removed, the latest first: of a scope, or for administrators of the tenant.
+         * @description List purge receipts of a scope or, with `admin`, of the tenant.
          */
         get: operations["list_all_receipts"];
         put?: never;
@@ -1487,7 +1507,7 @@ export interface paths {
         put?: never;
         /**
          * Reflect
-         * @description Queue a reflection for the worker; return the number of the job, which may be waiting already.
+         * @description Queue a reflection and return the job ID.
          */
         post: operations["reflect"];
         delete?: never;
@@ -1505,7 +1525,7 @@ export interface paths {
         };
         /**
          * Read Reflection
-         * @description Return how far a reflection by the worker is, and its result.
+         * @description Get the progress and result of a reflection.
          */
         get: operations["read_reflection"];
         put?: never;
@@ -1525,7 +1545,7 @@ export interface paths {
         };
         /**
          * List Scopes
-         * @description List the scopes of your tenant, the latest written first; a bound key sees its own.
+         * @description List scopes, most recently written first.
          */
         get: operations["list_scopes"];
         put?: never;
@@ -1545,7 +1565,7 @@ export interface paths {
         };
         /**
          * Read Status
-         * @description Say how the service is set up, and what it still has to do for your tenant, or for a bound key's scopes.
+         * @description Get the configuration and pending work.
          */
         get: operations["read_status"];
         put?: never;
@@ -1565,7 +1585,7 @@ export interface paths {
         };
         /**
          * List Topics
-         * @description List a topic with all below it, or the whole tree, each topic with its number of memories.
+         * @description List the topic tree, or a subtree, with counts.
          */
         get: operations["list_topics"];
         put?: never;
@@ -1585,13 +1605,13 @@ export interface paths {
         };
         /**
          * List Topic Links
-         * @description List what is filed under a topic, or what a memory is filed under, the newest first.
+         * @description List the memories of a topic, or the topics of a memory, newest first.
          */
         get: operations["list_topic_links"];
         put?: never;
         /**
          * Link Topic
-         * @description File memories under a topic, which is created if it is new; what is filed there already is filed again.
+         * @description Add memories to a topic. Creates the topic if needed.
          */
         post: operations["link_topic"];
         delete?: never;
@@ -1611,7 +1631,7 @@ export interface paths {
         put?: never;
         /**
          * Merge Topic
-         * @description Merge one topic with all below it into another: what is filed under both keeps the newer link.
+         * @description Merge a topic and its subtopics into another.
          */
         post: operations["merge_topic"];
         delete?: never;
@@ -1631,7 +1651,7 @@ export interface paths {
         put?: never;
         /**
          * Move Topic
-         * @description Move a topic with all below it under another one, which is created if it is new; to the roots if none.
+         * @description Move a topic and its subtopics. Creates the target if needed.
          */
         post: operations["move_topic"];
         delete?: never;
@@ -1649,7 +1669,7 @@ export interface paths {
         };
         /**
          * List Related Topics
-         * @description List the topics to which the links of one lead, the strongest first.
+         * @description List related topics, strongest first.
          */
         get: operations["list_related_topics"];
         put?: never;
@@ -1671,7 +1691,7 @@ export interface paths {
         put?: never;
         /**
          * Rename Topic
-         * @description Rename a topic, which changes its path and those below it.
+         * @description Rename a topic.
          */
         post: operations["rename_topic"];
         delete?: never;
@@ -1689,7 +1709,7 @@ export interface paths {
         };
         /**
          * Write Topics
-         * @description Write the topics of a scope as text, one line each, as a prompt can show them.
+         * @description Get the topic tree as text.
          */
         get: operations["write_topics"];
         put?: never;
@@ -1711,7 +1731,7 @@ export interface paths {
         put?: never;
         /**
          * Unlink Topic
-         * @description Remove memories from a topic and return which; a topic that is not needed any more is deleted.
+         * @description Remove memories from a topic. Empty topics are deleted.
          */
         post: operations["unlink_topic"];
         delete?: never;
@@ -1731,7 +1751,7 @@ export interface paths {
         put?: never;
         /**
          * Tune
-         * @description Learn the agent's weights, of the stream and of the usual recall, from feedback; apply what does better.
+         * @description Learn ranking weights from feedback and optionally apply them.
          */
         post: operations["tune"];
         delete?: never;
@@ -1744,51 +1764,10 @@ export interface paths {
 export type webhooks = Record<string, never>;
 export interface components {
     schemas: {
-        /**
-         * AbsorbBody
-         * @description Which entity is the same as another.
-         * @example {
-         *       "absorbed": "01a1dd05-b16b-7000-b535-83c8ebea4fa9",
-         *       "agent": "ada"
-         *     }
-         */
-        AbsorbBody: {
-            /**
-             * Absorbed
-             * Format: uuid
-             * @description The id of the entity that is absorbed: its names and facts go to the other.
-             */
-            absorbed: string;
-            /**
-             * Agent
-             * @description Whose memory it is; may be empty where the key is bound to an agent.
-             */
-            agent: string;
-            /**
-             * User
-             * @description Whom it is about or with; empty for an agent alone.
-             * @default
-             */
-            user?: string;
-        };
-        /**
-         * ActiveDay
-         * @description How many memories of one kind were stored on one day.
-         */
-        ActiveDay: {
-            /**
-             * Day
-             * Format: date
-             */
-            day: string;
-            kind: components["schemas"]["Kind"];
-            /** Memories */
-            memories: number;
-        };
         /** ActivityAnswer */
         ActivityAnswer: {
             /** Days */
-            days: components["schemas"]["ActiveDay"][];
+            days: components["schemas"]["DailyCount"][];
         };
         /** AddFactsAnswer */
         AddFactsAnswer: {
@@ -1816,7 +1795,7 @@ export interface components {
         AddFactsBody: {
             /**
              * Agent
-             * @description Whose memory it is; may be empty where the key is bound to an agent.
+             * @description Agent. May be empty if the key is bound to one.
              */
             agent: string;
             /**
@@ -1826,14 +1805,14 @@ export interface components {
             facts: components["schemas"]["FactBody"][];
             /**
              * User
-             * @description Whom it is about or with; empty for an agent alone.
+             * @description User. Empty for the agent's own memory.
              * @default
              */
             user?: string;
         };
         /**
          * ApiKey
-         * @description A key without its secret, as it can be shown after its creation.
+         * @description A key without its secret, as shown after its creation.
          */
         ApiKey: {
             /** Agent */
@@ -1870,11 +1849,11 @@ export interface components {
         /** AppendAnswer */
         AppendAnswer: {
             /** Messages */
-            messages: components["schemas"]["Appended"][];
+            messages: components["schemas"]["MessageReceipt"][];
         };
         /**
          * AppendBody
-         * @description Messages for one conversation: as a list, or one turn as question and answer.
+         * @description Messages to append: a list, or one question and answer.
          * @example {
          *       "agent": "ada",
          *       "conversation": "c-1",
@@ -1894,66 +1873,38 @@ export interface components {
         AppendBody: {
             /**
              * Agent
-             * @description Whose memory it is; may be empty where the key is bound to an agent.
+             * @description Agent. May be empty if the key is bound to one.
              */
             agent: string;
             /**
              * Answer
-             * @description Instead of messages: what the assistant says in this turn.
+             * @description Instead of `messages`: the assistant's message.
              * @default
              */
             answer?: string;
             /**
              * Conversation
-             * @description Your own name for the conversation; it begins with its first message.
+             * @description Conversation ID, chosen by you. Created with its first message.
              */
             conversation: string;
             /**
              * Messages
-             * @description One to 1,000 messages, each following the one before unless it names a parent.
+             * @description 1 to 1,000 messages. Each follows the previous one unless it names a parent.
              */
             messages?: components["schemas"]["MessageBody"][];
             /**
              * Question
-             * @description Instead of messages: what the user says in this turn.
+             * @description Instead of `messages`: the user's message.
              * @default
              */
             question?: string;
             /**
              * User
-             * @description Whom it is about or with; empty for an agent alone.
+             * @description User. Empty for the agent's own memory.
              * @default
              */
             user?: string;
         };
-        /**
-         * Appended
-         * @description What an append acknowledges for one message.
-         */
-        Appended: {
-            /**
-             * Id
-             * Format: uuid
-             */
-            id: string;
-            /** Number */
-            number: number;
-            /** Parent */
-            parent: string | null;
-            /**
-             * Position
-             * @default
-             */
-            position: string;
-            /** Tokens */
-            tokens: number;
-        };
-        /**
-         * Asks
-         * @description What a cue asks for, apart from its words.
-         * @enum {string}
-         */
-        Asks: "time" | "person" | "number" | "overview" | "latest";
         /** AssociateAnswer */
         AssociateAnswer: {
             /** Associations */
@@ -1976,46 +1927,46 @@ export interface components {
         AssociateBody: {
             /**
              * Agent
-             * @description Whose memory it is; may be empty where the key is bound to an agent.
+             * @description Agent. May be empty if the key is bound to one.
              */
             agent: string;
             /**
              * As Of
-             * @description By what was stored by then, in the versions that were believed; with an offset, now if left out.
+             * @description Only data stored by this time, in the versions of that time. Default: now.
              */
             as_of?: string | null;
             /**
              * At
-             * @description By what was true in the world then, or had happened; with an offset, by what is not over if left out.
+             * @description Only data that was true, or had happened, at this time. Default: all that has not ended.
              */
             at?: string | null;
             /**
              * Limit
-             * @description Most events, and most thoughts, for each; times the triples at most 10,000.
+             * @description Maximum number of events and of thoughts per triple.
              * @default 30
              */
             limit?: number;
             /**
              * Object
-             * @description To whom or what.
+             * @description The person or thing affected.
              * @default
              */
             object?: string;
             /**
              * Original
-             * @description Find what the code of Generative Agents would.
+             * @description Match the code of Generative Agents exactly.
              * @default false
              */
             original?: boolean;
             /**
              * Predicate
-             * @description What it does.
+             * @description The action or relation.
              * @default
              */
             predicate?: string;
             /**
              * Subject
-             * @description Who or what it is about.
+             * @description The person or thing that acts.
              * @default
              */
             subject?: string;
@@ -2026,14 +1977,14 @@ export interface components {
             triples?: components["schemas"]["TripleBody"][];
             /**
              * User
-             * @description Whom it is about or with; empty for an agent alone.
+             * @description User. Empty for the agent's own memory.
              * @default
              */
             user?: string;
         };
         /**
          * Association
-         * @description What is associated with one perceived triple, best first.
+         * @description The memories associated with one perceived triple, best first.
          */
         Association: {
             /** Events */
@@ -2044,7 +1995,7 @@ export interface components {
         };
         /**
          * Attachment
-         * @description A file of a message: where it is stored, not its content.
+         * @description A file of a message: its location, not its content.
          */
         Attachment: {
             /**
@@ -2068,7 +2019,7 @@ export interface components {
         };
         /**
          * AttachmentBody
-         * @description A file of a message: where it is stored, not its content.
+         * @description A file of a message: its address, not its content.
          */
         AttachmentBody: {
             /**
@@ -2079,81 +2030,32 @@ export interface components {
             name?: string;
             /**
              * Side
-             * @description Whose file it is; the message's own side if empty.
+             * @description Who sent the file. Default: the sender of the message.
              * @default
              * @enum {string}
              */
             side?: "" | "user" | "assistant";
             /**
              * Type
-             * @description As you call it: image, document, audio, video, ...
+             * @description For example image, document, audio or video.
              */
             type: string;
             /**
              * Upload Id
-             * @description What your own store calls it, where it was uploaded there.
+             * @description ID of the file in your own storage.
              * @default
              */
             upload_id?: string;
             /**
              * Url
-             * @description Where it lies.
+             * @description URL of the file.
              * @default
              */
             url?: string;
         };
         /**
-         * Block
-         * @description What is remembered, as a text within a budget, and the lines that it is made of.
-         */
-        Block: {
-            /** Budget */
-            budget: number;
-            explanation: components["schemas"]["Explanation"] | null;
-            /**
-             * Left Out
-             * @default 0
-             */
-            left_out: number;
-            /** Lines */
-            lines: components["schemas"]["Line"][];
-            /**
-             * Message
-             * @default
-             */
-            message: string;
-            /** Messages */
-            messages: {
-                [key: string]: components["schemas"]["JsonValue"];
-            }[];
-            /** Methods */
-            methods: {
-                [key: string]: string;
-            };
-            /**
-             * Not Repeated
-             * @default 0
-             */
-            not_repeated: number;
-            /**
-             * Pinned Left Out
-             * @default []
-             */
-            pinned_left_out: string[];
-            /** Recall Id */
-            recall_id: string | null;
-            /** @default ok */
-            status: components["schemas"]["Status"];
-            /** Text */
-            text: string;
-            /** Tokenizer */
-            tokenizer: string;
-            /** Tokens */
-            tokens: number;
-        };
-        /**
          * BlockBody
-         * @description A cue, and the budget for what it reminds of.
+         * @description A query and its token budget.
          * @example {
          *       "agent": "ada",
          *       "budget": 2000,
@@ -2164,44 +2066,44 @@ export interface components {
         BlockBody: {
             /**
              * Agent
-             * @description Whose memory it is; may be empty where the key is bound to an agent.
+             * @description Agent. May be empty if the key is bound to one.
              */
             agent: string;
             /**
              * Also
-             * @description More scopes of the tenant to read beside this one, each as agent or agent/user; as the agent's profile has them if empty.
+             * @description More scopes to search, as agent or agent/user. Default: from the profile.
              */
             also?: string[];
             /**
              * As Of
-             * @description By what was stored by then, in the versions that were believed; with an offset, now if left out.
+             * @description Only data stored by this time, in the versions of that time. Default: now.
              */
             as_of?: string | null;
             /**
              * At
-             * @description By what was true in the world then, or had happened; with an offset, by what is not over if left out.
+             * @description Only data that was true, or had happened, at this time. Default: all that has not ended.
              */
             at?: string | null;
             /**
              * Below
-             * @description Whether what lies below these topics counts as theirs.
+             * @description Include subtopics.
              * @default false
              */
             below?: boolean;
             /**
              * Budget
-             * @description All that the block may cost.
+             * @description Token budget.
              * @default 2000
              */
             budget?: number;
             /**
              * Channels
-             * @description Ways of recalling: any of text, vector, stream, keyword, graph, topic, date, recent; the usual ones if empty.
+             * @description Channels to use: text, vector, stream, keyword, graph, topic, date, recent. Default: text, vector, keyword, graph, topic, date.
              */
             channels?: string[];
             /**
              * Consult
-             * @description Whether the chat model also reads the cue, for topics and days that rules do not find; as the agent's profile has it if left out.
+             * @description Ask the chat model to add topics and dates that rules do not find. Default: from the profile.
              */
             consult?: boolean | null;
             /**
@@ -2217,23 +2119,23 @@ export interface components {
             conversations?: string[];
             /**
              * Decay
-             * @description What recency keeps from one rank to the next; from one hour to the next in mode paper.
+             * @description Recency factor from one rank to the next (in mode `paper`: from one hour to the next).
              */
             decay?: number | null;
             /**
              * Embedding
-             * @description The cue's vector, if you have one.
+             * @description Vector of the query, if you have one.
              */
             embedding?: number[];
             /**
              * Explain
-             * @description Whether the answer says how it came about; nothing is kept for it.
+             * @description Include the explanation in the response. Nothing is saved.
              * @default false
              */
             explain?: boolean;
             /**
              * Gains
-             * @description What the three weights are multiplied with: three numbers, or none for the usual ones.
+             * @description Multipliers of the three weights.
              */
             gains?: number[];
             /**
@@ -2243,38 +2145,38 @@ export interface components {
             importance?: number | null;
             /**
              * Judge
-             * @description Whether the chat model looks the hits over and drops useless ones; as the agent's profile has it if left out.
+             * @description Ask the chat model to drop irrelevant hits. Default: from the profile.
              */
             judge?: boolean | null;
             /**
              * Keep
-             * @description Whether to keep the recall, to explain and replay it; as set if left out.
+             * @description Save the recall for explain and replay. Default: as configured.
              */
             keep?: boolean | null;
             /**
              * Kinds
-             * @description Only these kinds; all if empty.
+             * @description Only these kinds. Default: all.
              */
             kinds?: components["schemas"]["Kind"][];
             /**
              * Limit
-             * @description Most lines; as the agent's profile has it, or as many as the budget holds, if left out.
+             * @description Maximum number of lines. Default: from the agent's profile, or as many as fit.
              */
             limit?: number | null;
             /**
              * Min Importance
-             * @description Only memories at least this important, of 1 to 10.
+             * @description Minimum importance, 1 to 10.
              * @default 0
              */
             min_importance?: number;
             /**
              * Min Relevance
-             * @description Only hits that help with the cue at least so likely, 0 to 1. If left out, a recall returns all, and a prompt leaves out what is hardly likely to.
+             * @description Minimum relevance, 0 to 1. Default: none for a recall; prompts omit hits that are very unlikely to help.
              */
             min_relevance?: number | null;
             /**
              * Min Trust
-             * @description Only memories trusted at least this much.
+             * @description Minimum trust, 0 to 100.
              * @default 0
              */
             min_trust?: number;
@@ -2286,17 +2188,17 @@ export interface components {
             mode?: string;
             /**
              * Now
-             * @description The moment of the recall, for simulations with their own clock.
+             * @description Time of the recall, for simulations.
              */
             now?: string | null;
             /**
              * Origins
-             * @description Only what came in by these ways.
+             * @description Only memories from these origins.
              */
             origins?: string[];
             /**
              * Pinned
-             * @description Only what is pinned, or only what is not; both if left out.
+             * @description true: only pinned; false: only unpinned. Default: both.
              */
             pinned?: boolean | null;
             /**
@@ -2306,7 +2208,7 @@ export interface components {
             recency?: number | null;
             /**
              * Repeat
-             * @description Show again what was shown before, in fewer words as it fades, or leave it out until it is gone.
+             * @description Repeat memories that were shown before, shorter over time.
              * @default false
              */
             repeat?: boolean;
@@ -2322,81 +2224,138 @@ export interface components {
             similarity?: number | null;
             /**
              * Since
-             * @description Only what happened then or later, with an offset.
+             * @description Only memories from this time on (ISO 8601 with offset).
              */
             since?: string | null;
             /**
              * Speakers
-             * @description Only what these have said.
+             * @description Only these speakers.
              */
             speakers?: string[];
             /**
              * State
-             * @description Only what is in this state: current, in_archived, faded, past or withheld.
+             * @description Only memories in this state: current, in_archived, faded, past or withheld.
              * @default
              */
             state?: string;
             /**
              * Text
-             * @description What to be reminded of, in any language; if empty, the newest are listed.
+             * @description Query, in any language. Empty = newest memories.
              * @default
              */
             text?: string;
             /**
              * Tokenizer
-             * @description A tokenizer's or a model's name; the usual one if empty.
+             * @description Tokenizer or model name. Default: the configured one.
              * @default
              */
             tokenizer?: string;
             /**
              * Topics
-             * @description Paths of topics, as in travel->Japan: what is filed there comes first; lists have nothing else.
+             * @description Topic paths, for example travel->Japan. A recall prefers them; a list is restricted to them.
              */
             topics?: string[];
             /**
              * Topics Only
-             * @description Whether only what is filed under these topics is recalled.
+             * @description Only memories of these topics.
              * @default false
              */
             topics_only?: boolean;
             /**
              * Touch
-             * @description Whether the hits count as accessed, and so as more recent from now on.
+             * @description Count the hits as accessed, which makes them more recent.
              * @default true
              */
             touch?: boolean;
             /**
              * Until
-             * @description Only what happened before, with an offset.
+             * @description Only memories from before this time (ISO 8601 with offset).
              */
             until?: string | null;
             /**
              * User
-             * @description Whom it is about or with; empty for an agent alone.
+             * @description User. Empty for the agent's own memory.
              * @default
              */
             user?: string;
             /**
              * Weights
-             * @description What channels and preferences weigh, by name; as usual for what is not named.
+             * @description Weights of channels and preferences by name. Others keep their defaults.
              */
             weights?: {
                 [key: string]: number;
             };
             /**
              * Where
-             * @description Conditions on metadata, as in project == alpha; with ==, !=, <, <=, >, >=, in, contains, exists.
+             * @description Metadata conditions, for example project == alpha. Operators: ==, !=, <, <=, >, >=, in, contains, exists.
              */
             where?: string[];
             /**
              * Zone
-             * @description Time zone of who asks, by its IANA name, as in Asia/Shanghai; that of the server if left out.
+             * @description IANA time zone of the user, for example Asia/Shanghai. Default: the server's.
              */
             zone?: string;
         };
         /**
+         * BlockLine
+         * @description One memory as a line of a block.
+         */
+        BlockLine: {
+            /**
+             * Again
+             * @default false
+             */
+            again: boolean;
+            /** Evidence */
+            evidence: string[];
+            kind: components["schemas"]["Kind"];
+            level: components["schemas"]["DetailLevel"];
+            /**
+             * Memory Id
+             * Format: uuid
+             */
+            memory_id: string;
+            /**
+             * Occurred At
+             * Format: date-time
+             */
+            occurred_at: string;
+            /**
+             * Pinned
+             * @default false
+             */
+            pinned: boolean;
+            /** Score */
+            score: number;
+            /** Short Id */
+            short_id: string;
+            /** Text */
+            text: string;
+            /** Tokens */
+            tokens: number;
+        };
+        /**
+         * BudgetPart
+         * @description Tokens granted to and used by one part of a prompt.
+         */
+        BudgetPart: {
+            /** Granted */
+            granted: number;
+            /** Used */
+            used: number;
+        };
+        /**
+         * BudgetReport
+         * @description The final division of a prompt's token budget.
+         */
+        BudgetReport: {
+            history: components["schemas"]["BudgetPart"];
+            memories: components["schemas"]["BudgetPart"];
+            summary: components["schemas"]["BudgetPart"];
+        };
+        /**
          * Candidate
-         * @description What one channel proposes: a memory and how strongly, in the channel's own unit.
+         * @description A proposal of one channel: a memory and its score, in the channel's own unit.
          */
         Candidate: {
             factors: components["schemas"]["Factors"] | null;
@@ -2409,8 +2368,14 @@ export interface components {
             score: number;
         };
         /**
+         * CandidateOutcome
+         * @description Outcome of a candidate.
+         * @enum {string}
+         */
+        CandidateOutcome: "hit" | "duplicate" | "dropped" | "below";
+        /**
          * ChannelScore
-         * @description One channel's part in a hit: its own score, and the share it adds to the total.
+         * @description One channel's part in a hit: its own score, and its share of the total score.
          */
         ChannelScore: {
             factors: components["schemas"]["Factors"] | null;
@@ -2419,14 +2384,26 @@ export interface components {
             /** Share */
             share: number;
         };
+        /**
+         * ChannelStats
+         * @description Number of candidates of a channel, and its lowest and highest score.
+         */
+        ChannelStats: {
+            /** Candidates */
+            candidates: number;
+            /** Highest */
+            highest: number | null;
+            /** Lowest */
+            lowest: number | null;
+        };
         /** CloseSegmentAnswer */
         CloseSegmentAnswer: {
             /** Segments */
-            segments: components["schemas"]["StoredSegment"][];
+            segments: components["schemas"]["SegmentRecord"][];
         };
         /**
          * Context
-         * @description One prompt, ready to be sent, and what it was made from.
+         * @description One complete prompt, and the data that it was made from.
          */
         Context: {
             /** Asked */
@@ -2436,12 +2413,12 @@ export interface components {
             history: components["schemas"]["History"];
             /** Hits */
             hits: components["schemas"]["Hit"][];
-            left_out: components["schemas"]["LeftOut"] | null;
+            left_out: components["schemas"]["Omitted"] | null;
             /**
              * Lines
              * @default []
              */
-            lines: components["schemas"]["Line"][];
+            lines: components["schemas"]["BlockLine"][];
             /**
              * Message
              * @default
@@ -2460,15 +2437,15 @@ export interface components {
              * @default []
              */
             pinned_left_out: string[];
-            shares: components["schemas"]["PromptShares"] | null;
-            spending: components["schemas"]["Spending"];
+            shares: components["schemas"]["BudgetReport"] | null;
+            spending: components["schemas"]["TokenUsage"];
             /** @default ok */
             status: components["schemas"]["Status"];
             summary: components["schemas"]["Memory"] | null;
         };
         /**
          * ContextBody
-         * @description What a prompt is to be made of: the cue, the budget, and how it is divided.
+         * @description The message, the token budget and how it is divided.
          * @example {
          *       "agent": "ada",
          *       "budget": 4000,
@@ -2481,55 +2458,55 @@ export interface components {
         ContextBody: {
             /**
              * Agent
-             * @description Whose memory it is; may be empty where the key is bound to an agent.
+             * @description Agent. May be empty if the key is bound to one.
              */
             agent: string;
             /**
              * Also
-             * @description More scopes of the tenant to read beside this one, each as agent or agent/user; as the agent's profile has them if empty.
+             * @description More scopes to search, as agent or agent/user. Default: from the profile.
              */
             also?: string[];
             /**
              * As Of
-             * @description By what was stored by then, in the versions that were believed; with an offset, now if left out.
+             * @description Only data stored by this time, in the versions of that time. Default: now.
              */
             as_of?: string | null;
             /**
              * Assistant Prefix
-             * @description What stands before what the assistant says there.
+             * @description Prefix of assistant messages in `text`.
              * @default Assistant
              */
             assistant_prefix?: string;
             /**
              * At
-             * @description By what was true in the world then, or had happened; with an offset, by what is not over if left out.
+             * @description Only data that was true, or had happened, at this time. Default: all that has not ended.
              */
             at?: string | null;
             /**
              * Below
-             * @description Whether what lies below these topics counts as theirs.
+             * @description Include subtopics.
              * @default false
              */
             below?: boolean;
             /**
              * Budget
-             * @description All that the prompt may cost.
+             * @description Token budget of the prompt.
              * @default 4000
              */
             budget?: number;
             /**
              * Channels
-             * @description Ways of recalling: any of text, vector, stream, keyword, graph, topic, date, recent; the usual ones if empty.
+             * @description Channels to use: text, vector, stream, keyword, graph, topic, date, recent. Default: text, vector, keyword, graph, topic, date.
              */
             channels?: string[];
             /**
              * Consult
-             * @description Whether the chat model also reads the cue, for topics and days that rules do not find; as the agent's profile has it if left out.
+             * @description Ask the chat model to add topics and dates that rules do not find. Default: from the profile.
              */
             consult?: boolean | null;
             /**
              * Conversation
-             * @description Your own name for the conversation; it begins with its first message.
+             * @description Conversation ID, chosen by you. Created with its first message.
              */
             conversation: string;
             /**
@@ -2539,40 +2516,40 @@ export interface components {
             conversations?: string[];
             /**
              * Decay
-             * @description What recency keeps from one rank to the next; from one hour to the next in mode paper.
+             * @description Recency factor from one rank to the next (in mode `paper`: from one hour to the next).
              */
             decay?: number | null;
             /**
              * Embedding
-             * @description The cue's vector, if you have one.
+             * @description Vector of the query, if you have one.
              */
             embedding?: number[];
             /**
              * Explain
-             * @description Whether the answer says how it came about; nothing is kept for it.
+             * @description Include the explanation in the response. Nothing is saved.
              * @default false
              */
             explain?: boolean;
             /**
              * Gains
-             * @description What the three weights are multiplied with: three numbers, or none for the usual ones.
+             * @description Multipliers of the three weights.
              */
             gains?: number[];
             /**
              * History Share
-             * @description The part of the budget that is for the history.
+             * @description Share of the budget for the history.
              * @default 0.5
              */
             history_share?: number;
             /**
              * Image Tokens
-             * @description What an image costs that is handed on.
+             * @description Tokens to count per image.
              * @default 765
              */
             image_tokens?: number;
             /**
              * Images
-             * @description Whether images are handed on as image parts and not as `[image]`.
+             * @description Pass images as image parts instead of `[image]`.
              * @default false
              */
             images?: boolean;
@@ -2583,55 +2560,55 @@ export interface components {
             importance?: number | null;
             /**
              * Judge
-             * @description Whether the chat model looks the hits over and drops useless ones; as the agent's profile has it if left out.
+             * @description Ask the chat model to drop irrelevant hits. Default: from the profile.
              */
             judge?: boolean | null;
             /**
              * Keep
-             * @description Whether to keep the recall, to explain and replay it; as set if left out.
+             * @description Save the recall for explain and replay. Default: as configured.
              */
             keep?: boolean | null;
             /**
              * Kinds
-             * @description Only these kinds; all if empty.
+             * @description Only these kinds. Default: all.
              */
             kinds?: components["schemas"]["Kind"][];
             /**
              * Leaf
-             * @description Where the thread ends: a message's id; the newest message if empty.
+             * @description ID of the last message of the thread. Default: the newest message.
              * @default
              */
             leaf?: string | "";
             /**
              * Limit
-             * @description Most hits to return; as the agent's profile has it, or 10, if left out.
+             * @description Maximum number of hits. Default: from the profile, or 10.
              */
             limit?: number | null;
             /**
              * Memories Share
-             * @description The part that is for recalled memories.
+             * @description Share of the budget for memories.
              * @default 0.35
              */
             memories_share?: number;
             /**
              * Message Limit
-             * @description How many turns are shown at most; with upstream, how many Dify would fetch.
+             * @description Maximum number of turns.
              */
             message_limit?: number | null;
             /**
              * Min Importance
-             * @description Only memories at least this important, of 1 to 10.
+             * @description Minimum importance, 1 to 10.
              * @default 0
              */
             min_importance?: number;
             /**
              * Min Relevance
-             * @description Only hits that help with the cue at least so likely, 0 to 1. If left out, a recall returns all, and a prompt leaves out what is hardly likely to.
+             * @description Minimum relevance, 0 to 1. Default: none for a recall; prompts omit hits that are very unlikely to help.
              */
             min_relevance?: number | null;
             /**
              * Min Trust
-             * @description Only memories trusted at least this much.
+             * @description Minimum trust, 0 to 100.
              * @default 0
              */
             min_trust?: number;
@@ -2643,23 +2620,23 @@ export interface components {
             mode?: string;
             /**
              * Now
-             * @description The moment of the recall, for simulations with their own clock.
+             * @description Time of the recall, for simulations.
              */
             now?: string | null;
             /**
              * Origins
-             * @description Only what came in by these ways.
+             * @description Only memories from these origins.
              */
             origins?: string[];
             /**
              * Oversized
-             * @description keep or cut: what becomes of a last turn that alone is longer than its budget.
+             * @description How to treat a last turn that exceeds its budget: keep or cut.
              * @default keep
              */
             oversized?: string;
             /**
              * Pinned
-             * @description Only what is pinned, or only what is not; both if left out.
+             * @description true: only pinned; false: only unpinned. Default: both.
              */
             pinned?: boolean | null;
             /**
@@ -2679,35 +2656,35 @@ export interface components {
             similarity?: number | null;
             /**
              * Since
-             * @description Only what happened then or later, with an offset.
+             * @description Only memories from this time on (ISO 8601 with offset).
              */
             since?: string | null;
             /**
              * Speakers
-             * @description Only what these have said.
+             * @description Only these speakers.
              */
             speakers?: string[];
             /**
              * State
-             * @description Only what is in this state: current, in_archived, faded, past or withheld.
+             * @description Only memories in this state: current, in_archived, faded, past or withheld.
              * @default
              */
             state?: string;
             /**
              * Summary Share
-             * @description The part that is for the conversation's summary.
+             * @description Share of the budget for the summary.
              * @default 0.15
              */
             summary_share?: number;
             /**
              * System
-             * @description Your own instructions, to stand first.
+             * @description Your system prompt. Comes first.
              * @default
              */
             system?: string;
             /**
              * Text
-             * @description What the user says now; its end is what to be reminded of.
+             * @description The user's message. Its end is used as the query.
              * @default
              */
             text?: string;
@@ -2719,65 +2696,65 @@ export interface components {
             tokenizer?: string;
             /**
              * Topics
-             * @description Paths of topics, as in travel->Japan: what is filed there comes first; lists have nothing else.
+             * @description Topic paths, for example travel->Japan. A recall prefers them; a list is restricted to them.
              */
             topics?: string[];
             /**
              * Topics Only
-             * @description Whether only what is filed under these topics is recalled.
+             * @description Only memories of these topics.
              * @default false
              */
             topics_only?: boolean;
             /**
              * Touch
-             * @description Whether the hits count as accessed, and so as more recent from now on.
+             * @description Count the hits as accessed, which makes them more recent.
              * @default true
              */
             touch?: boolean;
             /**
              * Unanswered
-             * @description Whether a last turn without an answer is shown.
+             * @description Include a last turn that has no answer.
              * @default false
              */
             unanswered?: boolean;
             /**
              * Until
-             * @description Only what happened before, with an offset.
+             * @description Only memories from before this time (ISO 8601 with offset).
              */
             until?: string | null;
             /**
              * Upstream
-             * @description Whether to walk and to prune as Dify does, its mistakes included.
+             * @description Select and trim messages exactly as Dify does.
              * @default false
              */
             upstream?: boolean;
             /**
              * User
-             * @description Whom it is about or with; empty for an agent alone.
+             * @description User. Empty for the agent's own memory.
              * @default
              */
             user?: string;
             /**
              * User Prefix
-             * @description What stands before what the user says, in the history's `text`.
+             * @description Prefix of user messages in `text`.
              * @default Human
              */
             user_prefix?: string;
             /**
              * Weights
-             * @description What channels and preferences weigh, by name; as usual for what is not named.
+             * @description Weights of channels and preferences by name. Others keep their defaults.
              */
             weights?: {
                 [key: string]: number;
             };
             /**
              * Where
-             * @description Conditions on metadata, as in project == alpha; with ==, !=, <, <=, >, >=, in, contains, exists.
+             * @description Metadata conditions, for example project == alpha. Operators: ==, !=, <, <=, >, >=, in, contains, exists.
              */
             where?: string[];
             /**
              * Zone
-             * @description Time zone of who asks, by its IANA name, as in Asia/Shanghai; that of the server if left out.
+             * @description IANA time zone of the user, for example Asia/Shanghai. Default: the server's.
              */
             zone?: string;
         };
@@ -2814,24 +2791,24 @@ export interface components {
             updated_at: string;
         };
         /**
-         * ConversationState
-         * @description The state of a conversation.
-         * @enum {string}
+         * ConversationPage
+         * @description One page of conversations, the latest first, and the cursor of the next page.
          */
-        ConversationState: "active" | "archived" | "deleted" | "purging";
-        /**
-         * Conversations
-         * @description One page of conversations, the latest first, and where the next one begins.
-         */
-        Conversations: {
+        ConversationPage: {
             /** Conversations */
             conversations: components["schemas"]["Conversation"][];
             /** Next Cursor */
             next_cursor: string;
         };
         /**
+         * ConversationState
+         * @description The state of a conversation.
+         * @enum {string}
+         */
+        ConversationState: "active" | "archived" | "deleted" | "purging";
+        /**
          * ConverseBody
-         * @description What a user says, to be answered by the chat model.
+         * @description The user's message, to be answered by the chat model.
          * @example {
          *       "agent": "ada",
          *       "conversation": "c-1",
@@ -2842,64 +2819,64 @@ export interface components {
         ConverseBody: {
             /**
              * Agent
-             * @description Whose memory it is; may be empty where the key is bound to an agent.
+             * @description Agent. May be empty if the key is bound to one.
              */
             agent: string;
             /**
              * Assistant Prefix
-             * @description What stands before what the assistant says there.
+             * @description Prefix of assistant messages in `text`.
              * @default Assistant
              */
             assistant_prefix?: string;
             /**
              * Budget
-             * @description All that the prompt may cost.
+             * @description Token budget of the prompt.
              * @default 4000
              */
             budget?: number;
             /**
              * Conversation
-             * @description Your own name for the conversation; it begins with its first message.
+             * @description Conversation ID, chosen by you. Created with its first message.
              */
             conversation: string;
             /**
              * Image Tokens
-             * @description What an image costs that is handed on.
+             * @description Tokens to count per image.
              * @default 765
              */
             image_tokens?: number;
             /**
              * Images
-             * @description Whether images are handed on as image parts and not as `[image]`.
+             * @description Pass images as image parts instead of `[image]`.
              * @default false
              */
             images?: boolean;
             /**
              * Leaf
-             * @description Where the thread ends: a message's id; the newest message if empty.
+             * @description ID of the last message of the thread. Default: the newest message.
              * @default
              */
             leaf?: string | "";
             /**
              * Message Limit
-             * @description How many turns are shown at most; with upstream, how many Dify would fetch.
+             * @description Maximum number of turns.
              */
             message_limit?: number | null;
             /**
              * Oversized
-             * @description keep or cut: what becomes of a last turn that alone is longer than its budget.
+             * @description How to treat a last turn that exceeds its budget: keep or cut.
              * @default keep
              */
             oversized?: string;
             /**
              * System
-             * @description Your own instructions, to stand first.
+             * @description Your system prompt. Comes first.
              * @default
              */
             system?: string;
             /**
              * Text
-             * @description What the user says now.
+             * @description The user's message.
              */
             text: string;
             /**
@@ -2910,234 +2887,100 @@ export interface components {
             tokenizer?: string;
             /**
              * Unanswered
-             * @description Whether a last turn without an answer is shown.
+             * @description Include a last turn that has no answer.
              * @default false
              */
             unanswered?: boolean;
             /**
              * Upstream
-             * @description Whether to walk and to prune as Dify does, its mistakes included.
+             * @description Select and trim messages exactly as Dify does.
              * @default false
              */
             upstream?: boolean;
             /**
              * User
-             * @description Whom it is about or with; empty for an agent alone.
+             * @description User. Empty for the agent's own memory.
              * @default
              */
             user?: string;
             /**
              * User Prefix
-             * @description What stands before what the user says, in the history's `text`.
+             * @description Prefix of user messages in `text`.
              * @default Human
              */
             user_prefix?: string;
         };
         /**
-         * CueBody
-         * @description A cue, and how to recall by it.
+         * CostReport
+         * @description Model costs, latest day first, and today's remaining budget.
          */
-        CueBody: {
+        CostReport: {
+            budget: components["schemas"]["DailyBudget"] | null;
+            /** Sums */
+            sums: components["schemas"]["CostRow"][];
+        };
+        /**
+         * CostRow
+         * @description The cost of one step on one day with one model.
+         */
+        CostRow: {
+            /** Calls */
+            calls: number;
+            /** Completion Tokens */
+            completion_tokens: number;
             /**
-             * Also
-             * @description More scopes of the tenant to read beside this one, each as agent or agent/user; as the agent's profile has them if empty.
+             * Day
+             * Format: date
              */
-            also?: string[];
+            day: string;
+            /** Failed */
+            failed: number;
+            /** Milliseconds */
+            milliseconds: number;
+            /** Model */
+            model: string;
+            /** Partial */
+            partial: number;
+            /** Price */
+            price: number | null;
+            /** Prompt Tokens */
+            prompt_tokens: number;
+            /** Step */
+            step: string;
+        };
+        /**
+         * CurrentKey
+         * @description The properties and permissions of your API key.
+         */
+        CurrentKey: {
+            /** Agent */
+            agent: string | null;
             /**
-             * As Of
-             * @description By what was stored by then, in the versions that were believed; with an offset, now if left out.
+             * Created At
+             * Format: date-time
              */
-            as_of?: string | null;
+            created_at: string;
+            /** Expires At */
+            expires_at: string | null;
             /**
-             * At
-             * @description By what was true in the world then, or had happened; with an offset, by what is not over if left out.
+             * Id
+             * Format: uuid
              */
-            at?: string | null;
-            /**
-             * Below
-             * @description Whether what lies below these topics counts as theirs.
-             * @default false
-             */
-            below?: boolean;
-            /**
-             * Channels
-             * @description Ways of recalling: any of text, vector, stream, keyword, graph, topic, date, recent; the usual ones if empty.
-             */
-            channels?: string[];
-            /**
-             * Consult
-             * @description Whether the chat model also reads the cue, for topics and days that rules do not find; as the agent's profile has it if left out.
-             */
-            consult?: boolean | null;
-            /**
-             * Conversations
-             * @description Only messages of these conversations.
-             */
-            conversations?: string[];
-            /**
-             * Decay
-             * @description What recency keeps from one rank to the next; from one hour to the next in mode paper.
-             */
-            decay?: number | null;
-            /**
-             * Embedding
-             * @description The cue's vector, if you have one.
-             */
-            embedding?: number[];
-            /**
-             * Explain
-             * @description Whether the answer says how it came about; nothing is kept for it.
-             * @default false
-             */
-            explain?: boolean;
-            /**
-             * Gains
-             * @description What the three weights are multiplied with: three numbers, or none for the usual ones.
-             */
-            gains?: number[];
-            /**
-             * Importance
-             * @description Weight of importance.
-             */
-            importance?: number | null;
-            /**
-             * Judge
-             * @description Whether the chat model looks the hits over and drops useless ones; as the agent's profile has it if left out.
-             */
-            judge?: boolean | null;
-            /**
-             * Keep
-             * @description Whether to keep the recall, to explain and replay it; as set if left out.
-             */
-            keep?: boolean | null;
-            /**
-             * Kinds
-             * @description Only these kinds; all if empty.
-             */
-            kinds?: components["schemas"]["Kind"][];
-            /**
-             * Limit
-             * @description Most hits to return; as the agent's profile has it, or 10, if left out.
-             */
-            limit?: number | null;
-            /**
-             * Min Importance
-             * @description Only memories at least this important, of 1 to 10.
-             * @default 0
-             */
-            min_importance?: number;
-            /**
-             * Min Relevance
-             * @description Only hits that help with the cue at least so likely, 0 to 1. If left out, a recall returns all, and a prompt leaves out what is hardly likely to.
-             */
-            min_relevance?: number | null;
-            /**
-             * Min Trust
-             * @description Only memories trusted at least this much.
-             * @default 0
-             */
-            min_trust?: number;
-            /**
-             * Mode
-             * @description newest, original or paper: how recency is computed.
-             * @default
-             */
-            mode?: string;
-            /**
-             * Now
-             * @description The moment of the recall, for simulations with their own clock.
-             */
-            now?: string | null;
-            /**
-             * Origins
-             * @description Only what came in by these ways.
-             */
-            origins?: string[];
-            /**
-             * Pinned
-             * @description Only what is pinned, or only what is not; both if left out.
-             */
-            pinned?: boolean | null;
-            /**
-             * Recency
-             * @description Weight of recency.
-             */
-            recency?: number | null;
-            /**
-             * Roles
-             * @description Only messages of these roles.
-             */
-            roles?: components["schemas"]["Role"][];
-            /**
-             * Similarity
-             * @description Weight of similarity.
-             */
-            similarity?: number | null;
-            /**
-             * Since
-             * @description Only what happened then or later, with an offset.
-             */
-            since?: string | null;
-            /**
-             * Speakers
-             * @description Only what these have said.
-             */
-            speakers?: string[];
-            /**
-             * State
-             * @description Only what is in this state: current, in_archived, faded, past or withheld.
-             * @default
-             */
-            state?: string;
-            /**
-             * Text
-             * @description What to be reminded of, in any language; if empty, the newest are listed.
-             * @default
-             */
-            text?: string;
-            /**
-             * Topics
-             * @description Paths of topics, as in travel->Japan: what is filed there comes first; lists have nothing else.
-             */
-            topics?: string[];
-            /**
-             * Topics Only
-             * @description Whether only what is filed under these topics is recalled.
-             * @default false
-             */
-            topics_only?: boolean;
-            /**
-             * Touch
-             * @description Whether the hits count as accessed, and so as more recent from now on.
-             * @default true
-             */
-            touch?: boolean;
-            /**
-             * Until
-             * @description Only what happened before, with an offset.
-             */
-            until?: string | null;
-            /**
-             * Weights
-             * @description What channels and preferences weigh, by name; as usual for what is not named.
-             */
-            weights?: {
-                [key: string]: number;
-            };
-            /**
-             * Where
-             * @description Conditions on metadata, as in project == alpha; with ==, !=, <, <=, >, >=, in, contains, exists.
-             */
-            where?: string[];
-            /**
-             * Zone
-             * @description Time zone of who asks, by its IANA name, as in Asia/Shanghai; that of the server if left out.
-             */
-            zone?: string;
+            id: string;
+            /** Name */
+            name: string;
+            /** Rights */
+            rights: components["schemas"]["Right"][];
+            /** Tenant */
+            tenant: number;
+            /** Trust */
+            trust: number;
+            /** User */
+            user: string | null;
         };
         /**
          * DailyBudget
-         * @description How many tokens a tenant may use on a day, by UTC, before its enrichment waits.
+         * @description Daily token budget of a tenant.
          */
         DailyBudget: {
             /** Limit */
@@ -3148,8 +2991,49 @@ export interface components {
             waits_until: string | null;
         };
         /**
+         * DailyCount
+         * @description How many memories of one kind were stored on one day.
+         */
+        DailyCount: {
+            /**
+             * Day
+             * Format: date
+             */
+            day: string;
+            kind: components["schemas"]["Kind"];
+            /** Memories */
+            memories: number;
+        };
+        /**
+         * DeleteConversationBody
+         * @description A scope, and whether its conversation is to be removed or only counted.
+         * @example {
+         *       "agent": "ada",
+         *       "dry_run": true
+         *     }
+         */
+        DeleteConversationBody: {
+            /**
+             * Agent
+             * @description Agent. May be empty if the key is bound to one.
+             */
+            agent: string;
+            /**
+             * Dry Run
+             * @description Only count what would be deleted.
+             * @default false
+             */
+            dry_run?: boolean;
+            /**
+             * User
+             * @description User. Empty for the agent's own memory.
+             * @default
+             */
+            user?: string;
+        };
+        /**
          * DeletedConversation
-         * @description A conversation that is deleted, or that a dry run left as it was.
+         * @description A deleted conversation, or the result of a dry run.
          */
         DeletedConversation: {
             /**
@@ -3183,44 +3067,17 @@ export interface components {
              */
             updated_at: string;
         };
-        /**
-         * DescribeBody
-         * @description A conversation's name and metadata; what is left out stays as it is.
-         * @example {
-         *       "agent": "ada",
-         *       "name": "Dinner on Thursday"
-         *     }
-         */
-        DescribeBody: {
-            /**
-             * Agent
-             * @description Whose memory it is; may be empty where the key is bound to an agent.
-             */
-            agent: string;
-            /**
-             * Metadata
-             * @description Your own JSON, at most 16 KB; it takes the place of what was there.
-             */
-            metadata?: {
-                [key: string]: components["schemas"]["JsonValue"];
-            };
-            /**
-             * Name
-             * @description What it is called.
-             */
-            name?: string | null;
-            /**
-             * User
-             * @description Whom it is about or with; empty for an agent alone.
-             * @default
-             */
-            user?: string;
-        };
         /** DescribeConversationAnswer */
         DescribeConversationAnswer: {
             /** Conversation */
             conversation: string;
         };
+        /**
+         * DetailLevel
+         * @description How much of a memory is shown.
+         * @enum {string}
+         */
+        DetailLevel: "full" | "compact" | "abstract";
         /**
          * DifyProblem
          * @description An error as Dify's External Knowledge API describes it.
@@ -3228,12 +3085,12 @@ export interface components {
         DifyProblem: {
             /**
              * Error Code
-             * @description 1001 no key, 1002 the key is not valid or may not, 2001 no such knowledge.
+             * @description 1001: no key; 1002: invalid key or not allowed; 2001: unknown knowledge base.
              */
             error_code: number;
             /**
              * Error Msg
-             * @description What happened, and what to do.
+             * @description The problem, and how to solve it.
              */
             error_msg: string;
         };
@@ -3252,12 +3109,12 @@ export interface components {
         DropBody: {
             /**
              * Expected
-             * @description The revision that must be there, 0 for none; any if left out.
+             * @description Required revision; 0 = must not exist. Default: any.
              */
             expected?: number | null;
             /**
              * Key
-             * @description The item's name there.
+             * @description Key of the item.
              * @example tea
              */
             key: string;
@@ -3268,7 +3125,7 @@ export interface components {
             op: "drop";
             /**
              * Path
-             * @description Where the item lies, segment by segment.
+             * @description Path of the item, as a list of segments.
              * @example [
              *       "users",
              *       "li"
@@ -3278,7 +3135,7 @@ export interface components {
         };
         /**
          * EmbedderStatus
-         * @description The embedder of a process, and whether recall goes by its vectors.
+         * @description The embedder of a process, and whether recall uses its vectors.
          */
         EmbedderStatus: {
             /** Active */
@@ -3287,59 +3144,41 @@ export interface components {
             model: string;
         };
         /**
-         * EndBody
+         * EndFactBody
          * @description When a fact ends.
          * @example {
          *       "agent": "ada",
          *       "at": "2026-01-31T12:00:00+08:00"
          *     }
          */
-        EndBody: {
+        EndFactBody: {
             /**
              * Agent
-             * @description Whose memory it is; may be empty where the key is bound to an agent.
+             * @description Agent. May be empty if the key is bound to one.
              */
             agent: string;
             /**
              * At
              * Format: date-time
-             * @description From when it is no longer true, with an offset.
+             * @description When it stopped being true.
              */
             at: string;
             /**
              * User
-             * @description Whom it is about or with; empty for an agent alone.
+             * @description User. Empty for the agent's own memory.
              * @default
              */
             user?: string;
         };
         /**
-         * Ending
-         * @description Why a segment came to its end.
+         * EnrichSource
+         * @description The sources that an agent learns from.
          * @enum {string}
          */
-        Ending: "topic" | "idle" | "length" | "asked";
-        /**
-         * Enrich
-         * @description What an agent learns from: conversations alone, or events, too.
-         * @enum {string}
-         */
-        Enrich: "talk" | "all";
-        /**
-         * Entities
-         * @description One page of entities, and where the next one begins.
-         */
-        Entities: {
-            /** Entities */
-            entities: components["schemas"]["Entity"][];
-            /** Next Cursor */
-            next_cursor: string | null;
-            /** @default age */
-            ordered_by: components["schemas"]["EntityOrder"];
-        };
+        EnrichSource: "talk" | "all";
         /**
          * Entity
-         * @description A person, place or thing that facts speak of; unique in its scope by normalised name and type.
+         * @description A person, place or thing that facts are about; unique in its scope by normalized name and type.
          */
         Entity: {
             /**
@@ -3368,34 +3207,46 @@ export interface components {
         };
         /**
          * EntityOrder
-         * @description In which order entities are listed.
+         * @description Order of listed entities.
          * @enum {string}
          */
         EntityOrder: "age" | "meaning" | "words" | "facts";
         /**
+         * EntityPage
+         * @description One page of entities, and the cursor of the next page.
+         */
+        EntityPage: {
+            /** Entities */
+            entities: components["schemas"]["Entity"][];
+            /** Next Cursor */
+            next_cursor: string | null;
+            /** @default age */
+            ordered_by: components["schemas"]["EntityOrder"];
+        };
+        /**
          * EntityType
-         * @description What sort of thing an entity is.
+         * @description Type of an entity.
          * @enum {string}
          */
         EntityType: "person" | "place" | "organization" | "product" | "skill" | "activity" | "event" | "emotion" | "thing" | "other";
         /**
-         * ErasureBody
+         * EraseUserBody
          * @description A user to erase over all agents.
          * @example {
          *       "dry_run": true,
          *       "user": "zhang-wei"
          *     }
          */
-        ErasureBody: {
+        EraseUserBody: {
             /**
              * Dry Run
-             * @description Only count what would go.
+             * @description Only count what would be deleted.
              * @default false
              */
             dry_run?: boolean;
             /**
              * User
-             * @description About whom nothing is to be left.
+             * @description User to erase.
              */
             user: string;
         };
@@ -3408,8 +3259,36 @@ export interface components {
             erasures: components["schemas"]["UserErasure"][];
         };
         /**
+         * EverythingBody
+         * @description A scope to erase.
+         * @example {
+         *       "agent": "ada",
+         *       "dry_run": true,
+         *       "user": "zhang-wei"
+         *     }
+         */
+        EverythingBody: {
+            /**
+             * Agent
+             * @description Agent. May be empty if the key is bound to one.
+             */
+            agent: string;
+            /**
+             * Dry Run
+             * @description Only count what would be deleted.
+             * @default false
+             */
+            dry_run?: boolean;
+            /**
+             * User
+             * @description User. Empty for the agent's own memory.
+             * @default
+             */
+            user?: string;
+        };
+        /**
          * EvidenceStep
-         * @description A memory that a walk along the evidence came to.
+         * @description A memory that a walk along the evidence reached.
          */
         EvidenceStep: {
             /** Depth */
@@ -3423,7 +3302,7 @@ export interface components {
         };
         /**
          * EvidenceWalk
-         * @description What a memory was made from, and what was made from it, each once, the nearest first.
+         * @description Sources of a memory and memories derived from it, nearest first.
          */
         EvidenceWalk: {
             /** Derived */
@@ -3447,17 +3326,17 @@ export interface components {
         ExplainBody: {
             /**
              * Agent
-             * @description Whose memory it is; may be empty where the key is bound to an agent.
+             * @description Agent. May be empty if the key is bound to one.
              */
             agent: string;
             /**
              * Days
-             * @description Days over which a memory fades that nobody recalls; 0: only what expires fades.
+             * @description Days until an unused memory fades; 0 = only expired memories fade.
              */
             days?: number | null;
             /**
              * Fact Days
-             * @description How many days old a fact may grow; any age if 0, and if nobody says.
+             * @description Maximum age of a fact in days; 0 = no limit (default).
              */
             fact_days?: number | null;
             /**
@@ -3467,12 +3346,12 @@ export interface components {
             ids: string[];
             /**
              * Threshold
-             * @description What scores above it fades; 0.7 if nobody says.
+             * @description Memories that score above this fade. Default: 0.7.
              */
             threshold?: number | null;
             /**
              * User
-             * @description Whom it is about or with; empty for an agent alone.
+             * @description User. Empty for the agent's own memory.
              * @default
              */
             user?: string;
@@ -3480,11 +3359,11 @@ export interface components {
         /** ExplainFadingAnswer */
         ExplainFadingAnswer: {
             /** Judgements */
-            judgements: components["schemas"]["Judgement"][];
+            judgements: components["schemas"]["FadeDecision"][];
         };
         /**
          * Explanation
-         * @description All that a recall's ranking was made from, and how it came about.
+         * @description The input of a ranking and its result.
          */
         Explanation: {
             /**
@@ -3496,7 +3375,7 @@ export interface components {
             cue: {
                 [key: string]: components["schemas"]["JsonValue"];
             };
-            facets: components["schemas"]["Facets"];
+            facets: components["schemas"]["QueryAnalysis"];
             /** Limit */
             limit: number;
             /** Message */
@@ -3508,7 +3387,7 @@ export interface components {
             /** Milliseconds */
             milliseconds: number;
             /** Placings */
-            placings: components["schemas"]["Placing"][];
+            placings: components["schemas"]["RankedCandidate"][];
             /** Proposals */
             proposals: {
                 [key: string]: components["schemas"]["Candidate"][];
@@ -3520,7 +3399,7 @@ export interface components {
             status: components["schemas"]["Status"];
             /** Tallies */
             tallies: {
-                [key: string]: components["schemas"]["Tally"];
+                [key: string]: components["schemas"]["ChannelStats"];
             };
             /** Weights */
             weights: {
@@ -3528,82 +3407,8 @@ export interface components {
             };
         };
         /**
-         * ExportImport
-         * @description What became of an export that was imported.
-         */
-        ExportImport: {
-            /** Left Out */
-            left_out: {
-                [key: string]: number;
-            };
-            /** Lines */
-            lines: {
-                [key: string]: number;
-            };
-            /**
-             * Remarks
-             * @default []
-             */
-            remarks: string[];
-            /**
-             * Restored
-             * @default true
-             */
-            restored: boolean;
-            /** Scopes */
-            scopes: number;
-            /**
-             * Waiting
-             * @default 0
-             */
-            waiting: number;
-        };
-        /**
-         * Facets
-         * @description What was read from a cue, before anything was looked for.
-         */
-        Facets: {
-            /**
-             * Actor
-             * @default
-             */
-            actor: string;
-            /**
-             * Asks
-             * @default []
-             */
-            asks: components["schemas"]["Asks"][];
-            /**
-             * Keywords
-             * @default []
-             */
-            keywords: string[];
-            /**
-             * Names
-             * @default []
-             */
-            names: string[];
-            /**
-             * Periods
-             * @default []
-             */
-            periods: components["schemas"]["Period"][];
-            /** @default words */
-            script: components["schemas"]["Script"];
-            /**
-             * Topics
-             * @default []
-             */
-            topics: string[];
-            /**
-             * Topics First
-             * @default false
-             */
-            topics_first: boolean;
-        };
-        /**
          * Fact
-         * @description One version of a fact: true in the world for a span, believed from its making until it is superseded.
+         * @description One version of a fact: true in the world for a span, and believed until it is superseded.
          */
         Fact: {
             /**
@@ -3627,7 +3432,7 @@ export interface components {
             object_name: string;
             /** Predicate */
             predicate: string;
-            span: components["schemas"]["Span"];
+            span: components["schemas"]["ValidTime"];
             /** Subject */
             subject: string;
             /**
@@ -3652,75 +3457,85 @@ export interface components {
         FactBody: {
             /**
              * Evidence
-             * @description The memories that say so, by their ids.
+             * @description IDs of memories that support it.
              */
             evidence?: string[];
             /**
              * Importance
-             * @description 1 (mundane) to 10 (life-changing); scored by rules, then by enrichment, if left out.
+             * @description 1 (trivial) to 10 (life-changing). Default: estimated by rules, then by enrichment.
              */
             importance?: number | null;
             /**
              * Invalid At
-             * @description From when it is no longer true.
+             * @description When it stopped being true.
              */
             invalid_at?: string | null;
             /**
              * Object
-             * @description What it is joined to, by a name.
+             * @description Name of the object.
              * @default
              */
             object?: string;
             /**
              * Object Id
-             * @description The same by the id of an entity, instead of a name.
+             * @description Entity ID, instead of the name.
              */
             object_id?: string | null;
             /** @description What sort of thing that is. */
             object_type?: components["schemas"]["EntityType"] | null;
             /**
              * Occurred At
-             * @description When it was said; now if left out.
+             * @description When it was stated. Default: now.
              */
             occurred_at?: string | null;
             /**
              * Predicate
-             * @description What joins the two, as in `lives in`.
+             * @description Relation, for example `lives in`.
              */
             predicate: string;
             /**
              * Replaces
-             * @description The facts that it contradicts, by their ids.
+             * @description IDs of facts that it contradicts.
              */
             replaces?: string[];
             /**
              * Subject
-             * @description Whom or what it is about, by a name.
+             * @description Name of the subject.
              * @default
              */
             subject?: string;
             /**
              * Subject Id
-             * @description The same by the id of an entity, instead of a name.
+             * @description Entity ID, instead of the name.
              */
             subject_id?: string | null;
-            /** @description What sort of thing that is; whatever is called so, or `other`, if left out. */
+            /** @description Type of the subject. Default: any entity of this name, else `other`. */
             subject_type?: components["schemas"]["EntityType"] | null;
             /**
              * Text
-             * @description The fact in a sentence; its three parts if left out.
+             * @description The fact as a sentence. Default: subject, predicate and object.
              * @default
              */
             text?: string;
             /**
              * Valid At
-             * @description From when it is true, with an offset; since it was said if left out and not over by then.
+             * @description When it became true. Default: when it was stated.
              */
             valid_at?: string | null;
         };
         /**
+         * FactPage
+         * @description One page of facts in the order of writing, and the cursor of the next page.
+         */
+        FactPage: {
+            /** Facts */
+            facts: components["schemas"]["Fact"][];
+            /** Next Cursor */
+            next_cursor: string | null;
+        };
+        /**
          * FactPath
-         * @description A way from one entity to another along facts that meets no entity twice.
+         * @description A path of facts between two entities.
          */
         FactPath: {
             /** Entities */
@@ -3730,7 +3545,7 @@ export interface components {
         };
         /**
          * Factors
-         * @description What the stream channel's score is made of: three factors scaled to 0..1 over all candidates.
+         * @description The parts of the stream channel's score: three factors scaled to 0..1 over all candidates.
          */
         Factors: {
             /** Importance */
@@ -3743,18 +3558,8 @@ export interface components {
             similarity: number;
         };
         /**
-         * Facts
-         * @description One page of facts in the order in which they were written, and where the next one begins.
-         */
-        Facts: {
-            /** Facts */
-            facts: components["schemas"]["Fact"][];
-            /** Next Cursor */
-            next_cursor: string | null;
-        };
-        /**
          * FadeBody
-         * @description A pass over a scope.
+         * @description Options of a fade run.
          * @example {
          *       "agent": "ada",
          *       "days": 30,
@@ -3764,53 +3569,99 @@ export interface components {
         FadeBody: {
             /**
              * Agent
-             * @description Whose memory it is; may be empty where the key is bound to an agent.
+             * @description Agent. May be empty if the key is bound to one.
              */
             agent: string;
             /**
              * Cursor
-             * @description next_cursor of the call before.
+             * @description `next_cursor` of the previous call.
              */
             cursor?: string | null;
             /**
              * Days
-             * @description Days over which a memory fades that nobody recalls; 0: only what expires fades.
+             * @description Days until an unused memory fades; 0 = only expired memories fade.
              */
             days?: number | null;
             /**
              * Dry Run
-             * @description Only say what would fade.
+             * @description Only list what would fade.
              * @default false
              */
             dry_run?: boolean;
             /**
              * Fact Days
-             * @description How many days old a fact may grow; any age if 0, and if nobody says.
+             * @description Maximum age of a fact in days; 0 = no limit (default).
              */
             fact_days?: number | null;
             /**
              * Threshold
-             * @description What scores above it fades; 0.7 if nobody says.
+             * @description Memories that score above this fade. Default: 0.7.
              */
             threshold?: number | null;
             /**
              * User
-             * @description Whom it is about or with; empty for an agent alone.
+             * @description User. Empty for the agent's own memory.
              * @default
              */
             user?: string;
         };
         /**
-         * Faded
-         * @description One memory that has faded: when, and why.
+         * FadeDecision
+         * @description Decision about one memory, and the reason.
          */
-        Faded: {
+        FadeDecision: {
+            /** Fades */
+            fades: boolean;
+            grounds: components["schemas"]["FadeReason"];
+            /**
+             * Id
+             * Format: uuid
+             */
+            id: string;
+            kind: components["schemas"]["Kind"];
+            /** Reason */
+            reason: string;
+            /** Score */
+            score: number;
+        };
+        /**
+         * FadeReason
+         * @description The rule that decided whether a memory fades.
+         * @enum {string}
+         */
+        FadeReason: "expired" | "held" | "protected" | "decayed" | "aged" | "kept";
+        /**
+         * FadeReport
+         * @description Result of a fade run.
+         */
+        FadeReport: {
+            /** Dry Run */
+            dry_run: boolean;
+            /** Faded */
+            faded: number;
+            /** Grounds */
+            grounds: {
+                [key: string]: number;
+            };
+            /** Judgements */
+            judgements: components["schemas"]["FadeDecision"][];
+            /** Looked At */
+            looked_at: number;
+            /** Next Cursor */
+            next_cursor: string | null;
+            rules: components["schemas"]["FadingRules"];
+        };
+        /**
+         * FadedMemory
+         * @description One faded memory, with time and reason.
+         */
+        FadedMemory: {
             /**
              * Faded At
              * Format: date-time
              */
             faded_at: string;
-            grounds: components["schemas"]["Grounds"];
+            grounds: components["schemas"]["FadeReason"];
             /**
              * Id
              * Format: uuid
@@ -3824,38 +3675,17 @@ export interface components {
         };
         /**
          * FadedPage
-         * @description One page of faded memories, oldest first, and where the next one begins.
+         * @description One page of faded memories, oldest first, and the cursor of the next page.
          */
         FadedPage: {
             /** Faded */
-            faded: components["schemas"]["Faded"][];
+            faded: components["schemas"]["FadedMemory"][];
             /** Next Cursor */
             next_cursor: string | null;
-        };
-        /**
-         * Fading
-         * @description What a pass over a scope looked at and decided.
-         */
-        Fading: {
-            /** Dry Run */
-            dry_run: boolean;
-            /** Faded */
-            faded: number;
-            /** Grounds */
-            grounds: {
-                [key: string]: number;
-            };
-            /** Judgements */
-            judgements: components["schemas"]["Judgement"][];
-            /** Looked At */
-            looked_at: number;
-            /** Next Cursor */
-            next_cursor: string | null;
-            rules: components["schemas"]["FadingRules"];
         };
         /**
          * FadingRules
-         * @description How memories fade; what is None is taken from the agent's profile, or from the service.
+         * @description How memories fade. null = from the profile or the service.
          */
         FadingRules: {
             /** Days */
@@ -3866,14 +3696,8 @@ export interface components {
             threshold: number | null;
         };
         /**
-         * Fate
-         * @description What became of a candidate.
-         * @enum {string}
-         */
-        Fate: "hit" | "duplicate" | "dropped" | "below";
-        /**
          * Features
-         * @description What ranking knows of a candidate in addition to its scores: who said it and when, its form, its position.
+         * @description Properties of a candidate used for ranking.
          */
         Features: {
             /** Accessed At */
@@ -3954,7 +3778,7 @@ export interface components {
         };
         /**
          * FeedbackBody
-         * @description What a caller says of the hits of one recall.
+         * @description Feedback on the hits of one recall.
          * @example {
          *       "agent": "ada",
          *       "marks": [
@@ -3972,12 +3796,12 @@ export interface components {
         FeedbackBody: {
             /**
              * Agent
-             * @description Whose memory it is; may be empty where the key is bound to an agent.
+             * @description Agent. May be empty if the key is bound to one.
              */
             agent: string;
             /**
              * Candidates
-             * @description What the recall had in `tallies.stream.candidates`, where marks have factors.
+             * @description `tallies.stream.candidates` of the recall, if the marks have factors.
              */
             candidates?: number | null;
             /**
@@ -3987,7 +3811,7 @@ export interface components {
             marks: components["schemas"]["MarkBody"][];
             /**
              * Recall Id
-             * @description A name of yours: sent again, it changes marks and counts once.
+             * @description Your ID for this feedback. Sending it again replaces the marks.
              */
             recall_id?: string | null;
             /**
@@ -3999,7 +3823,7 @@ export interface components {
             script?: "words" | "cjk";
             /**
              * User
-             * @description Whom it is about or with; empty for an agent alone.
+             * @description User. Empty for the agent's own memory.
              * @default
              */
             user?: string;
@@ -4011,12 +3835,12 @@ export interface components {
         FieldProblem: {
             /**
              * Field
-             * @description Where in the request, e.g. body.memories.0.content.
+             * @description Path of the field, for example body.memories.0.content.
              */
             field: string;
             /**
              * Message
-             * @description What is wrong with it.
+             * @description The fault of this field.
              */
             message: string;
         };
@@ -4034,49 +3858,9 @@ export interface components {
             name: string | string[];
             /**
              * Value
-             * @description What to compare with; without it, only emptiness can be asked.
+             * @description Value to compare with. Omit for empty / not empty.
              */
             value?: string | number | string[] | null;
-        };
-        /**
-         * FilingBody
-         * @description A memory to file under a topic, and how.
-         */
-        FilingBody: {
-            /**
-             * Activation
-             * @description How strongly it belongs to its topic.
-             * @default 0.55
-             */
-            activation?: number;
-            /**
-             * Diffusion
-             * @description How far it leads on from there, to related topics.
-             * @default 0.35
-             */
-            diffusion?: number;
-            /**
-             * Independence
-             * @description How well it can be understood by itself.
-             * @default 0.5
-             */
-            independence?: number;
-            /**
-             * Memory Id
-             * Format: uuid
-             * @description The id of the memory.
-             */
-            memory_id: string;
-            /**
-             * Occurred At
-             * @description When it happened as far as the topic is concerned; as the memory says if left out.
-             */
-            occurred_at?: string | null;
-            /**
-             * Related
-             * @description Paths of topics that it leads to from there.
-             */
-            related?: string[];
         };
         /**
          * FindAnswer
@@ -4093,18 +3877,18 @@ export interface components {
         FindBody: {
             /**
              * Embedding
-             * @description What the items' own vectors should be near to, instead of a text.
+             * @description Sort by similarity to this vector.
              */
             embedding?: number[];
             /**
              * Limit
-             * @description Most items to return.
+             * @description Maximum number of items.
              * @default 10
              */
             limit?: number;
             /**
              * Offset
-             * @description How many to pass over.
+             * @description Number of results to skip.
              * @default 0
              */
             offset?: number;
@@ -4115,28 +3899,28 @@ export interface components {
             op: "find";
             /**
              * Text
-             * @description What the texts of the items should be near to.
+             * @description Sort by similarity to this text.
              * @default
              */
             text?: string;
             /**
              * Under
-             * @description The path that they lie under; any if empty.
+             * @description Path prefix. Default: all.
              */
             under?: string[];
             /**
              * Where
-             * @description What fields must be: a value, or any of $eq, $ne, $gt, $gte, $lt, $lte with one.
+             * @description Conditions on fields: a value, or $eq, $ne, $gt, $gte, $lt, $lte.
              */
             where?: {
                 [key: string]: components["schemas"]["JsonValue"];
             };
         };
         /**
-         * Fit
-         * @description How well a weighing puts useful hits before useless ones.
+         * FitQuality
+         * @description How well weights rank useful hits above useless ones.
          */
-        Fit: {
+        FitQuality: {
             /** Accuracy */
             accuracy: number;
             /** Reciprocal Rank */
@@ -4160,22 +3944,22 @@ export interface components {
         ForgetBody: {
             /**
              * Agent
-             * @description Whose memory it is; may be empty where the key is bound to an agent.
+             * @description Agent. May be empty if the key is bound to one.
              */
             agent: string;
             /**
              * As Of
-             * @description By what was stored by then, in the versions that were believed; with an offset, now if left out.
+             * @description Only data stored by this time, in the versions of that time. Default: now.
              */
             as_of?: string | null;
             /**
              * At
-             * @description By what was true in the world then, or had happened; with an offset, by what is not over if left out.
+             * @description Only data that was true, or had happened, at this time. Default: all that has not ended.
              */
             at?: string | null;
             /**
              * Below
-             * @description Whether what lies below these topics counts as theirs.
+             * @description Include subtopics.
              * @default false
              */
             below?: boolean;
@@ -4192,34 +3976,34 @@ export interface components {
             dry_run?: boolean;
             /**
              * Ids
-             * @description Ids of the memories to delete, without a filter.
+             * @description Memory IDs. Omit to use a filter.
              */
             ids?: string[];
             /**
              * Kinds
-             * @description Only these kinds; all if empty.
+             * @description Only these kinds. Default: all.
              */
             kinds?: components["schemas"]["Kind"][];
             /**
              * Min Importance
-             * @description Only memories at least this important, of 1 to 10.
+             * @description Minimum importance, 1 to 10.
              * @default 0
              */
             min_importance?: number;
             /**
              * Min Trust
-             * @description Only memories trusted at least this much.
+             * @description Minimum trust, 0 to 100.
              * @default 0
              */
             min_trust?: number;
             /**
              * Origins
-             * @description Only what came in by these ways.
+             * @description Only memories from these origins.
              */
             origins?: string[];
             /**
              * Pinned
-             * @description Only what is pinned, or only what is not; both if left out.
+             * @description true: only pinned; false: only unpinned. Default: both.
              */
             pinned?: boolean | null;
             /**
@@ -4229,59 +4013,59 @@ export interface components {
             roles?: components["schemas"]["Role"][];
             /**
              * Since
-             * @description Only what happened then or later, with an offset.
+             * @description Only memories from this time on (ISO 8601 with offset).
              */
             since?: string | null;
             /**
              * Speakers
-             * @description Only what these have said.
+             * @description Only these speakers.
              */
             speakers?: string[];
             /**
              * State
-             * @description Only what is in this state: current, in_archived, faded, past or withheld.
+             * @description Only memories in this state: current, in_archived, faded, past or withheld.
              * @default
              */
             state?: string;
             /**
              * Topics
-             * @description Paths of topics, as in travel->Japan: what is filed there comes first; lists have nothing else.
+             * @description Topic paths, for example travel->Japan. A recall prefers them; a list is restricted to them.
              */
             topics?: string[];
             /**
              * Topics Only
-             * @description Whether only what is filed under these topics is recalled.
+             * @description Only memories of these topics.
              * @default false
              */
             topics_only?: boolean;
             /**
              * Until
-             * @description Only what happened before, with an offset.
+             * @description Only memories from before this time (ISO 8601 with offset).
              */
             until?: string | null;
             /**
              * User
-             * @description Whom it is about or with; empty for an agent alone.
+             * @description User. Empty for the agent's own memory.
              * @default
              */
             user?: string;
             /**
              * Where
-             * @description Conditions on metadata, as in project == alpha; with ==, !=, <, <=, >, >=, in, contains, exists.
+             * @description Metadata conditions, for example project == alpha. Operators: ==, !=, <, <=, >, >=, in, contains, exists.
              */
             where?: string[];
         };
         /**
-         * Forgotten
-         * @description What was deleted: the memory and all that was derived from it.
+         * ForgetResult
+         * @description The deleted memories: the named one and all that were derived from it.
          */
-        Forgotten: {
+        ForgetResult: {
             /** Forgotten */
             forgotten: string[];
         };
         /**
          * FoundItem
-         * @description An item that was looked for; with its cosine similarity where it was searched by meaning.
+         * @description An item of a search, with its cosine similarity for a search by meaning.
          */
         FoundItem: {
             item: components["schemas"]["Item"];
@@ -4295,7 +4079,7 @@ export interface components {
         GetBody: {
             /**
              * Key
-             * @description The item's name there.
+             * @description Key of the item.
              * @example tea
              */
             key: string;
@@ -4306,7 +4090,7 @@ export interface components {
             op: "get";
             /**
              * Path
-             * @description Where the item lies, segment by segment.
+             * @description Path of the item, as a list of segments.
              * @example [
              *       "users",
              *       "li"
@@ -4315,23 +4099,17 @@ export interface components {
             path: string[];
             /**
              * Vector
-             * @description Whether its own vector comes along.
+             * @description Include its vector.
              * @default false
              */
             vector?: boolean;
         };
         /**
          * GraphFormat
-         * @description How a graph is written down for other programs.
+         * @description Format of an exported graph.
          * @enum {string}
          */
         GraphFormat: "graphml" | "cypher";
-        /**
-         * Grounds
-         * @description Which rule decided whether a memory fades.
-         * @enum {string}
-         */
-        Grounds: "expired" | "held" | "protected" | "decayed" | "aged" | "kept";
         /**
          * Health
          * @description The answer of a healthy service.
@@ -4339,7 +4117,7 @@ export interface components {
         Health: {
             /**
              * By Words
-             * @description Why recall goes by words alone here, if it does.
+             * @description Why recall uses words only, if it does.
              */
             by_words?: string | null;
             /**
@@ -4386,45 +4164,45 @@ export interface components {
         HistoryBody: {
             /**
              * Agent
-             * @description Whose memory it is; may be empty where the key is bound to an agent.
+             * @description Agent. May be empty if the key is bound to one.
              */
             agent: string;
             /**
              * As Of
-             * @description Only what was stored by then, with an offset; all if left out.
+             * @description Only messages stored by this time (with an offset). Default: all.
              */
             as_of?: string | null;
             /**
              * Assistant Prefix
-             * @description What stands before what the assistant says there.
+             * @description Prefix of assistant messages in `text`.
              * @default Assistant
              */
             assistant_prefix?: string;
             /**
              * At
-             * @description Only what was said by then, with an offset; all if left out.
+             * @description Only messages sent by this time (with an offset). Default: all.
              */
             at?: string | null;
             /**
              * Conversation
-             * @description Your own name for the conversation; it begins with its first message.
+             * @description Conversation ID, chosen by you. Created with its first message.
              */
             conversation: string;
             /**
              * Image Tokens
-             * @description What an image costs that is handed on.
+             * @description Tokens to count per image.
              * @default 765
              */
             image_tokens?: number;
             /**
              * Images
-             * @description Whether images are handed on as image parts and not as `[image]`.
+             * @description Pass images as image parts instead of `[image]`.
              * @default false
              */
             images?: boolean;
             /**
              * Leaf
-             * @description Where the thread ends: a message's id; the newest message if empty.
+             * @description ID of the last message of the thread. Default: the newest message.
              * @default
              */
             leaf?: string | "";
@@ -4436,12 +4214,12 @@ export interface components {
             max_tokens?: number;
             /**
              * Message Limit
-             * @description How many turns are shown at most; with upstream, how many Dify would fetch.
+             * @description Maximum number of turns.
              */
             message_limit?: number | null;
             /**
              * Oversized
-             * @description keep or cut: what becomes of a last turn that alone is longer than its budget.
+             * @description How to treat a last turn that exceeds its budget: keep or cut.
              * @default keep
              */
             oversized?: string;
@@ -4453,32 +4231,32 @@ export interface components {
             tokenizer?: string;
             /**
              * Unanswered
-             * @description Whether a last turn without an answer is shown.
+             * @description Include a last turn that has no answer.
              * @default false
              */
             unanswered?: boolean;
             /**
              * Upstream
-             * @description Whether to walk and to prune as Dify does, its mistakes included.
+             * @description Select and trim messages exactly as Dify does.
              * @default false
              */
             upstream?: boolean;
             /**
              * User
-             * @description Whom it is about or with; empty for an agent alone.
+             * @description User. Empty for the agent's own memory.
              * @default
              */
             user?: string;
             /**
              * User Prefix
-             * @description What stands before what the user says, in the history's `text`.
+             * @description Prefix of user messages in `text`.
              * @default Human
              */
             user_prefix?: string;
         };
         /**
          * Hit
-         * @description A memory that survived fusion, with the reasons.
+         * @description A search result with the reasons for its rank.
          */
         Hit: {
             /** Channels */
@@ -4506,14 +4284,45 @@ export interface components {
             score: number;
         };
         /**
+         * ImportResult
+         * @description The result of importing an export.
+         */
+        ImportResult: {
+            /** Left Out */
+            left_out: {
+                [key: string]: number;
+            };
+            /** Lines */
+            lines: {
+                [key: string]: number;
+            };
+            /**
+             * Remarks
+             * @default []
+             */
+            remarks: string[];
+            /**
+             * Restored
+             * @default true
+             */
+            restored: boolean;
+            /** Scopes */
+            scopes: number;
+            /**
+             * Waiting
+             * @default 0
+             */
+            waiting: number;
+        };
+        /**
          * ImportanceFrom
-         * @description Who said how important a memory is: the caller, a model, or the rules that stand in for both.
+         * @description Who set the importance: the caller, a model, or rules.
          * @enum {string}
          */
         ImportanceFrom: "caller" | "model" | "rule";
         /**
          * Item
-         * @description A JSON value under a path and a key of the caller's own.
+         * @description A JSON value under the caller's path and key.
          */
         Item: {
             /**
@@ -4548,7 +4357,7 @@ export interface components {
         };
         /**
          * ItemAnswer
-         * @description Of a get the item, null if there is none; of a put the item as it is now.
+         * @description The item after a get or put; null if there is none.
          */
         ItemAnswer: {
             item: components["schemas"]["Item"] | null;
@@ -4586,7 +4395,7 @@ export interface components {
         ItemsBody: {
             /**
              * Agent
-             * @description Whose memory it is; may be empty where the key is bound to an agent.
+             * @description Agent. May be empty if the key is bound to one.
              */
             agent: string;
             /**
@@ -4596,14 +4405,14 @@ export interface components {
             operations: (components["schemas"]["GetBody"] | components["schemas"]["PutBody"] | components["schemas"]["DropBody"] | components["schemas"]["FindBody"] | components["schemas"]["PathsBody"])[];
             /**
              * User
-             * @description Whom it is about or with; empty for an agent alone.
+             * @description User. Empty for the agent's own memory.
              * @default
              */
             user?: string;
         };
         /**
          * Job
-         * @description One piece of work that was enqueued.
+         * @description One unit of queued work.
          */
         Job: {
             /** Agent */
@@ -4636,74 +4445,22 @@ export interface components {
             user: string;
         };
         /**
-         * JobState
-         * @description The state of a job; a failed one stays until somebody has it retried.
-         * @enum {string}
+         * JobPage
+         * @description One page of jobs, the newest first, and the cursor of the next page.
          */
-        JobState: "waiting" | "running" | "failed" | "succeeded";
-        /**
-         * Jobs
-         * @description One page of jobs, the newest first, and where the next one begins.
-         */
-        Jobs: {
+        JobPage: {
             /** Jobs */
             jobs: components["schemas"]["Job"][];
             /** Next Cursor */
             next_cursor: string | null;
         };
+        /**
+         * JobState
+         * @description State of a job. Failed jobs stay until they are retried.
+         * @enum {string}
+         */
+        JobState: "waiting" | "running" | "failed" | "succeeded";
         JsonValue: unknown;
-        /**
-         * Judgement
-         * @description The decision about one memory, and its reason, in words that quote nothing remembered.
-         */
-        Judgement: {
-            /** Fades */
-            fades: boolean;
-            grounds: components["schemas"]["Grounds"];
-            /**
-             * Id
-             * Format: uuid
-             */
-            id: string;
-            kind: components["schemas"]["Kind"];
-            /** Reason */
-            reason: string;
-            /** Score */
-            score: number;
-        };
-        /**
-         * KeptRecall
-         * @description A kept recall in a list.
-         */
-        KeptRecall: {
-            /**
-             * Asked At
-             * Format: date-time
-             */
-            asked_at: string;
-            /** Hits */
-            hits: number;
-            /** Milliseconds */
-            milliseconds: number;
-            /**
-             * Recall Id
-             * Format: uuid
-             */
-            recall_id: string;
-            status: components["schemas"]["Status"];
-            /** Text */
-            text: string;
-        };
-        /**
-         * KeptRecalls
-         * @description One page of kept recalls, the latest first.
-         */
-        KeptRecalls: {
-            /** Next Cursor */
-            next_cursor: string | null;
-            /** Recalls */
-            recalls: components["schemas"]["KeptRecall"][];
-        };
         /**
          * KeyBody
          * @description A key to make.
@@ -4718,17 +4475,17 @@ export interface components {
         KeyBody: {
             /**
              * Agent
-             * @description The only agent that it may name; any if left out.
+             * @description Bind the key to this agent. Default: any.
              */
             agent?: string | null;
             /**
              * Expires At
-             * @description From when on it is refused; never if left out.
+             * @description When it expires. Default: never.
              */
             expires_at?: string | null;
             /**
              * Name
-             * @description Shown as the origin of what the key remembers.
+             * @description Key name, stored as the origin of its memories.
              */
             name: string;
             /**
@@ -4738,13 +4495,13 @@ export interface components {
             rights: components["schemas"]["Right"][];
             /**
              * Trust
-             * @description How far its memories are trusted; at most your own key's.
+             * @description Trust of its memories. At most that of your key.
              * @default 50
              */
             trust?: number;
             /**
              * User
-             * @description The only user of that agent that it may name; any if left out, the agent alone if empty.
+             * @description Bind the key to this user. Default: any; empty: the agent alone.
              */
             user?: string | null;
         };
@@ -4757,113 +4514,25 @@ export interface components {
             keys: components["schemas"]["ApiKey"][];
         };
         /**
+         * KeywordCount
+         * @description How many memories of one kind have a keyword.
+         */
+        KeywordCount: {
+            /** Keyword */
+            keyword: string;
+            kind: components["schemas"]["Kind"];
+            /** Strength */
+            strength: number;
+        };
+        /**
          * Kind
-         * @description What sort of thing a memory is.
+         * @description Kind of memory.
          * @enum {string}
          */
         Kind: "message" | "event" | "chat" | "thought" | "fact" | "summary";
         /**
-         * Leaf
-         * @description The end of one thread.
-         */
-        Leaf: {
-            /** Content */
-            content: string;
-            /**
-             * Id
-             * Format: uuid
-             */
-            id: string;
-            /** Number */
-            number: number;
-            /**
-             * Occurred At
-             * Format: date-time
-             */
-            occurred_at: string;
-            role: components["schemas"]["Role"];
-        };
-        /**
-         * Ledger
-         * @description What calls of models cost, the latest day first, and what is left of today's budget.
-         */
-        Ledger: {
-            budget: components["schemas"]["DailyBudget"] | null;
-            /** Sums */
-            sums: components["schemas"]["LedgerSum"][];
-        };
-        /**
-         * LedgerSum
-         * @description What one step cost on one day with one model.
-         */
-        LedgerSum: {
-            /** Calls */
-            calls: number;
-            /** Completion Tokens */
-            completion_tokens: number;
-            /**
-             * Day
-             * Format: date
-             */
-            day: string;
-            /** Failed */
-            failed: number;
-            /** Milliseconds */
-            milliseconds: number;
-            /** Model */
-            model: string;
-            /** Partial */
-            partial: number;
-            /** Price */
-            price: number | null;
-            /** Prompt Tokens */
-            prompt_tokens: number;
-            /** Step */
-            step: string;
-        };
-        /**
-         * LeftOut
-         * @description What a prompt leaves out.
-         */
-        LeftOut: {
-            /** Hits */
-            hits: components["schemas"]["LeftOutHit"][];
-            /** Tokens */
-            tokens: number;
-            /** Turns */
-            turns: number;
-        };
-        /**
-         * LeftOutHit
-         * @description A memory that was recalled for a prompt and is not shown.
-         */
-        LeftOutHit: {
-            /**
-             * Id
-             * Format: uuid
-             */
-            id: string;
-            /** Score */
-            score: number;
-            /** Tokens */
-            tokens: number;
-            why: components["schemas"]["LeftOutReason"];
-        };
-        /**
-         * LeftOutReason
-         * @description Why a prompt does not show a memory that was recalled for it.
-         * @enum {string}
-         */
-        LeftOutReason: "no_room" | "limit" | "in_history" | "repeated" | "irrelevant";
-        /**
-         * Level
-         * @description How much of a memory a line shows.
-         * @enum {string}
-         */
-        Level: "full" | "compact" | "abstract";
-        /**
          * Limits
-         * @description What a key, or all keys of a tenant together, may ask of one process; None is without a limit.
+         * @description Rate limits of a key or a tenant, per process. null = unlimited.
          */
         Limits: {
             /** Burst */
@@ -4876,44 +4545,6 @@ export interface components {
             largest_body: number | null;
             /** Requests Per Second */
             requests_per_second: number | null;
-        };
-        /**
-         * Line
-         * @description One memory as a block shows it.
-         */
-        Line: {
-            /**
-             * Again
-             * @default false
-             */
-            again: boolean;
-            /** Evidence */
-            evidence: string[];
-            kind: components["schemas"]["Kind"];
-            level: components["schemas"]["Level"];
-            /**
-             * Memory Id
-             * Format: uuid
-             */
-            memory_id: string;
-            /**
-             * Occurred At
-             * Format: date-time
-             */
-            occurred_at: string;
-            /**
-             * Pinned
-             * @default false
-             */
-            pinned: boolean;
-            /** Score */
-            score: number;
-            /** Short Id */
-            short_id: string;
-            /** Text */
-            text: string;
-            /** Tokens */
-            tokens: number;
         };
         /**
          * LinkBody
@@ -4932,14 +4563,14 @@ export interface components {
         LinkBody: {
             /**
              * Agent
-             * @description Whose memory it is; may be empty where the key is bound to an agent.
+             * @description Agent. May be empty if the key is bound to one.
              */
             agent: string;
             /**
              * Memories
              * @description One to 1,000 memories.
              */
-            memories: components["schemas"]["FilingBody"][];
+            memories: components["schemas"]["TopicLinkBody"][];
             /**
              * Path
              * @description The path of a topic, as in `travel->Japan`.
@@ -4947,10 +4578,31 @@ export interface components {
             path: string;
             /**
              * User
-             * @description Whom it is about or with; empty for an agent alone.
+             * @description User. Empty for the agent's own memory.
              * @default
              */
             user?: string;
+        };
+        /**
+         * LinkStrength
+         * @description How strongly a topic link is recalled, each 0 to 1.
+         */
+        LinkStrength: {
+            /**
+             * Activation
+             * @default 0.55
+             */
+            activation: number;
+            /**
+             * Diffusion
+             * @default 0.35
+             */
+            diffusion: number;
+            /**
+             * Independence
+             * @default 0.5
+             */
+            independence: number;
         };
         /** ListConnectionsAnswer */
         ListConnectionsAnswer: {
@@ -4965,7 +4617,7 @@ export interface components {
         /** ListLeavesAnswer */
         ListLeavesAnswer: {
             /** Leaves */
-            leaves: components["schemas"]["Leaf"][];
+            leaves: components["schemas"]["ThreadEnd"][];
         };
         /** ListReceiptsAnswer */
         ListReceiptsAnswer: {
@@ -4980,7 +4632,7 @@ export interface components {
         /** ListSegmentsAnswer */
         ListSegmentsAnswer: {
             /** Segments */
-            segments: components["schemas"]["StoredSegment"][];
+            segments: components["schemas"]["SegmentRecord"][];
         };
         /** ListTopicLinksAnswer */
         ListTopicLinksAnswer: {
@@ -4994,7 +4646,7 @@ export interface components {
         };
         /**
          * ListedReceipt
-         * @description A receipt among those of a tenant, which were all kept.
+         * @description A receipt in the list of a tenant, which contains only stored receipts.
          */
         ListedReceipt: {
             /**
@@ -5034,23 +4686,6 @@ export interface components {
              */
             user: string;
         };
-        /**
-         * ListedScope
-         * @description A scope in a list.
-         */
-        ListedScope: {
-            /** Agent */
-            agent: string;
-            /**
-             * Last Written At
-             * Format: date-time
-             */
-            last_written_at: string;
-            /** Memories */
-            memories: number;
-            /** User */
-            user: string;
-        };
         /** LoadAnswer */
         LoadAnswer: {
             /** Ids */
@@ -5071,7 +4706,7 @@ export interface components {
         LoadBody: {
             /**
              * Agent
-             * @description Whose memory it is; may be empty where the key is bound to an agent.
+             * @description Agent. May be empty if the key is bound to one.
              */
             agent: string;
             /**
@@ -5081,14 +4716,14 @@ export interface components {
             memories: components["schemas"]["MemoryBody"][];
             /**
              * User
-             * @description Whom it is about or with; empty for an agent alone.
+             * @description User. Empty for the agent's own memory.
              * @default
              */
             user?: string;
         };
         /**
          * MarkBody
-         * @description One hit judged useful or not, with what it was ranked by: shares, or the factors of the channel `stream`.
+         * @description One hit judged useful or not, with its ranking: shares, or the factors of the channel `stream`.
          */
         MarkBody: {
             /**
@@ -5104,7 +4739,7 @@ export interface components {
             memory_id: string;
             /**
              * Rank
-             * @description The place by last access, of `channels.stream.factors`.
+             * @description Rank by last access, from `channels.stream.factors`.
              */
             rank?: number | null;
             /**
@@ -5114,7 +4749,7 @@ export interface components {
             recency?: number | null;
             /**
              * Shares
-             * @description What each channel (`channels.NAME.share`) and preference (`preferences`) added to its score.
+             * @description Share of each channel (`channels.NAME.share`) and preference in its score.
              */
             shares?: {
                 [key: string]: number;
@@ -5126,13 +4761,13 @@ export interface components {
             similarity?: number | null;
             /**
              * Useful
-             * @description Whether it was of use.
+             * @description Whether the hit was useful.
              */
             useful: boolean;
         };
         /**
          * Memory
-         * @description One remembered thing.
+         * @description One stored memory.
          */
         Memory: {
             /** Content */
@@ -5212,73 +4847,122 @@ export interface components {
             valid_at: string | null;
         };
         /**
+         * MemoryBlock
+         * @description Relevant memories as text within a token budget, and its lines.
+         */
+        MemoryBlock: {
+            /** Budget */
+            budget: number;
+            explanation: components["schemas"]["Explanation"] | null;
+            /**
+             * Left Out
+             * @default 0
+             */
+            left_out: number;
+            /** Lines */
+            lines: components["schemas"]["BlockLine"][];
+            /**
+             * Message
+             * @default
+             */
+            message: string;
+            /** Messages */
+            messages: {
+                [key: string]: components["schemas"]["JsonValue"];
+            }[];
+            /** Methods */
+            methods: {
+                [key: string]: string;
+            };
+            /**
+             * Not Repeated
+             * @default 0
+             */
+            not_repeated: number;
+            /**
+             * Pinned Left Out
+             * @default []
+             */
+            pinned_left_out: string[];
+            /** Recall Id */
+            recall_id: string | null;
+            /** @default ok */
+            status: components["schemas"]["Status"];
+            /** Text */
+            text: string;
+            /** Tokenizer */
+            tokenizer: string;
+            /** Tokens */
+            tokens: number;
+        };
+        /**
          * MemoryBody
-         * @description One thing to remember.
+         * @description A memory to store.
          */
         MemoryBody: {
             /**
              * Activation
-             * @description How strongly it belongs to its topic.
+             * @description How strongly it belongs to the topic.
              * @default 0.55
              */
             activation?: number;
             /**
              * Content
-             * @description What is remembered, as it was said or seen.
+             * @description Text of the memory.
              */
             content: string;
             /**
              * Diffusion
-             * @description How far it leads on from there, to related topics.
+             * @description How far it spreads to related topics.
              * @default 0.35
              */
             diffusion?: number;
             /**
              * Embedding
-             * @description Its vector in the active space, if you have one.
+             * @description Its vector, if you have one.
              */
             embedding?: number[];
             /**
              * Embedding Text
-             * @description What to embed instead of speaker and content.
+             * @description Text to embed instead of speaker and content.
              * @default
              */
             embedding_text?: string;
             /**
              * Evidence
-             * @description The memories it was made from: ids, or positions of earlier ones in this call, from 0.
+             * @description Memories it is based on: IDs, or positions of earlier memories in this request (from 0).
              */
             evidence?: (string | number)[];
             /**
              * Expires At
-             * @description From when on it is not recalled any more, with an offset; never if left out.
+             * @description Exclude from recall after this time. Default: never.
              */
             expires_at?: string | null;
             /**
              * Idle
-             * @description Whether nothing happens in it; as subject to object say if left out.
+             * @description Whether nothing happens in it. Default: derived from the triple.
              */
             idle?: boolean | null;
             /**
              * Importance
-             * @description 1 (mundane) to 10 (life-changing); scored by rules, then by enrichment, if left out.
+             * @description 1 (trivial) to 10 (life-changing). Default: estimated by rules, then by enrichment.
              */
             importance?: number | null;
             /**
-             * @description Who said how important it is, where an importance is given.
+             * @description Who set the importance, if one is given.
              * @default caller
              * @enum {string}
              */
             importance_from?: "caller" | "model" | "rule";
             /**
              * Independence
-             * @description How well it can be understood by itself.
+             * @description How understandable it is without context.
              * @default 0.5
              */
             independence?: number;
             /**
              * Keywords
-             * @description Words to file it under; subject and object, a thought's predicate too, if left out.
+             * @description Keywords. Default: subject and object (for thoughts also the predicate).
              */
             keywords?: string[];
             /**
@@ -5289,25 +4973,25 @@ export interface components {
             kind?: "message" | "event" | "chat" | "thought" | "fact" | "summary";
             /**
              * Metadata
-             * @description Your own JSON, at most 16 KB; stored, not searched.
+             * @description Any JSON up to 16 KB. Filter by it with `where`.
              */
             metadata?: {
                 [key: string]: components["schemas"]["JsonValue"];
             };
             /**
              * Object
-             * @description Whom or what it concerns, as in `a book`.
+             * @description The person or thing affected, as in `a book`.
              * @default
              */
             object?: string;
             /**
              * Occurred At
-             * @description When it happened, with an offset; now if left out.
+             * @description When it happened. Default: now.
              */
             occurred_at?: string | null;
             /**
              * Pinned
-             * @description Whether every context shows it, whatever the cue.
+             * @description Include it in every prompt.
              * @default false
              */
             pinned?: boolean;
@@ -5319,39 +5003,47 @@ export interface components {
             predicate?: string;
             /**
              * Related Topics
-             * @description Paths of topics that it leads to from its topic.
+             * @description Paths of related topics.
              */
             related_topics?: string[];
             /**
              * Speaker
-             * @description Who said it; searchable with the content.
+             * @description Name of the speaker. Searchable.
              * @default
              */
             speaker?: string;
             /**
              * Subject
-             * @description Who or what it is about, as in `Klaus Mueller`.
+             * @description The person or thing it is about, as in `Klaus Mueller`.
              * @default
              */
             subject?: string;
             /**
              * Topic
-             * @description The path of the topic to file it under, as in `travel->Japan`.
+             * @description Topic path, for example travel->Japan.
              * @default
              */
             topic?: string;
         };
         /**
          * MemoryOrder
-         * @description In which order memories are listed: that of their storing, or its reverse.
+         * @description Order of storage, or the reverse.
          * @enum {string}
          */
         MemoryOrder: "oldest" | "newest";
         /**
+         * MemoryPage
+         * @description One page of memories, and the cursor of the next page.
+         */
+        MemoryPage: {
+            /** Memories */
+            memories: components["schemas"]["Memory"][];
+            /** Next Cursor */
+            next_cursor: string | null;
+        };
+        /**
          * MemoryProgress
-         * @description How far a memory has come: searchable by text at once, by vector when embedded; failed if embedding gave up.
-         *
-         *     A message is enriched when what can be learned from its segment is known.
+         * @description Processing state: stored (searchable by words), embedded (also by meaning), enriched, or failed.
          * @enum {string}
          */
         MemoryProgress: "stored" | "embedded" | "enriched" | "failed";
@@ -5368,12 +5060,12 @@ export interface components {
         MergeBody: {
             /**
              * Agent
-             * @description Whose memory it is; may be empty where the key is bound to an agent.
+             * @description Agent. May be empty if the key is bound to one.
              */
             agent: string;
             /**
              * Into
-             * @description The path of the topic that absorbs it.
+             * @description Path of the target topic.
              */
             into: string;
             /**
@@ -5383,14 +5075,41 @@ export interface components {
             path: string;
             /**
              * User
-             * @description Whom it is about or with; empty for an agent alone.
+             * @description User. Empty for the agent's own memory.
+             * @default
+             */
+            user?: string;
+        };
+        /**
+         * MergeEntitiesBody
+         * @description The duplicate to merge.
+         * @example {
+         *       "absorbed": "01a1dd05-b16b-7000-b535-83c8ebea4fa9",
+         *       "agent": "ada"
+         *     }
+         */
+        MergeEntitiesBody: {
+            /**
+             * Absorbed
+             * Format: uuid
+             * @description ID of the duplicate. Its names and facts move to this entity.
+             */
+            absorbed: string;
+            /**
+             * Agent
+             * @description Agent. May be empty if the key is bound to one.
+             */
+            agent: string;
+            /**
+             * User
+             * @description User. Empty for the agent's own memory.
              * @default
              */
             user?: string;
         };
         /**
          * MergeProposal
-         * @description Two entities that may be one; whoever accepts it merges them.
+         * @description Two entities that may be duplicates.
          */
         MergeProposal: {
             absorbed: components["schemas"]["Entity"];
@@ -5402,10 +5121,10 @@ export interface components {
             reason: components["schemas"]["MergeReason"];
         };
         /**
-         * MergeProposals
-         * @description Proposals for one page of entities, the likeliest first, and where the next page begins.
+         * MergeProposalPage
+         * @description Proposals for one page of entities, the most likely first, and the cursor of the next page.
          */
-        MergeProposals: {
+        MergeProposalPage: {
             /** Next Cursor */
             next_cursor: string | null;
             /** Proposals */
@@ -5419,7 +5138,7 @@ export interface components {
         MergeReason: "name" | "spelling" | "meaning";
         /**
          * Message
-         * @description One message of a conversation; it is recalled as the memory of the same id.
+         * @description One message of a conversation; the memory with the same ID makes it searchable.
          */
         Message: {
             /** Attachments */
@@ -5467,77 +5186,77 @@ export interface components {
         MessageBody: {
             /**
              * Attachments
-             * @description Files that came with it.
+             * @description Files of the message.
              */
             attachments?: components["schemas"]["AttachmentBody"][];
             /**
              * Content
-             * @description What is said; made from the parts if empty.
+             * @description Text. Derived from `parts` if empty.
              * @default
              */
             content?: string;
             /**
              * Embedding
-             * @description Its vector in the active space, if you have one.
+             * @description Its vector, if you have one.
              */
             embedding?: number[];
             /**
              * External Id
-             * @description What its source calls it; taken once in a conversation.
+             * @description Its ID at the source; an equal message is stored once.
              * @default
              */
             external_id?: string;
             /**
              * Importance
-             * @description 1 (mundane) to 10 (life-changing); scored by rules, then by enrichment, if left out.
+             * @description 1 (trivial) to 10 (life-changing). Default: estimated by rules, then by enrichment.
              */
             importance?: number | null;
             /**
              * Legacy
-             * @description Whether it is from before there were branches, and follows the one of its sort before it.
+             * @description Message from before branching: follows the previous one of its role.
              * @default false
              */
             legacy?: boolean;
             /**
              * Metadata
-             * @description Your own JSON, at most 16 KB; stored, not searched.
+             * @description Any JSON up to 16 KB. Filter by it with `where`.
              */
             metadata?: {
                 [key: string]: components["schemas"]["JsonValue"];
             };
             /**
              * Name
-             * @description Who says it; searchable with the content.
+             * @description Name of the speaker. Searchable.
              * @default
              */
             name?: string;
             /**
              * Occurred At
-             * @description When it was said, with an offset; now if left out.
+             * @description Time of the message, with an offset. Default: now.
              */
             occurred_at?: string | null;
             /**
              * Parent
-             * @description What it follows: an id, or the position of an earlier message in this call, from 0. Left out or empty, it follows the message before it; the first one the newest of the conversation.
+             * @description Message it follows: an ID, or the position of an earlier message in this request (from 0). Default: the previous message.
              * @default
              */
             parent?: string | "" | number;
             /**
              * Parts
-             * @description What is said in parts, if it is not text.
+             * @description Content parts, for example images or tool calls.
              */
             parts?: components["schemas"]["PartBody"][];
             /** @description One of user, assistant, system, tool. */
             role: components["schemas"]["Role"];
             /**
              * Root
-             * @description Whether it begins a thread of its own.
+             * @description Start a new thread.
              * @default false
              */
             root?: boolean;
             /**
              * Stated Parent
-             * @description What its source named as the parent, where that is not in the conversation.
+             * @description Parent named by the source, if it is not in the conversation.
              */
             stated_parent?: string | null;
             /**
@@ -5548,7 +5267,7 @@ export interface components {
         };
         /**
          * MessagePage
-         * @description Messages of all branches of a conversation in the order of their numbers, and where to go on.
+         * @description Messages of all branches of a conversation by number, and the start of the next page.
          */
         MessagePage: {
             /** Messages */
@@ -5557,8 +5276,35 @@ export interface components {
             next: number | null;
         };
         /**
+         * MessageReceipt
+         * @description Receipt of one message.
+         */
+        MessageReceipt: {
+            /**
+             * Forgotten
+             * @default false
+             */
+            forgotten: boolean;
+            /**
+             * Id
+             * Format: uuid
+             */
+            id: string;
+            /**
+             * Known
+             * @default false
+             */
+            known: boolean;
+            /** Number */
+            number: number;
+            /** Parent */
+            parent: string | null;
+            /** Tokens */
+            tokens: number;
+        };
+        /**
          * MessageStatus
-         * @description How far a message has come.
+         * @description Processing state of a message.
          * @enum {string}
          */
         MessageStatus: "done" | "pending" | "failed";
@@ -5601,7 +5347,7 @@ export interface components {
         MoveBody: {
             /**
              * Agent
-             * @description Whose memory it is; may be empty where the key is bound to an agent.
+             * @description Agent. May be empty if the key is bound to one.
              */
             agent: string;
             /**
@@ -5611,20 +5357,33 @@ export interface components {
             path: string;
             /**
              * Under
-             * @description The path of the topic to bring it under; to the roots if empty.
+             * @description Path of the new parent. Empty = root.
              * @default
              */
             under?: string;
             /**
              * User
-             * @description Whom it is about or with; empty for an agent alone.
+             * @description User. Empty for the agent's own memory.
              * @default
              */
             user?: string;
         };
         /**
+         * Neighbors
+         * @description Entities around an entity, nearest first.
+         */
+        Neighbors: {
+            entity: components["schemas"]["Entity"];
+            /** Neighbours */
+            neighbours: components["schemas"]["Neighbour"][];
+            /** Relations */
+            relations: components["schemas"]["Relation"][];
+            /** Whole */
+            whole: boolean;
+        };
+        /**
          * Neighbour
-         * @description An entity that facts lead to.
+         * @description An entity that is reachable through facts.
          */
         Neighbour: {
             /** Depth */
@@ -5637,19 +5396,6 @@ export interface components {
             led_by: string;
         };
         /**
-         * Neighbourhood
-         * @description What lies around an entity, nearest first.
-         */
-        Neighbourhood: {
-            entity: components["schemas"]["Entity"];
-            /** Neighbours */
-            neighbours: components["schemas"]["Neighbour"][];
-            /** Relations */
-            relations: components["schemas"]["Relation"][];
-            /** Whole */
-            whole: boolean;
-        };
-        /**
          * NewKey
          * @description A new key; the secret is shown only now.
          */
@@ -5659,29 +5405,42 @@ export interface components {
             secret: string;
         };
         /**
-         * OfScope
-         * @description A body that names a scope.
-         * @example {
-         *       "agent": "ada",
-         *       "user": "zhang-wei"
-         *     }
+         * OmitReason
+         * @description Why a recalled memory is omitted.
+         * @enum {string}
          */
-        OfScope: {
+        OmitReason: "no_room" | "limit" | "in_history" | "repeated" | "irrelevant";
+        /**
+         * Omitted
+         * @description The memories and messages that a prompt omits.
+         */
+        Omitted: {
+            /** Hits */
+            hits: components["schemas"]["OmittedHit"][];
+            /** Tokens */
+            tokens: number;
+            /** Turns */
+            turns: number;
+        };
+        /**
+         * OmittedHit
+         * @description A recalled memory that the prompt omits.
+         */
+        OmittedHit: {
             /**
-             * Agent
-             * @description Whose memory it is; may be empty where the key is bound to an agent.
+             * Id
+             * Format: uuid
              */
-            agent: string;
-            /**
-             * User
-             * @description Whom it is about or with; empty for an agent alone.
-             * @default
-             */
-            user?: string;
+            id: string;
+            /** Score */
+            score: number;
+            /** Tokens */
+            tokens: number;
+            why: components["schemas"]["OmitReason"];
         };
         /**
          * Overview
-         * @description What one scope holds, in numbers.
+         * @description Statistics of one scope.
          */
         Overview: {
             /**
@@ -5731,7 +5490,7 @@ export interface components {
             messages: number;
             profile: components["schemas"]["Profile"];
             /** Strengths */
-            strengths: components["schemas"]["Strength"][];
+            strengths: components["schemas"]["KeywordCount"][];
             /**
              * Summaries
              * @default 0
@@ -5753,46 +5512,6 @@ export interface components {
             unreflected_importance: number;
             /** Unreflected Memories */
             unreflected_memories: number;
-        };
-        /**
-         * OwnKey
-         * @description What a key may do, as shown to its holder.
-         */
-        OwnKey: {
-            /** Agent */
-            agent: string | null;
-            /**
-             * Created At
-             * Format: date-time
-             */
-            created_at: string;
-            /** Expires At */
-            expires_at: string | null;
-            /**
-             * Id
-             * Format: uuid
-             */
-            id: string;
-            /** Name */
-            name: string;
-            /** Rights */
-            rights: components["schemas"]["Right"][];
-            /** Tenant */
-            tenant: number;
-            /** Trust */
-            trust: number;
-            /** User */
-            user: string | null;
-        };
-        /**
-         * Page
-         * @description One page of memories, and where the next one begins.
-         */
-        Page: {
-            /** Memories */
-            memories: components["schemas"]["Memory"][];
-            /** Next Cursor */
-            next_cursor: string | null;
         };
         /**
          * Part
@@ -5828,7 +5547,7 @@ export interface components {
         PartBody: {
             /**
              * Call Id
-             * @description Which tool call it is, or is the result of.
+             * @description ID of the tool call.
              * @default
              */
             call_id?: string;
@@ -5848,14 +5567,14 @@ export interface components {
             type: components["schemas"]["PartType"];
             /**
              * Url
-             * @description Where the image or the file lies.
+             * @description URL of the image or file.
              * @default
              */
             url?: string;
         };
         /**
          * PartType
-         * @description What a part of a message is.
+         * @description Type of a part of a message.
          * @enum {string}
          */
         PartType: "text" | "image" | "file" | "tool_call" | "tool_result";
@@ -5869,23 +5588,23 @@ export interface components {
         };
         /**
          * PathsBody
-         * @description List the paths that hold items; `*` stands for any one segment.
+         * @description List the paths that hold items; `*` matches any one segment.
          */
         PathsBody: {
             /**
              * Depth
-             * @description To how many segments they are cut; not at all if left out.
+             * @description Shorten paths to this many segments.
              */
             depth?: number | null;
             /**
              * Limit
-             * @description Most paths to return.
+             * @description Maximum number of paths.
              * @default 100
              */
             limit?: number;
             /**
              * Offset
-             * @description How many to pass over.
+             * @description Number of results to skip.
              * @default 0
              */
             offset?: number;
@@ -5896,18 +5615,18 @@ export interface components {
             op: "paths";
             /**
              * Suffix
-             * @description How the paths end; in any way if empty.
+             * @description Path suffix. Default: all.
              */
             suffix?: string[];
             /**
              * Under
-             * @description How the paths begin; in any way if empty.
+             * @description Path prefix. Default: all.
              */
             under?: string[];
         };
         /**
          * Period
-         * @description A time that a cue names, from its start up to its end, and the words that name it.
+         * @description A period that a cue mentions, and its words.
          */
         Period: {
             /**
@@ -5944,7 +5663,7 @@ export interface components {
         PinBody: {
             /**
              * Agent
-             * @description Whose memory it is; may be empty where the key is bound to an agent.
+             * @description Agent. May be empty if the key is bound to one.
              */
             agent: string;
             /**
@@ -5954,51 +5673,16 @@ export interface components {
             ids: string[];
             /**
              * Pinned
-             * @description False lets them go.
+             * @description false to unpin.
              * @default true
              */
             pinned?: boolean;
             /**
              * User
-             * @description Whom it is about or with; empty for an agent alone.
+             * @description User. Empty for the agent's own memory.
              * @default
              */
             user?: string;
-        };
-        /**
-         * Placing
-         * @description Where a candidate stands in a ranking, and why.
-         */
-        Placing: {
-            /** Before */
-            before: number | null;
-            /** Channels */
-            channels: {
-                [key: string]: components["schemas"]["ChannelScore"];
-            };
-            /**
-             * Duplicates
-             * @default []
-             */
-            duplicates: string[];
-            fate: components["schemas"]["Fate"];
-            features: components["schemas"]["Features"] | null;
-            /**
-             * Id
-             * Format: uuid
-             */
-            id: string;
-            memory: components["schemas"]["Memory"] | null;
-            /** Preferences */
-            preferences: {
-                [key: string]: number;
-            };
-            /** Rank */
-            rank: number;
-            /** Relevance */
-            relevance: number | null;
-            /** Score */
-            score: number;
         };
         /**
          * Problem
@@ -6007,17 +5691,17 @@ export interface components {
         Problem: {
             /**
              * Code
-             * @description The stable code to switch on.
+             * @description Stable error code for programs.
              */
             code: string;
             /**
              * Detail
-             * @description What happened, and what to do.
+             * @description The problem, and how to solve it.
              */
             detail: string;
             /**
              * Errors
-             * @description The fields at fault.
+             * @description Invalid fields.
              */
             errors: components["schemas"]["FieldProblem"][];
             /**
@@ -6027,19 +5711,19 @@ export interface components {
             status: number;
             /**
              * Title
-             * @description What sort of problem it is.
+             * @description Short summary.
              */
             title: string;
             /**
              * Type
-             * @description A stable name of the problem.
+             * @description Stable identifier of the problem type.
              * @example urn:recollect:problem:not_found
              */
             type: string;
         };
         /**
          * Profile
-         * @description An agent's default settings, used where a call does not set them; what a recall is restricted to among them.
+         * @description An agent's default settings, used when a call does not set them.
          */
         Profile: {
             /**
@@ -6073,7 +5757,7 @@ export interface components {
             /** Delete After Days */
             delete_after_days: number | null;
             /** @default talk */
-            enrich: components["schemas"]["Enrich"];
+            enrich: components["schemas"]["EnrichSource"];
             /** Fading Days */
             fading_days: number | null;
             /** Fading Fact Days */
@@ -6151,7 +5835,7 @@ export interface components {
             topics_only: boolean;
             /** Until */
             until: string | null;
-            weighing: components["schemas"]["Weighing"];
+            weighing: components["schemas"]["StreamWeights"];
             /** Weights */
             weights: {
                 [key: string]: number;
@@ -6164,7 +5848,7 @@ export interface components {
         };
         /**
          * ProfileBody
-         * @description An agent's settings, with what its recalls are restricted to; what is left out returns to its default.
+         * @description An agent's settings and the filter of its recalls; fields that are left out return to their defaults.
          * @example {
          *       "agent": "ada",
          *       "recency": 2
@@ -6173,38 +5857,38 @@ export interface components {
         ProfileBody: {
             /**
              * Agent
-             * @description Whose memory it is; may be empty where the key is bound to an agent.
+             * @description Agent. May be empty if the key is bound to one.
              */
             agent: string;
             /**
              * Also
-             * @description More scopes that every recall reads beside its own, each as agent or agent/user.
+             * @description More scopes that every recall searches, as agent or agent/user.
              */
             also?: string[];
             /**
              * Archive After Days
-             * @description Days without use before a conversation is archived; 0 means never.
+             * @description Archive a conversation after this many idle days; 0 = never.
              */
             archive_after_days?: number | null;
             /**
              * As Of
-             * @description By what was stored by then, in the versions that were believed; with an offset, now if left out.
+             * @description Only data stored by this time, in the versions of that time. Default: now.
              */
             as_of?: string | null;
             /**
              * At
-             * @description By what was true in the world then, or had happened; with an offset, by what is not over if left out.
+             * @description Only data that was true, or had happened, at this time. Default: all that has not ended.
              */
             at?: string | null;
             /**
              * Below
-             * @description Whether what lies below these topics counts as theirs.
+             * @description Include subtopics.
              * @default false
              */
             below?: boolean;
             /**
              * Channels
-             * @description Ways of recalling; the usual ones if empty.
+             * @description Channels to search. Default: the usual ones.
              */
             channels?: string[];
             /**
@@ -6219,7 +5903,7 @@ export interface components {
             conversations?: string[];
             /**
              * Decay
-             * @description What recency keeps from one rank to the next; from one hour to the next in mode paper.
+             * @description Recency factor from one rank to the next (in mode `paper`: from one hour to the next).
              */
             decay?: number | null;
             /**
@@ -6229,34 +5913,34 @@ export interface components {
             delete_after_days?: number | null;
             /**
              * Enrich
-             * @description What is learned from: talk, or all, which includes remembered events.
+             * @description Learn from conversations (`talk`) or also from events (`all`).
              * @default talk
              * @enum {string}
              */
             enrich?: "talk" | "all";
             /**
              * Fading Days
-             * @description Days over which a memory fades that nobody recalls; 0 means never.
+             * @description Days until an unused memory fades; 0 = never.
              */
             fading_days?: number | null;
             /**
              * Fading Fact Days
-             * @description How many days old a fact may grow; any age if left out or 0.
+             * @description Maximum age of a fact in days; 0 = no limit (default).
              */
             fading_fact_days?: number | null;
             /**
              * Fading Threshold
-             * @description What scores above it fades; 0.7 if left out.
+             * @description Memories that score above this fade. Default: 0.7.
              */
             fading_threshold?: number | null;
             /**
              * Gains
-             * @description What the three weights are multiplied with: three numbers, or none for the usual ones.
+             * @description Multipliers of the three weights.
              */
             gains?: number[];
             /**
              * Idle Minutes
-             * @description Minutes of silence that end a segment; 60 if left out, 0 means never.
+             * @description Idle minutes that end a segment. Default: 60; 0 = never.
              */
             idle_minutes?: number | null;
             /**
@@ -6271,35 +5955,35 @@ export interface components {
             judge?: boolean | null;
             /**
              * Kinds
-             * @description Only these kinds; all if empty.
+             * @description Only these kinds. Default: all.
              */
             kinds?: components["schemas"]["Kind"][];
             /**
              * Language
-             * @description The language of the words around memories in a prompt; the cue's if empty.
+             * @description Language of the headings in prompts. Default: that of the query.
              * @default
              * @enum {string}
              */
             language?: "" | "en" | "zh";
             /**
              * Limit
-             * @description Most hits to return.
+             * @description Maximum number of hits.
              */
             limit?: number | null;
             /**
              * Min Importance
-             * @description Only memories at least this important, of 1 to 10.
+             * @description Minimum importance, 1 to 10.
              * @default 0
              */
             min_importance?: number;
             /**
              * Min Relevance
-             * @description Only hits that help with the cue at least so likely, 0 to 1.
+             * @description Minimum relevance, 0 to 1.
              */
             min_relevance?: number | null;
             /**
              * Min Trust
-             * @description Only memories trusted at least this much.
+             * @description Minimum trust, 0 to 100.
              * @default 0
              */
             min_trust?: number;
@@ -6311,17 +5995,17 @@ export interface components {
             mode?: string;
             /**
              * Names
-             * @description What those are called whose memory it is; cues are read without their names.
+             * @description Names of the agent and the user, ignored in queries.
              */
             names?: string[];
             /**
              * Origins
-             * @description Only what came in by these ways.
+             * @description Only memories from these origins.
              */
             origins?: string[];
             /**
              * Pinned
-             * @description Only what is pinned, or only what is not; both if left out.
+             * @description true: only pinned; false: only unpinned. Default: both.
              */
             pinned?: boolean | null;
             /**
@@ -6336,7 +6020,7 @@ export interface components {
             recency?: number | null;
             /**
              * Reflection Threshold
-             * @description How much importance must gather before the agent reflects; 0 means never.
+             * @description Total importance that triggers a reflection; 0 = never.
              */
             reflection_threshold?: number | null;
             /**
@@ -6346,7 +6030,7 @@ export interface components {
             roles?: components["schemas"]["Role"][];
             /**
              * Segment Depth
-             * @description How far likeness must dip where a topic ends; 0.5 if left out, 2 ends none.
+             * @description Similarity drop that ends a segment. Default: 0.5; 2 = never.
              */
             segment_depth?: number | null;
             /**
@@ -6356,61 +6040,52 @@ export interface components {
             similarity?: number | null;
             /**
              * Since
-             * @description Only what happened then or later, with an offset.
+             * @description Only memories from this time on (ISO 8601 with offset).
              */
             since?: string | null;
             /**
              * Speakers
-             * @description Only what these have said.
+             * @description Only these speakers.
              */
             speakers?: string[];
             /**
              * State
-             * @description Only what is in this state: current, in_archived, faded, past or withheld.
+             * @description Only memories in this state: current, in_archived, faded, past or withheld.
              * @default
              */
             state?: string;
             /**
              * Topics
-             * @description Paths of topics, as in travel->Japan: what is filed there comes first; lists have nothing else.
+             * @description Topic paths, for example travel->Japan. A recall prefers them; a list is restricted to them.
              */
             topics?: string[];
             /**
              * Topics Only
-             * @description Whether only what is filed under these topics is recalled.
+             * @description Only memories of these topics.
              * @default false
              */
             topics_only?: boolean;
             /**
              * Until
-             * @description Only what happened before, with an offset.
+             * @description Only memories from before this time (ISO 8601 with offset).
              */
             until?: string | null;
             /**
              * Weights
-             * @description What channels and preferences weigh, by name.
+             * @description Weights of channels and preferences by name.
              */
             weights?: {
                 [key: string]: number;
             };
             /**
              * Where
-             * @description Conditions on metadata, as in project == alpha; with ==, !=, <, <=, >, >=, in, contains, exists.
+             * @description Metadata conditions, for example project == alpha. Operators: ==, !=, <, <=, >, >=, in, contains, exists.
              */
             where?: string[];
         };
         /**
-         * PromptShares
-         * @description How the budget of a prompt was divided in the end.
-         */
-        PromptShares: {
-            history: components["schemas"]["ShareUse"];
-            memories: components["schemas"]["ShareUse"];
-            summary: components["schemas"]["ShareUse"];
-        };
-        /**
          * PurgeReceipt
-         * @description What a purge removed, or would remove, in numbers only, without content.
+         * @description Number of rows that a purge removed, or would remove.
          */
         PurgeReceipt: {
             /** Asked By */
@@ -6435,10 +6110,10 @@ export interface components {
             };
         };
         /**
-         * PurgeReceipts
-         * @description One page of receipts, the latest first, and where the next one begins.
+         * PurgeReceiptPage
+         * @description One page of receipts, the latest first, and the cursor of the next page.
          */
-        PurgeReceipts: {
+        PurgeReceiptPage: {
             /** Next Cursor */
             next_cursor: string | null;
             /** Receipts */
@@ -6446,7 +6121,7 @@ export interface components {
         };
         /**
          * PutBody
-         * @description Put an item under its name, in the place of what is there.
+         * @description Store an item under its name, replacing any item there.
          */
         PutBody: {
             /**
@@ -6456,7 +6131,7 @@ export interface components {
             embedding?: number[];
             /**
              * Expected
-             * @description The revision that must be there, 0 for none; any if left out.
+             * @description Required revision; 0 = must not exist. Default: any.
              */
             expected?: number | null;
             /**
@@ -6466,19 +6141,19 @@ export interface components {
             importance?: number | null;
             /**
              * Key
-             * @description The item's name there.
+             * @description Key of the item.
              * @example tea
              */
             key: string;
             /**
              * Memory
-             * @description Whether the text becomes a memory, or is only kept.
+             * @description Also store the text as a memory.
              * @default true
              */
             memory?: boolean;
             /**
              * Occurred At
-             * @description When it happened, with an offset; now if left out.
+             * @description When it happened. Default: now.
              */
             occurred_at?: string | null;
             /**
@@ -6488,7 +6163,7 @@ export interface components {
             op: "put";
             /**
              * Path
-             * @description Where the item lies, segment by segment.
+             * @description Path of the item, as a list of segments.
              * @example [
              *       "users",
              *       "li"
@@ -6497,7 +6172,7 @@ export interface components {
             path: string[];
             /**
              * Text
-             * @description What is remembered by it; nothing if empty.
+             * @description Text to remember. Nothing is remembered if empty.
              * @default
              */
             text?: string;
@@ -6510,25 +6185,88 @@ export interface components {
             };
         };
         /**
-         * Reach
-         * @description How readily a link is recalled by its topic, each from 0 to 1.
+         * QueryAnalysis
+         * @description The result of analyzing the query.
          */
-        Reach: {
+        QueryAnalysis: {
             /**
-             * Activation
-             * @default 0.55
+             * Actor
+             * @default
              */
-            activation: number;
+            actor: string;
             /**
-             * Diffusion
-             * @default 0.35
+             * Asks
+             * @default []
              */
-            diffusion: number;
+            asks: components["schemas"]["QuestionType"][];
             /**
-             * Independence
-             * @default 0.5
+             * Keywords
+             * @default []
              */
-            independence: number;
+            keywords: string[];
+            /**
+             * Names
+             * @default []
+             */
+            names: string[];
+            /**
+             * Periods
+             * @default []
+             */
+            periods: components["schemas"]["Period"][];
+            /** @default words */
+            script: components["schemas"]["Script"];
+            /**
+             * Topics
+             * @default []
+             */
+            topics: string[];
+            /**
+             * Topics First
+             * @default false
+             */
+            topics_first: boolean;
+        };
+        /**
+         * QuestionType
+         * @description The type of answer that the query expects.
+         * @enum {string}
+         */
+        QuestionType: "time" | "person" | "number" | "overview" | "latest";
+        /**
+         * RankedCandidate
+         * @description A candidate's rank and the reasons.
+         */
+        RankedCandidate: {
+            /** Before */
+            before: number | null;
+            /** Channels */
+            channels: {
+                [key: string]: components["schemas"]["ChannelScore"];
+            };
+            /**
+             * Duplicates
+             * @default []
+             */
+            duplicates: string[];
+            fate: components["schemas"]["CandidateOutcome"];
+            features: components["schemas"]["Features"] | null;
+            /**
+             * Id
+             * Format: uuid
+             */
+            id: string;
+            memory: components["schemas"]["Memory"] | null;
+            /** Preferences */
+            preferences: {
+                [key: string]: number;
+            };
+            /** Rank */
+            rank: number;
+            /** Relevance */
+            relevance: number | null;
+            /** Score */
+            score: number;
         };
         /**
          * ReadBody
@@ -6543,7 +6281,7 @@ export interface components {
         ReadBody: {
             /**
              * Agent
-             * @description Whose memory it is; may be empty where the key is bound to an agent.
+             * @description Agent. May be empty if the key is bound to one.
              */
             agent: string;
             /**
@@ -6553,7 +6291,7 @@ export interface components {
             ids: string[];
             /**
              * User
-             * @description Whom it is about or with; empty for an agent alone.
+             * @description User. Empty for the agent's own memory.
              * @default
              */
             user?: string;
@@ -6576,38 +6314,38 @@ export interface components {
         RecallBody: {
             /**
              * Agent
-             * @description Whose memory it is; may be empty where the key is bound to an agent.
+             * @description Agent. May be empty if the key is bound to one.
              */
             agent: string;
             /**
              * Also
-             * @description More scopes of the tenant to read beside this one, each as agent or agent/user; as the agent's profile has them if empty.
+             * @description More scopes to search, as agent or agent/user. Default: from the profile.
              */
             also?: string[];
             /**
              * As Of
-             * @description By what was stored by then, in the versions that were believed; with an offset, now if left out.
+             * @description Only data stored by this time, in the versions of that time. Default: now.
              */
             as_of?: string | null;
             /**
              * At
-             * @description By what was true in the world then, or had happened; with an offset, by what is not over if left out.
+             * @description Only data that was true, or had happened, at this time. Default: all that has not ended.
              */
             at?: string | null;
             /**
              * Below
-             * @description Whether what lies below these topics counts as theirs.
+             * @description Include subtopics.
              * @default false
              */
             below?: boolean;
             /**
              * Channels
-             * @description Ways of recalling: any of text, vector, stream, keyword, graph, topic, date, recent; the usual ones if empty.
+             * @description Channels to use: text, vector, stream, keyword, graph, topic, date, recent. Default: text, vector, keyword, graph, topic, date.
              */
             channels?: string[];
             /**
              * Consult
-             * @description Whether the chat model also reads the cue, for topics and days that rules do not find; as the agent's profile has it if left out.
+             * @description Ask the chat model to add topics and dates that rules do not find. Default: from the profile.
              */
             consult?: boolean | null;
             /**
@@ -6617,23 +6355,23 @@ export interface components {
             conversations?: string[];
             /**
              * Decay
-             * @description What recency keeps from one rank to the next; from one hour to the next in mode paper.
+             * @description Recency factor from one rank to the next (in mode `paper`: from one hour to the next).
              */
             decay?: number | null;
             /**
              * Embedding
-             * @description The cue's vector, if you have one.
+             * @description Vector of the query, if you have one.
              */
             embedding?: number[];
             /**
              * Explain
-             * @description Whether the answer says how it came about; nothing is kept for it.
+             * @description Include the explanation in the response. Nothing is saved.
              * @default false
              */
             explain?: boolean;
             /**
              * Gains
-             * @description What the three weights are multiplied with: three numbers, or none for the usual ones.
+             * @description Multipliers of the three weights.
              */
             gains?: number[];
             /**
@@ -6643,38 +6381,38 @@ export interface components {
             importance?: number | null;
             /**
              * Judge
-             * @description Whether the chat model looks the hits over and drops useless ones; as the agent's profile has it if left out.
+             * @description Ask the chat model to drop irrelevant hits. Default: from the profile.
              */
             judge?: boolean | null;
             /**
              * Keep
-             * @description Whether to keep the recall, to explain and replay it; as set if left out.
+             * @description Save the recall for explain and replay. Default: as configured.
              */
             keep?: boolean | null;
             /**
              * Kinds
-             * @description Only these kinds; all if empty.
+             * @description Only these kinds. Default: all.
              */
             kinds?: components["schemas"]["Kind"][];
             /**
              * Limit
-             * @description Most hits to return; as the agent's profile has it, or 10, if left out.
+             * @description Maximum number of hits. Default: from the profile, or 10.
              */
             limit?: number | null;
             /**
              * Min Importance
-             * @description Only memories at least this important, of 1 to 10.
+             * @description Minimum importance, 1 to 10.
              * @default 0
              */
             min_importance?: number;
             /**
              * Min Relevance
-             * @description Only hits that help with the cue at least so likely, 0 to 1. If left out, a recall returns all, and a prompt leaves out what is hardly likely to.
+             * @description Minimum relevance, 0 to 1. Default: none for a recall; prompts omit hits that are very unlikely to help.
              */
             min_relevance?: number | null;
             /**
              * Min Trust
-             * @description Only memories trusted at least this much.
+             * @description Minimum trust, 0 to 100.
              * @default 0
              */
             min_trust?: number;
@@ -6686,17 +6424,17 @@ export interface components {
             mode?: string;
             /**
              * Now
-             * @description The moment of the recall, for simulations with their own clock.
+             * @description Time of the recall, for simulations.
              */
             now?: string | null;
             /**
              * Origins
-             * @description Only what came in by these ways.
+             * @description Only memories from these origins.
              */
             origins?: string[];
             /**
              * Pinned
-             * @description Only what is pinned, or only what is not; both if left out.
+             * @description true: only pinned; false: only unpinned. Default: both.
              */
             pinned?: boolean | null;
             /**
@@ -6716,76 +6454,76 @@ export interface components {
             similarity?: number | null;
             /**
              * Since
-             * @description Only what happened then or later, with an offset.
+             * @description Only memories from this time on (ISO 8601 with offset).
              */
             since?: string | null;
             /**
              * Speakers
-             * @description Only what these have said.
+             * @description Only these speakers.
              */
             speakers?: string[];
             /**
              * State
-             * @description Only what is in this state: current, in_archived, faded, past or withheld.
+             * @description Only memories in this state: current, in_archived, faded, past or withheld.
              * @default
              */
             state?: string;
             /**
              * Text
-             * @description What to be reminded of, in any language; if empty, the newest are listed.
+             * @description Query, in any language. Empty = newest memories.
              * @default
              */
             text?: string;
             /**
              * Topics
-             * @description Paths of topics, as in travel->Japan: what is filed there comes first; lists have nothing else.
+             * @description Topic paths, for example travel->Japan. A recall prefers them; a list is restricted to them.
              */
             topics?: string[];
             /**
              * Topics Only
-             * @description Whether only what is filed under these topics is recalled.
+             * @description Only memories of these topics.
              * @default false
              */
             topics_only?: boolean;
             /**
              * Touch
-             * @description Whether the hits count as accessed, and so as more recent from now on.
+             * @description Count the hits as accessed, which makes them more recent.
              * @default true
              */
             touch?: boolean;
             /**
              * Until
-             * @description Only what happened before, with an offset.
+             * @description Only memories from before this time (ISO 8601 with offset).
              */
             until?: string | null;
             /**
              * User
-             * @description Whom it is about or with; empty for an agent alone.
+             * @description User. Empty for the agent's own memory.
              * @default
              */
             user?: string;
             /**
              * Weights
-             * @description What channels and preferences weigh, by name; as usual for what is not named.
+             * @description Weights of channels and preferences by name. Others keep their defaults.
              */
             weights?: {
                 [key: string]: number;
             };
             /**
              * Where
-             * @description Conditions on metadata, as in project == alpha; with ==, !=, <, <=, >, >=, in, contains, exists.
+             * @description Metadata conditions, for example project == alpha. Operators: ==, !=, <, <=, >, >=, in, contains, exists.
              */
             where?: string[];
             /**
              * Zone
-             * @description Time zone of who asks, by its IANA name, as in Asia/Shanghai; that of the server if left out.
+             * @description IANA time zone of the user, for example Asia/Shanghai. Default: the server's.
              */
             zone?: string;
         };
         /** RecallEachAnswer */
         RecallEachAnswer: {
             /** Recollections */
-            recollections: components["schemas"]["Recollection"][];
+            recollections: components["schemas"]["RecallResult"][];
         };
         /**
          * RecallEachBody
@@ -6808,67 +6546,241 @@ export interface components {
         RecallEachBody: {
             /**
              * Agent
-             * @description Whose memory it is; may be empty where the key is bound to an agent.
+             * @description Agent. May be empty if the key is bound to one.
              */
             agent: string;
             /**
              * Cues
              * @description One to 64 cues.
              */
-            cues: components["schemas"]["CueBody"][];
+            cues: components["schemas"]["RecallOptionsBody"][];
             /**
              * Isolated
-             * @description Answer all on one snapshot; if not, each cue notices that the hits before were accessed.
+             * @description Use one snapshot. Otherwise each query sees the accesses of the previous ones.
              * @default false
              */
             isolated?: boolean;
             /**
              * User
-             * @description Whom it is about or with; empty for an agent alone.
+             * @description User. Empty for the agent's own memory.
              * @default
              */
             user?: string;
         };
         /**
-         * RecallState
-         * @description Whether a memory takes part in recall now, and if not, why.
-         * @enum {string}
+         * RecallOptionsBody
+         * @description A query and recall options.
          */
-        RecallState: "current" | "in_archived" | "faded" | "past" | "withheld";
-        /**
-         * Receipt
-         * @description What a write acknowledges for one memory.
-         */
-        Receipt: {
+        RecallOptionsBody: {
             /**
-             * Id
-             * Format: uuid
+             * Also
+             * @description More scopes to search, as agent or agent/user. Default: from the profile.
              */
-            id: string;
+            also?: string[];
             /**
-             * Known
+             * As Of
+             * @description Only data stored by this time, in the versions of that time. Default: now.
+             */
+            as_of?: string | null;
+            /**
+             * At
+             * @description Only data that was true, or had happened, at this time. Default: all that has not ended.
+             */
+            at?: string | null;
+            /**
+             * Below
+             * @description Include subtopics.
              * @default false
              */
-            known: boolean;
+            below?: boolean;
             /**
-             * Position
+             * Channels
+             * @description Channels to use: text, vector, stream, keyword, graph, topic, date, recent. Default: text, vector, keyword, graph, topic, date.
+             */
+            channels?: string[];
+            /**
+             * Consult
+             * @description Ask the chat model to add topics and dates that rules do not find. Default: from the profile.
+             */
+            consult?: boolean | null;
+            /**
+             * Conversations
+             * @description Only messages of these conversations.
+             */
+            conversations?: string[];
+            /**
+             * Decay
+             * @description Recency factor from one rank to the next (in mode `paper`: from one hour to the next).
+             */
+            decay?: number | null;
+            /**
+             * Embedding
+             * @description Vector of the query, if you have one.
+             */
+            embedding?: number[];
+            /**
+             * Explain
+             * @description Include the explanation in the response. Nothing is saved.
+             * @default false
+             */
+            explain?: boolean;
+            /**
+             * Gains
+             * @description Multipliers of the three weights.
+             */
+            gains?: number[];
+            /**
+             * Importance
+             * @description Weight of importance.
+             */
+            importance?: number | null;
+            /**
+             * Judge
+             * @description Ask the chat model to drop irrelevant hits. Default: from the profile.
+             */
+            judge?: boolean | null;
+            /**
+             * Keep
+             * @description Save the recall for explain and replay. Default: as configured.
+             */
+            keep?: boolean | null;
+            /**
+             * Kinds
+             * @description Only these kinds. Default: all.
+             */
+            kinds?: components["schemas"]["Kind"][];
+            /**
+             * Limit
+             * @description Maximum number of hits. Default: from the profile, or 10.
+             */
+            limit?: number | null;
+            /**
+             * Min Importance
+             * @description Minimum importance, 1 to 10.
+             * @default 0
+             */
+            min_importance?: number;
+            /**
+             * Min Relevance
+             * @description Minimum relevance, 0 to 1. Default: none for a recall; prompts omit hits that are very unlikely to help.
+             */
+            min_relevance?: number | null;
+            /**
+             * Min Trust
+             * @description Minimum trust, 0 to 100.
+             * @default 0
+             */
+            min_trust?: number;
+            /**
+             * Mode
+             * @description newest, original or paper: how recency is computed.
              * @default
              */
-            position: string;
-            progress: components["schemas"]["MemoryProgress"];
+            mode?: string;
+            /**
+             * Now
+             * @description Time of the recall, for simulations.
+             */
+            now?: string | null;
+            /**
+             * Origins
+             * @description Only memories from these origins.
+             */
+            origins?: string[];
+            /**
+             * Pinned
+             * @description true: only pinned; false: only unpinned. Default: both.
+             */
+            pinned?: boolean | null;
+            /**
+             * Recency
+             * @description Weight of recency.
+             */
+            recency?: number | null;
+            /**
+             * Roles
+             * @description Only messages of these roles.
+             */
+            roles?: components["schemas"]["Role"][];
+            /**
+             * Similarity
+             * @description Weight of similarity.
+             */
+            similarity?: number | null;
+            /**
+             * Since
+             * @description Only memories from this time on (ISO 8601 with offset).
+             */
+            since?: string | null;
+            /**
+             * Speakers
+             * @description Only these speakers.
+             */
+            speakers?: string[];
+            /**
+             * State
+             * @description Only memories in this state: current, in_archived, faded, past or withheld.
+             * @default
+             */
+            state?: string;
+            /**
+             * Text
+             * @description Query, in any language. Empty = newest memories.
+             * @default
+             */
+            text?: string;
+            /**
+             * Topics
+             * @description Topic paths, for example travel->Japan. A recall prefers them; a list is restricted to them.
+             */
+            topics?: string[];
+            /**
+             * Topics Only
+             * @description Only memories of these topics.
+             * @default false
+             */
+            topics_only?: boolean;
+            /**
+             * Touch
+             * @description Count the hits as accessed, which makes them more recent.
+             * @default true
+             */
+            touch?: boolean;
+            /**
+             * Until
+             * @description Only memories from before this time (ISO 8601 with offset).
+             */
+            until?: string | null;
+            /**
+             * Weights
+             * @description Weights of channels and preferences by name. Others keep their defaults.
+             */
+            weights?: {
+                [key: string]: number;
+            };
+            /**
+             * Where
+             * @description Metadata conditions, for example project == alpha. Operators: ==, !=, <, <=, >, >=, in, contains, exists.
+             */
+            where?: string[];
+            /**
+             * Zone
+             * @description IANA time zone of the user, for example Asia/Shanghai. Default: the server's.
+             */
+            zone?: string;
         };
         /**
-         * Recollection
-         * @description The answer to a recall: hits in order, and how each channel found its candidates.
+         * RecallResult
+         * @description Result of a recall: ranked hits and how each channel searched.
          */
-        Recollection: {
+        RecallResult: {
             /**
              * Accessed
              * @default []
              */
             accessed: string[];
             explanation: components["schemas"]["Explanation"] | null;
-            facets: components["schemas"]["Facets"];
+            facets: components["schemas"]["QueryAnalysis"];
             /** Hits */
             hits: components["schemas"]["Hit"][];
             /**
@@ -6891,8 +6803,31 @@ export interface components {
             status: components["schemas"]["Status"];
             /** Tallies */
             tallies: {
-                [key: string]: components["schemas"]["Tally"];
+                [key: string]: components["schemas"]["ChannelStats"];
             };
+        };
+        /**
+         * RecallState
+         * @description Whether a memory takes part in recall; if not, the reason.
+         * @enum {string}
+         */
+        RecallState: "current" | "in_archived" | "faded" | "past" | "withheld";
+        /**
+         * Receipt
+         * @description Receipt of one stored memory.
+         */
+        Receipt: {
+            /**
+             * Id
+             * Format: uuid
+             */
+            id: string;
+            /**
+             * Known
+             * @default false
+             */
+            known: boolean;
+            progress: components["schemas"]["MemoryProgress"];
         };
         /**
          * Record
@@ -6912,7 +6847,7 @@ export interface components {
         };
         /**
          * Records
-         * @description What was found, best first.
+         * @description The matching records, best first.
          */
         Records: {
             /** Records */
@@ -6934,24 +6869,24 @@ export interface components {
         ReflectBody: {
             /**
              * Agent
-             * @description Whose memory it is; may be empty where the key is bound to an agent.
+             * @description Agent. May be empty if the key is bound to one.
              */
             agent: string;
             /**
              * Now
-             * @description The moment to reflect at, with an offset; the present if left out.
+             * @description Time of the reflection. Default: now.
              */
             now?: string | null;
             /**
              * User
-             * @description Whom it is about or with; empty for an agent alone.
+             * @description User. Empty for the agent's own memory.
              * @default
              */
             user?: string;
         };
         /**
          * Reflection
-         * @description What an agent asked itself and concluded.
+         * @description Questions and conclusions of a reflection.
          */
         Reflection: {
             /** Questions */
@@ -6966,7 +6901,7 @@ export interface components {
         };
         /**
          * ReflectionProgress
-         * @description How far a reflection by a job is.
+         * @description The progress of a reflection by a job.
          */
         ReflectionProgress: {
             /** Attempts */
@@ -6980,7 +6915,7 @@ export interface components {
         };
         /**
          * RelatedTopic
-         * @description A topic to which the links of another one lead.
+         * @description A topic that links of another topic name as related.
          */
         RelatedTopic: {
             /** Diffusion */
@@ -6992,7 +6927,7 @@ export interface components {
         };
         /**
          * Relation
-         * @description One version of a fact together with the two entities that it joins.
+         * @description One version of a fact with its two entities.
          */
         Relation: {
             /**
@@ -7047,80 +6982,80 @@ export interface components {
         RememberBody: {
             /**
              * Activation
-             * @description How strongly it belongs to its topic.
+             * @description How strongly it belongs to the topic.
              * @default 0.55
              */
             activation?: number;
             /**
              * Agent
-             * @description Whose memory it is; may be empty where the key is bound to an agent.
+             * @description Agent. May be empty if the key is bound to one.
              */
             agent: string;
             /**
              * Content
-             * @description Instead of memories: the one thing to remember, as it was said or seen.
+             * @description Instead of `memories`: the text of one memory.
              * @default
              */
             content?: string;
             /**
              * Diffusion
-             * @description How far it leads on from there, to related topics.
+             * @description How far it spreads to related topics.
              * @default 0.35
              */
             diffusion?: number;
             /**
              * Embedding
-             * @description Its vector in the active space, if you have one.
+             * @description Its vector, if you have one.
              */
             embedding?: number[];
             /**
              * Embedding Text
-             * @description What to embed instead of speaker and content.
+             * @description Text to embed instead of speaker and content.
              * @default
              */
             embedding_text?: string;
             /**
              * Evidence
-             * @description The memories it was made from: ids, or positions of earlier ones in this call, from 0.
+             * @description Memories it is based on: IDs, or positions of earlier memories in this request (from 0).
              */
             evidence?: (string | number)[];
             /**
              * Expires At
-             * @description From when on it is not recalled any more, with an offset; never if left out.
+             * @description Exclude from recall after this time. Default: never.
              */
             expires_at?: string | null;
             /**
              * Idle
-             * @description Whether nothing happens in it; as subject to object say if left out.
+             * @description Whether nothing happens in it. Default: derived from the triple.
              */
             idle?: boolean | null;
             /**
              * If New
-             * @description Store only what is not known yet: `same` compares folded texts, `near` also their terms.
+             * @description Skip duplicates: `same` compares texts, `near` also similar words.
              * @default
              * @enum {string}
              */
             if_new?: "" | "same" | "near";
             /**
              * Importance
-             * @description 1 (mundane) to 10 (life-changing); scored by rules, then by enrichment, if left out.
+             * @description 1 (trivial) to 10 (life-changing). Default: estimated by rules, then by enrichment.
              */
             importance?: number | null;
             /**
-             * @description Who said how important it is, where an importance is given.
+             * @description Who set the importance, if one is given.
              * @default caller
              * @enum {string}
              */
             importance_from?: "caller" | "model" | "rule";
             /**
              * Independence
-             * @description How well it can be understood by itself.
+             * @description How understandable it is without context.
              * @default 0.5
              */
             independence?: number;
             /**
              * Keywords
-             * @description Words to file it under; subject and object, a thought's predicate too, if left out.
+             * @description Keywords. Default: subject and object (for thoughts also the predicate).
              */
             keywords?: string[];
             /**
@@ -7136,25 +7071,25 @@ export interface components {
             memories?: components["schemas"]["MemoryBody"][];
             /**
              * Metadata
-             * @description Your own JSON, at most 16 KB; stored, not searched.
+             * @description Any JSON up to 16 KB. Filter by it with `where`.
              */
             metadata?: {
                 [key: string]: components["schemas"]["JsonValue"];
             };
             /**
              * Object
-             * @description Whom or what it concerns, as in `a book`.
+             * @description The person or thing affected, as in `a book`.
              * @default
              */
             object?: string;
             /**
              * Occurred At
-             * @description When it happened, with an offset; now if left out.
+             * @description When it happened. Default: now.
              */
             occurred_at?: string | null;
             /**
              * Pinned
-             * @description Whether every context shows it, whatever the cue.
+             * @description Include it in every prompt.
              * @default false
              */
             pinned?: boolean;
@@ -7166,57 +7101,30 @@ export interface components {
             predicate?: string;
             /**
              * Related Topics
-             * @description Paths of topics that it leads to from its topic.
+             * @description Paths of related topics.
              */
             related_topics?: string[];
             /**
              * Speaker
-             * @description Who said it; searchable with the content.
+             * @description Name of the speaker. Searchable.
              * @default
              */
             speaker?: string;
             /**
              * Subject
-             * @description Who or what it is about, as in `Klaus Mueller`.
+             * @description The person or thing it is about, as in `Klaus Mueller`.
              * @default
              */
             subject?: string;
             /**
              * Topic
-             * @description The path of the topic to file it under, as in `travel->Japan`.
+             * @description Topic path, for example travel->Japan.
              * @default
              */
             topic?: string;
             /**
              * User
-             * @description Whom it is about or with; empty for an agent alone.
-             * @default
-             */
-            user?: string;
-        };
-        /**
-         * RemovalBody
-         * @description A scope, and whether its conversation is to be removed or only counted.
-         * @example {
-         *       "agent": "ada",
-         *       "dry_run": true
-         *     }
-         */
-        RemovalBody: {
-            /**
-             * Agent
-             * @description Whose memory it is; may be empty where the key is bound to an agent.
-             */
-            agent: string;
-            /**
-             * Dry Run
-             * @description Only count what would go.
-             * @default false
-             */
-            dry_run?: boolean;
-            /**
-             * User
-             * @description Whom it is about or with; empty for an agent alone.
+             * @description User. Empty for the agent's own memory.
              * @default
              */
             user?: string;
@@ -7234,12 +7142,12 @@ export interface components {
         RenameBody: {
             /**
              * Agent
-             * @description Whose memory it is; may be empty where the key is bound to an agent.
+             * @description Agent. May be empty if the key is bound to one.
              */
             agent: string;
             /**
              * Name
-             * @description Its new name; another path is a matter of move.
+             * @description New name. Use move to change the path.
              */
             name: string;
             /**
@@ -7249,14 +7157,14 @@ export interface components {
             path: string;
             /**
              * User
-             * @description Whom it is about or with; empty for an agent alone.
+             * @description User. Empty for the agent's own memory.
              * @default
              */
             user?: string;
         };
         /**
          * Replay
-         * @description A kept recall ranked again: from what was found then, or asked again as of a moment.
+         * @description A saved recall, ranked or run again.
          */
         Replay: {
             /** As Of */
@@ -7267,7 +7175,7 @@ export interface components {
              */
             asked_at: string;
             /** Placings */
-            placings: components["schemas"]["Placing"][];
+            placings: components["schemas"]["RankedCandidate"][];
             /**
              * Recall Id
              * Format: uuid
@@ -7282,7 +7190,7 @@ export interface components {
         };
         /**
          * ReplayBody
-         * @description How to replay a kept recall of a scope.
+         * @description How to replay a saved recall of a scope.
          * @example {
          *       "agent": "ada",
          *       "weights": {
@@ -7294,23 +7202,23 @@ export interface components {
         ReplayBody: {
             /**
              * Agent
-             * @description Whose memory it is; may be empty where the key is bound to an agent.
+             * @description Agent. May be empty if the key is bound to one.
              */
             agent: string;
             /**
              * As Of
-             * @description Ask again, by what was stored by then, with an offset; if left out, rank what was found.
+             * @description Run the recall again as of this time. Default: rank the saved candidates.
              */
             as_of?: string | null;
             /**
              * User
-             * @description Whom it is about or with; empty for an agent alone.
+             * @description User. Empty for the agent's own memory.
              * @default
              */
             user?: string;
             /**
              * Weights
-             * @description What channels and preferences are to weigh, by name; as they did where nothing is said.
+             * @description Weights of channels and preferences. Others keep the saved values.
              */
             weights?: {
                 [key: string]: number;
@@ -7318,35 +7226,27 @@ export interface components {
         };
         /**
          * Reply
-         * @description What a chat model answered, from which prompt, and what was appended.
+         * @description The chat model's answer, the prompt, and the stored messages.
          */
         Reply: {
             /** Answer */
             answer: string;
             /** Appended */
-            appended: components["schemas"]["Appended"][];
+            appended: components["schemas"]["MessageReceipt"][];
             context: components["schemas"]["Context"];
         };
         /**
-         * Resolved
-         * @description What a short id stands for: a memory, and the memories that it was made from as far as they are in sight.
+         * ResolvedId
+         * @description The memory behind a short ID, and its visible sources.
          */
-        Resolved: {
+        ResolvedId: {
             /** Evidence */
             evidence: components["schemas"]["Memory"][];
             memory: components["schemas"]["Memory"];
         };
         /**
-         * Retried
-         * @description How many jobs run again.
-         */
-        Retried: {
-            /** Retried */
-            retried: number;
-        };
-        /**
          * RetrievalBody
-         * @description What Dify asks a knowledge base.
+         * @description A query of Dify to a knowledge base.
          * @example {
          *       "knowledge_id": "ada/zhang-wei",
          *       "query": "张伟在哪里工作？",
@@ -7362,11 +7262,11 @@ export interface components {
              * @description Whose memory: an agent, or `agent/user`.
              */
             knowledge_id: string;
-            /** @description What the records' metadata have to meet. */
+            /** @description Conditions on the metadata of the records. */
             metadata_condition?: components["schemas"]["MetadataCondition"] | null;
             /**
              * Query
-             * @description What to be reminded of.
+             * @description Query.
              */
             query: string;
             /** @description How many records, and how good. */
@@ -7379,12 +7279,12 @@ export interface components {
         RetrievalSetting: {
             /**
              * Score Threshold
-             * @description Only records of at least this score.
+             * @description Minimum score.
              */
             score_threshold?: number | null;
             /**
              * Top K
-             * @description Most records; 10 if null, and never more than 200.
+             * @description Maximum number of records. Default: 10; at most 200.
              */
             top_k?: number | null;
         };
@@ -7413,8 +7313,16 @@ export interface components {
             user?: string | null;
         };
         /**
+         * RetryResult
+         * @description How many jobs run again.
+         */
+        RetryResult: {
+            /** Retried */
+            retried: number;
+        };
+        /**
          * ReviseBody
-         * @description What a revision changes of a memory; what is left out, or empty, stays as it is.
+         * @description Fields to change. Omitted or empty fields stay the same.
          * @example {
          *       "agent": "ada",
          *       "content": "The dentist is at five."
@@ -7423,39 +7331,39 @@ export interface components {
         ReviseBody: {
             /**
              * Agent
-             * @description Whose memory it is; may be empty where the key is bound to an agent.
+             * @description Agent. May be empty if the key is bound to one.
              */
             agent: string;
             /**
              * Content
-             * @description What is remembered from now on.
+             * @description New text.
              * @default
              */
             content?: string;
             /**
              * Embedding
-             * @description Its vector in the active space, if you have one.
+             * @description Its vector, if you have one.
              */
             embedding?: number[];
             /**
              * Embedding Text
-             * @description What to embed instead of speaker and content.
+             * @description Text to embed instead of speaker and content.
              * @default
              */
             embedding_text?: string;
             /**
              * Expires At
-             * @description From when on it is not recalled any more, with an offset.
+             * @description Exclude from recall after this time.
              */
             expires_at?: string | null;
             /**
              * Importance
-             * @description 1 (mundane) to 10 (life-changing).
+             * @description 1 (trivial) to 10 (life-changing).
              */
             importance?: number | null;
             /**
              * Keywords
-             * @description Words to file it under, in place of the others.
+             * @description New keywords. Replaces the existing ones.
              */
             keywords?: string[];
             /**
@@ -7472,7 +7380,7 @@ export interface components {
             occurred_at?: string | null;
             /**
              * Pinned
-             * @description Whether every context shows it, whatever the cue.
+             * @description Include it in every prompt.
              */
             pinned?: boolean | null;
             /**
@@ -7482,28 +7390,619 @@ export interface components {
             related_topics?: string[];
             /**
              * Speaker
-             * @description Who said it.
+             * @description Name of the speaker.
              * @default
              */
             speaker?: string;
             /**
              * Topic
-             * @description The path of the topic to file it under, in place of the others.
+             * @description New topic. Replaces the existing ones.
              * @default
              */
             topic?: string;
             /**
              * User
-             * @description Whom it is about or with; empty for an agent alone.
+             * @description User. Empty for the agent's own memory.
              * @default
              */
             user?: string;
         };
         /**
-         * Revised
-         * @description What a revision did.
+         * ReviveBody
+         * @description Faded memories of a scope to restore.
+         * @example {
+         *       "agent": "ada",
+         *       "ids": [
+         *         "01a1dd05-b16b-7000-b535-83c8ebea4fa9"
+         *       ]
+         *     }
          */
-        Revised: {
+        ReviveBody: {
+            /**
+             * Agent
+             * @description Agent. May be empty if the key is bound to one.
+             */
+            agent: string;
+            /**
+             * Ids
+             * @description IDs of the memories to restore.
+             */
+            ids: string[];
+            /**
+             * User
+             * @description User. Empty for the agent's own memory.
+             * @default
+             */
+            user?: string;
+        };
+        /** ReviveFadedAnswer */
+        ReviveFadedAnswer: {
+            /** Revived */
+            revived: string[];
+        };
+        /**
+         * Right
+         * @description Permission of an API key.
+         * @enum {string}
+         */
+        Right: "read" | "write" | "admin" | "delegate";
+        /**
+         * Role
+         * @description Role of a message.
+         * @enum {string}
+         */
+        Role: "user" | "assistant" | "system" | "tool";
+        /**
+         * SavedRecall
+         * @description A saved recall in a list.
+         */
+        SavedRecall: {
+            /**
+             * Asked At
+             * Format: date-time
+             */
+            asked_at: string;
+            /** Hits */
+            hits: number;
+            /** Milliseconds */
+            milliseconds: number;
+            /**
+             * Recall Id
+             * Format: uuid
+             */
+            recall_id: string;
+            status: components["schemas"]["Status"];
+            /** Text */
+            text: string;
+        };
+        /**
+         * SavedRecallPage
+         * @description One page of saved recalls, the latest first.
+         */
+        SavedRecallPage: {
+            /** Next Cursor */
+            next_cursor: string | null;
+            /** Recalls */
+            recalls: components["schemas"]["SavedRecall"][];
+        };
+        /**
+         * ScopeBody
+         * @description A body that names a scope.
+         * @example {
+         *       "agent": "ada",
+         *       "user": "zhang-wei"
+         *     }
+         */
+        ScopeBody: {
+            /**
+             * Agent
+             * @description Agent. May be empty if the key is bound to one.
+             */
+            agent: string;
+            /**
+             * User
+             * @description User. Empty for the agent's own memory.
+             * @default
+             */
+            user?: string;
+        };
+        /**
+         * ScopeInfo
+         * @description A scope in a list.
+         */
+        ScopeInfo: {
+            /** Agent */
+            agent: string;
+            /**
+             * Last Written At
+             * Format: date-time
+             */
+            last_written_at: string;
+            /** Memories */
+            memories: number;
+            /** User */
+            user: string;
+        };
+        /**
+         * ScopeOrder
+         * @description Order of listed scopes.
+         * @enum {string}
+         */
+        ScopeOrder: "recent" | "size" | "name";
+        /**
+         * ScopePage
+         * @description One page of scopes, and the cursor of the next page.
+         */
+        ScopePage: {
+            /** Next Cursor */
+            next_cursor: string | null;
+            /** Scopes */
+            scopes: components["schemas"]["ScopeInfo"][];
+        };
+        /**
+         * Script
+         * @description The dominant script of a text, for ranking.
+         * @enum {string}
+         */
+        Script: "words" | "cjk";
+        /**
+         * SegmentEnd
+         * @description Why a segment ended.
+         * @enum {string}
+         */
+        SegmentEnd: "topic" | "idle" | "length" | "asked";
+        /**
+         * SegmentRecord
+         * @description A segment of a conversation: its messages, why it ended, and its status.
+         */
+        SegmentRecord: {
+            /**
+             * Closed At
+             * Format: date-time
+             */
+            closed_at: string;
+            /** Conversation */
+            conversation: string;
+            ending: components["schemas"]["SegmentEnd"];
+            /** Enriched At */
+            enriched_at: string | null;
+            /** First Number */
+            first_number: number;
+            /**
+             * Id
+             * Format: uuid
+             */
+            id: string;
+            /** Label */
+            label: string;
+            /** Last Number */
+            last_number: number;
+            /** Reason */
+            reason: string;
+            /** Similarity */
+            similarity: number | null;
+            state: components["schemas"]["SegmentState"];
+            /** Summary Id */
+            summary_id: string | null;
+        };
+        /**
+         * SegmentState
+         * @description Processing state of a segment.
+         * @enum {string}
+         */
+        SegmentState: "closed" | "enriched" | "failed";
+        /**
+         * ServiceStatus
+         * @description The configuration of the service, and the unfinished work for a tenant.
+         */
+        ServiceStatus: {
+            budget: components["schemas"]["DailyBudget"] | null;
+            /** By Words */
+            by_words: string;
+            /** Chat Model */
+            chat_model: string;
+            embedder: components["schemas"]["EmbedderStatus"];
+            /** Jobs */
+            jobs: components["schemas"]["TaskStatus"][];
+            /** Keep Recalls */
+            keep_recalls: string;
+            /** Version */
+            version: string;
+        };
+        /**
+         * Status
+         * @description Status of a recall.
+         * @enum {string}
+         */
+        Status: "ok" | "no_candidates" | "nothing_relevant" | "error";
+        /**
+         * StreamWeights
+         * @description Weights of the stream channel. null = from the agent's profile.
+         */
+        StreamWeights: {
+            /** Decay */
+            decay: number | null;
+            /** Gains */
+            gains: [
+                number,
+                number,
+                number
+            ] | null;
+            /** Importance */
+            importance: number | null;
+            mode: components["schemas"]["Mode"] | null;
+            /** Recency */
+            recency: number | null;
+            /** Similarity */
+            similarity: number | null;
+        };
+        /**
+         * TaskStatus
+         * @description The unfinished jobs of one task.
+         */
+        TaskStatus: {
+            /** Failed */
+            failed: number;
+            /** Oldest Seconds */
+            oldest_seconds: number | null;
+            /** Running */
+            running: number;
+            /** Task */
+            task: string;
+            /** Waiting */
+            waiting: number;
+        };
+        /**
+         * ThreadEnd
+         * @description The end of one thread.
+         */
+        ThreadEnd: {
+            /** Content */
+            content: string;
+            /**
+             * Id
+             * Format: uuid
+             */
+            id: string;
+            /** Number */
+            number: number;
+            /**
+             * Occurred At
+             * Format: date-time
+             */
+            occurred_at: string;
+            role: components["schemas"]["Role"];
+        };
+        /**
+         * TimelinePage
+         * @description One page of fact versions in chronological order.
+         */
+        TimelinePage: {
+            /**
+             * Next Cursor
+             * @default
+             */
+            next_cursor: string;
+            /** Relations */
+            relations: components["schemas"]["Relation"][];
+        };
+        /**
+         * TokenUsage
+         * @description Tokens per part of the prompt.
+         */
+        TokenUsage: {
+            /** Budget */
+            budget: number;
+            /** Cue */
+            cue: number;
+            /** Framing */
+            framing: number;
+            /** History */
+            history: number;
+            /** Memories */
+            memories: number;
+            /** Summary */
+            summary: number;
+            /** System */
+            system: number;
+            /** Total */
+            total: number;
+        };
+        /**
+         * Topic
+         * @description A node of the topic tree.
+         */
+        Topic: {
+            /** Activation */
+            activation: number | null;
+            /** Below */
+            below: number;
+            /** Memories */
+            memories: number;
+            /** Name */
+            name: string;
+            /** Newest At */
+            newest_at: string | null;
+            /** Path */
+            path: string;
+        };
+        /**
+         * TopicLink
+         * @description Link between a memory and a topic path, for example a->b->c.
+         */
+        TopicLink: {
+            /**
+             * Memory Id
+             * Format: uuid
+             */
+            memory_id: string;
+            /**
+             * Occurred At
+             * Format: date-time
+             */
+            occurred_at: string;
+            /** Path */
+            path: string;
+            /**
+             * @default {
+             *       "activation": 0.55,
+             *       "diffusion": 0.35,
+             *       "independence": 0.5
+             *     }
+             */
+            reach: components["schemas"]["LinkStrength"];
+            /**
+             * Related
+             * @default []
+             */
+            related: string[];
+        };
+        /**
+         * TopicLinkBody
+         * @description A memory to file under a topic, and how.
+         */
+        TopicLinkBody: {
+            /**
+             * Activation
+             * @description How strongly it belongs to the topic.
+             * @default 0.55
+             */
+            activation?: number;
+            /**
+             * Diffusion
+             * @description How far it spreads to related topics.
+             * @default 0.35
+             */
+            diffusion?: number;
+            /**
+             * Independence
+             * @description How understandable it is without context.
+             * @default 0.5
+             */
+            independence?: number;
+            /**
+             * Memory Id
+             * Format: uuid
+             * @description Memory ID.
+             */
+            memory_id: string;
+            /**
+             * Occurred At
+             * @description When it happened, for this topic. Default: as the memory.
+             */
+            occurred_at?: string | null;
+            /**
+             * Related
+             * @description Paths of related topics.
+             */
+            related?: string[];
+        };
+        /**
+         * TopicTree
+         * @description Topics in tree order, and whether the list is complete.
+         */
+        TopicTree: {
+            /** Topics */
+            topics: components["schemas"]["Topic"][];
+            /**
+             * Whole
+             * @default true
+             */
+            whole: boolean;
+        };
+        /**
+         * Triple
+         * @description Subject, predicate and object.
+         */
+        Triple: {
+            /**
+             * Object
+             * @default
+             */
+            object: string;
+            /**
+             * Predicate
+             * @default
+             */
+            predicate: string;
+            /**
+             * Subject
+             * @default
+             */
+            subject: string;
+        };
+        /**
+         * TripleBody
+         * @description An observation in three parts; any may be empty.
+         */
+        TripleBody: {
+            /**
+             * Object
+             * @description The person or thing affected.
+             * @default
+             */
+            object?: string;
+            /**
+             * Predicate
+             * @description The action or relation.
+             * @default
+             */
+            predicate?: string;
+            /**
+             * Subject
+             * @description The person or thing that acts.
+             * @default
+             */
+            subject?: string;
+        };
+        /** TuneAnswer */
+        TuneAnswer: {
+            /** Tunings */
+            tunings: components["schemas"]["Tuning"][];
+        };
+        /**
+         * TuneBody
+         * @description An agent to tune.
+         * @example {
+         *       "agent": "ada"
+         *     }
+         */
+        TuneBody: {
+            /**
+             * Agent
+             * @description Agent. May be empty if the key is bound to one.
+             */
+            agent: string;
+            /**
+             * Apply
+             * @description Apply the learned weights if they are not worse.
+             * @default false
+             */
+            apply?: boolean;
+        };
+        /**
+         * Tuning
+         * @description Learned weights and their quality before and after, on training and held-out feedback.
+         */
+        Tuning: {
+            /** After */
+            after: {
+                [key: string]: number;
+            };
+            /**
+             * Applied
+             * @default false
+             */
+            applied: boolean;
+            /** Before */
+            before: {
+                [key: string]: number;
+            };
+            /** Held Out */
+            held_out: [
+                components["schemas"]["FitQuality"],
+                components["schemas"]["FitQuality"]
+            ];
+            /** Margin */
+            margin: number;
+            of: components["schemas"]["TuningTarget"];
+            /** Recalls */
+            recalls: [
+                number,
+                number
+            ];
+            /** Recommended */
+            recommended: boolean;
+            /** Training */
+            training: [
+                components["schemas"]["FitQuality"],
+                components["schemas"]["FitQuality"]
+            ];
+        };
+        /**
+         * TuningTarget
+         * @description The weights to learn: those of the stream channel, or those of the default recall.
+         * @enum {string}
+         */
+        TuningTarget: "stream" | "usual";
+        /**
+         * UnlinkBody
+         * @description Memories to take from a topic.
+         * @example {
+         *       "agent": "ada",
+         *       "ids": [
+         *         "01a1dd05-b16b-7000-b535-83c8ebea4fa9"
+         *       ],
+         *       "path": "travel->Japan",
+         *       "user": "zhang-wei"
+         *     }
+         */
+        UnlinkBody: {
+            /**
+             * Agent
+             * @description Agent. May be empty if the key is bound to one.
+             */
+            agent: string;
+            /**
+             * Ids
+             * @description Ids of the memories.
+             */
+            ids: string[];
+            /**
+             * Path
+             * @description The path of a topic, as in `travel->Japan`.
+             */
+            path: string;
+            /**
+             * User
+             * @description User. Empty for the agent's own memory.
+             * @default
+             */
+            user?: string;
+        };
+        /** UnlinkTopicAnswer */
+        UnlinkTopicAnswer: {
+            /** Unlinked */
+            unlinked: string[];
+        };
+        /**
+         * UpdateConversationBody
+         * @description Name and metadata. Omitted fields do not change.
+         * @example {
+         *       "agent": "ada",
+         *       "name": "Dinner on Thursday"
+         *     }
+         */
+        UpdateConversationBody: {
+            /**
+             * Agent
+             * @description Agent. May be empty if the key is bound to one.
+             */
+            agent: string;
+            /**
+             * Metadata
+             * @description Any JSON up to 16 KB. Replaces the existing metadata.
+             */
+            metadata?: {
+                [key: string]: components["schemas"]["JsonValue"];
+            };
+            /**
+             * Name
+             * @description Conversation name.
+             */
+            name?: string | null;
+            /**
+             * User
+             * @description User. Empty for the agent's own memory.
+             * @default
+             */
+            user?: string;
+        };
+        /**
+         * UpdateResult
+         * @description Result of an update.
+         */
+        UpdateResult: {
             /**
              * Changed
              * @default true
@@ -7528,448 +8027,6 @@ export interface components {
             /** Version */
             version: number;
         };
-        /**
-         * ReviveBody
-         * @description Faded memories of a scope to bring back.
-         * @example {
-         *       "agent": "ada",
-         *       "ids": [
-         *         "01a1dd05-b16b-7000-b535-83c8ebea4fa9"
-         *       ]
-         *     }
-         */
-        ReviveBody: {
-            /**
-             * Agent
-             * @description Whose memory it is; may be empty where the key is bound to an agent.
-             */
-            agent: string;
-            /**
-             * Ids
-             * @description Ids of the memories to bring back.
-             */
-            ids: string[];
-            /**
-             * User
-             * @description Whom it is about or with; empty for an agent alone.
-             * @default
-             */
-            user?: string;
-        };
-        /** ReviveFadedAnswer */
-        ReviveFadedAnswer: {
-            /** Revived */
-            revived: string[];
-        };
-        /**
-         * Right
-         * @description What an API key may do.
-         * @enum {string}
-         */
-        Right: "read" | "write" | "admin" | "delegate";
-        /**
-         * Role
-         * @description Who says a message.
-         * @enum {string}
-         */
-        Role: "user" | "assistant" | "system" | "tool";
-        /**
-         * ScopeOrder
-         * @description In which order scopes are listed.
-         * @enum {string}
-         */
-        ScopeOrder: "recent" | "size" | "name";
-        /**
-         * Scopes
-         * @description One page of scopes, and where the next one begins.
-         */
-        Scopes: {
-            /** Next Cursor */
-            next_cursor: string | null;
-            /** Scopes */
-            scopes: components["schemas"]["ListedScope"][];
-        };
-        /**
-         * Script
-         * @description The script that dominates a text, as far as ranking needs it.
-         * @enum {string}
-         */
-        Script: "words" | "cjk";
-        /**
-         * SegmentState
-         * @description How far a segment has come.
-         * @enum {string}
-         */
-        SegmentState: "closed" | "enriched" | "failed";
-        /**
-         * ServiceStatus
-         * @description How the service is set up, and what it still has to do for a tenant.
-         */
-        ServiceStatus: {
-            budget: components["schemas"]["DailyBudget"] | null;
-            /** By Words */
-            by_words: string;
-            /** Chat Model */
-            chat_model: string;
-            embedder: components["schemas"]["EmbedderStatus"];
-            /** Jobs */
-            jobs: components["schemas"]["TaskStatus"][];
-            /** Keep Recalls */
-            keep_recalls: string;
-            /** Version */
-            version: string;
-        };
-        /**
-         * ShareUse
-         * @description What one part of a prompt could have cost, with what the others left, and what it costs, in tokens.
-         */
-        ShareUse: {
-            /** Granted */
-            granted: number;
-            /** Used */
-            used: number;
-        };
-        /**
-         * Span
-         * @description When something is true in the world: from `valid_at` until just before `invalid_at`.
-         */
-        Span: {
-            /** Invalid At */
-            invalid_at: string | null;
-            /** Valid At */
-            valid_at: string | null;
-        };
-        /**
-         * Spending
-         * @description What each part of a prompt costs, in tokens.
-         */
-        Spending: {
-            /** Budget */
-            budget: number;
-            /** Cue */
-            cue: number;
-            /** Framing */
-            framing: number;
-            /** History */
-            history: number;
-            /** Memories */
-            memories: number;
-            /** Summary */
-            summary: number;
-            /** System */
-            system: number;
-            /** Total */
-            total: number;
-        };
-        /**
-         * Status
-         * @description How a recall went.
-         * @enum {string}
-         */
-        Status: "ok" | "no_candidates" | "nothing_relevant" | "error";
-        /**
-         * StoredSegment
-         * @description A segment of a conversation as it is kept: from which message to which, why it ended, and what became of it.
-         */
-        StoredSegment: {
-            /**
-             * Closed At
-             * Format: date-time
-             */
-            closed_at: string;
-            /** Conversation */
-            conversation: string;
-            ending: components["schemas"]["Ending"];
-            /** Enriched At */
-            enriched_at: string | null;
-            /** First Number */
-            first_number: number;
-            /**
-             * Id
-             * Format: uuid
-             */
-            id: string;
-            /** Label */
-            label: string;
-            /** Last Number */
-            last_number: number;
-            /** Reason */
-            reason: string;
-            /** Similarity */
-            similarity: number | null;
-            state: components["schemas"]["SegmentState"];
-            /** Summary Id */
-            summary_id: string | null;
-        };
-        /**
-         * Strength
-         * @description How often memories of one kind were filed under a keyword.
-         */
-        Strength: {
-            /** Keyword */
-            keyword: string;
-            kind: components["schemas"]["Kind"];
-            /** Strength */
-            strength: number;
-        };
-        /**
-         * Tally
-         * @description What a channel looked at: how many candidates, and the lowest and highest score.
-         */
-        Tally: {
-            /** Candidates */
-            candidates: number;
-            /** Highest */
-            highest: number | null;
-            /** Lowest */
-            lowest: number | null;
-        };
-        /**
-         * TaskStatus
-         * @description The unfinished jobs of one task.
-         */
-        TaskStatus: {
-            /** Failed */
-            failed: number;
-            /** Oldest Seconds */
-            oldest_seconds: number | null;
-            /** Running */
-            running: number;
-            /** Task */
-            task: string;
-            /** Waiting */
-            waiting: number;
-        };
-        /**
-         * Timeline
-         * @description One page of all versions of the facts about an entity, in the order of the world.
-         */
-        Timeline: {
-            /**
-             * Next Cursor
-             * @default
-             */
-            next_cursor: string;
-            /** Relations */
-            relations: components["schemas"]["Relation"][];
-        };
-        /**
-         * Topic
-         * @description A node of the topic tree.
-         */
-        Topic: {
-            /** Activation */
-            activation: number | null;
-            /** Below */
-            below: number;
-            /** Memories */
-            memories: number;
-            /** Name */
-            name: string;
-            /** Newest At */
-            newest_at: string | null;
-            /** Path */
-            path: string;
-        };
-        /**
-         * TopicLink
-         * @description A memory's tie to a topic; topics are named by their paths, `a->b->c`.
-         */
-        TopicLink: {
-            /**
-             * Memory Id
-             * Format: uuid
-             */
-            memory_id: string;
-            /**
-             * Occurred At
-             * Format: date-time
-             */
-            occurred_at: string;
-            /** Path */
-            path: string;
-            /**
-             * @default {
-             *       "activation": 0.55,
-             *       "diffusion": 0.35,
-             *       "independence": 0.5
-             *     }
-             */
-            reach: components["schemas"]["Reach"];
-            /**
-             * Related
-             * @default []
-             */
-            related: string[];
-        };
-        /**
-         * TopicTree
-         * @description Topics in the order of the tree, each before those below it, and whether the list is complete.
-         */
-        TopicTree: {
-            /** Topics */
-            topics: components["schemas"]["Topic"][];
-            /**
-             * Whole
-             * @default true
-             */
-            whole: boolean;
-        };
-        /**
-         * Triple
-         * @description What an event, chat or thought says in three parts.
-         */
-        Triple: {
-            /**
-             * Object
-             * @default
-             */
-            object: string;
-            /**
-             * Predicate
-             * @default
-             */
-            predicate: string;
-            /**
-             * Subject
-             * @default
-             */
-            subject: string;
-        };
-        /**
-         * TripleBody
-         * @description What is perceived, in three parts; any may be empty.
-         */
-        TripleBody: {
-            /**
-             * Object
-             * @description To whom or what.
-             * @default
-             */
-            object?: string;
-            /**
-             * Predicate
-             * @description What it does.
-             * @default
-             */
-            predicate?: string;
-            /**
-             * Subject
-             * @description Who or what it is about.
-             * @default
-             */
-            subject?: string;
-        };
-        /** TuneAnswer */
-        TuneAnswer: {
-            /** Tunings */
-            tunings: components["schemas"]["Tuning"][];
-        };
-        /**
-         * TuneBody
-         * @description An agent to tune.
-         * @example {
-         *       "agent": "ada"
-         *     }
-         */
-        TuneBody: {
-            /**
-             * Agent
-             * @description Whose memory it is; may be empty where the key is bound to an agent.
-             */
-            agent: string;
-            /**
-             * Apply
-             * @description Whether to put what was learned into the profile, if it does no worse.
-             * @default false
-             */
-            apply?: boolean;
-        };
-        /**
-         * Tuned
-         * @description Which weights are learned: the three of the channel `stream` with its decay, or those of the usual recall.
-         * @enum {string}
-         */
-        Tuned: "stream" | "usual";
-        /**
-         * Tuning
-         * @description What feedback changes in an agent's weights, with the fit before and after on both parts of the feedback.
-         */
-        Tuning: {
-            /** After */
-            after: {
-                [key: string]: number;
-            };
-            /**
-             * Applied
-             * @default false
-             */
-            applied: boolean;
-            /** Before */
-            before: {
-                [key: string]: number;
-            };
-            /** Held Out */
-            held_out: [
-                components["schemas"]["Fit"],
-                components["schemas"]["Fit"]
-            ];
-            /** Margin */
-            margin: number;
-            of: components["schemas"]["Tuned"];
-            /** Recalls */
-            recalls: [
-                number,
-                number
-            ];
-            /** Recommended */
-            recommended: boolean;
-            /** Training */
-            training: [
-                components["schemas"]["Fit"],
-                components["schemas"]["Fit"]
-            ];
-        };
-        /**
-         * UnlinkBody
-         * @description Memories to take from a topic.
-         * @example {
-         *       "agent": "ada",
-         *       "ids": [
-         *         "01a1dd05-b16b-7000-b535-83c8ebea4fa9"
-         *       ],
-         *       "path": "travel->Japan",
-         *       "user": "zhang-wei"
-         *     }
-         */
-        UnlinkBody: {
-            /**
-             * Agent
-             * @description Whose memory it is; may be empty where the key is bound to an agent.
-             */
-            agent: string;
-            /**
-             * Ids
-             * @description Ids of the memories.
-             */
-            ids: string[];
-            /**
-             * Path
-             * @description The path of a topic, as in `travel->Japan`.
-             */
-            path: string;
-            /**
-             * User
-             * @description Whom it is about or with; empty for an agent alone.
-             * @default
-             */
-            user?: string;
-        };
-        /** UnlinkTopicAnswer */
-        UnlinkTopicAnswer: {
-            /** Unlinked */
-            unlinked: string[];
-        };
         /** UseItemsAnswer */
         UseItemsAnswer: {
             /** Results */
@@ -7977,9 +8034,14 @@ export interface components {
         };
         /**
          * UserErasure
-         * @description What the erasure of a user removed, or would remove, in numbers only.
+         * @description Numbers of rows that an erasure of a user or scope removed, or would remove.
          */
         UserErasure: {
+            /**
+             * Agent
+             * @default
+             */
+            agent: string;
             /** Asked By */
             asked_by: string;
             /** Begun At */
@@ -8004,37 +8066,20 @@ export interface components {
             user: string;
         };
         /**
-         * Weighing
-         * @description How the stream channel weighs its three factors; what is None is taken from the agent's profile.
+         * ValidTime
+         * @description When something is true in the world: from `valid_at` until just before `invalid_at`.
          */
-        Weighing: {
-            /** Decay */
-            decay: number | null;
-            /** Gains */
-            gains: [
-                number,
-                number,
-                number
-            ] | null;
-            /** Importance */
-            importance: number | null;
-            mode: components["schemas"]["Mode"] | null;
-            /** Recency */
-            recency: number | null;
-            /** Similarity */
-            similarity: number | null;
+        ValidTime: {
+            /** Invalid At */
+            invalid_at: string | null;
+            /** Valid At */
+            valid_at: string | null;
         };
     };
     responses: never;
     parameters: never;
     requestBodies: never;
-    headers: {
-        /**
-         * @description How far the log of each server has come by this call; absent if it wrote nothing, or where the database has no replicas.
-         * @example 0.1.0/16B3748
-         */
-        Position: string;
-    };
+    headers: never;
     pathItems: never;
 }
 export type $defs = Record<string, never>;
@@ -8061,7 +8106,7 @@ export interface operations {
                     "application/json": components["schemas"]["Records"];
                 };
             };
-            /** @description The request cannot be read */
+            /** @description Malformed request */
             400: {
                 headers: {
                     [name: string]: unknown;
@@ -8089,7 +8134,7 @@ export interface operations {
                     "application/json": components["schemas"]["DifyProblem"];
                 };
             };
-            /** @description The request is too large */
+            /** @description Request too large */
             413: {
                 headers: {
                     [name: string]: unknown;
@@ -8108,7 +8153,7 @@ export interface operations {
                     "application/json": components["schemas"]["DifyProblem"];
                 };
             };
-            /** @description A limit is reached; try again later */
+            /** @description Rate limit exceeded */
             429: {
                 headers: {
                     /** @description After how many seconds to try again. */
@@ -8120,7 +8165,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Try again later */
+            /** @description Temporarily unavailable */
             503: {
                 headers: {
                     /** @description After how many seconds to try again. */
@@ -8172,7 +8217,7 @@ export interface operations {
                     "application/json": components["schemas"]["Health"];
                 };
             };
-            /** @description Try again later */
+            /** @description Temporarily unavailable */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -8202,7 +8247,7 @@ export interface operations {
                     "text/plain": unknown;
                 };
             };
-            /** @description Try again later */
+            /** @description Temporarily unavailable */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -8217,13 +8262,13 @@ export interface operations {
     activity: {
         parameters: {
             query: {
-                /** @description How many days to look back, today included. */
+                /** @description Number of days, including today. */
                 days?: number;
-                /** @description Where days begin, by its IANA name, as in Asia/Shanghai; where the server is if left out. */
+                /** @description IANA time zone in which days begin, for example Asia/Shanghai. Default: the server's. */
                 zone?: string;
-                /** @description Whose memory it is; may be empty where the key is bound to an agent. */
+                /** @description Agent. May be empty if the key is bound to one. */
                 agent: string;
-                /** @description Whom it is about or with; empty for an agent alone. */
+                /** @description User. Empty for the agent's own memory. */
                 user?: string;
             };
             header?: never;
@@ -8235,14 +8280,13 @@ export interface operations {
             /** @description Successful Response */
             200: {
                 headers: {
-                    "Recollect-Position": components["headers"]["Position"];
                     [name: string]: unknown;
                 };
                 content: {
                     "application/json": components["schemas"]["ActivityAnswer"];
                 };
             };
-            /** @description The request cannot be read */
+            /** @description Malformed request */
             400: {
                 headers: {
                     [name: string]: unknown;
@@ -8252,7 +8296,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description An API key is needed */
+            /** @description API key missing or invalid */
             401: {
                 headers: {
                     [name: string]: unknown;
@@ -8262,7 +8306,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description This API key may not do that */
+            /** @description The API key is not allowed to do this */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -8272,7 +8316,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description The request is too large */
+            /** @description Request too large */
             413: {
                 headers: {
                     [name: string]: unknown;
@@ -8282,7 +8326,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description The request cannot be accepted as it stands */
+            /** @description Invalid request */
             422: {
                 headers: {
                     [name: string]: unknown;
@@ -8292,7 +8336,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description A limit is reached; try again later */
+            /** @description Rate limit exceeded */
             429: {
                 headers: {
                     /** @description After how many seconds to try again. */
@@ -8304,7 +8348,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Try again later */
+            /** @description Temporarily unavailable */
             503: {
                 headers: {
                     /** @description After how many seconds to try again. */
@@ -8334,14 +8378,13 @@ export interface operations {
             /** @description Successful Response */
             200: {
                 headers: {
-                    "Recollect-Position": components["headers"]["Position"];
                     [name: string]: unknown;
                 };
                 content: {
                     "application/json": components["schemas"]["AssociateAnswer"];
                 };
             };
-            /** @description The request cannot be read */
+            /** @description Malformed request */
             400: {
                 headers: {
                     [name: string]: unknown;
@@ -8351,7 +8394,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description An API key is needed */
+            /** @description API key missing or invalid */
             401: {
                 headers: {
                     [name: string]: unknown;
@@ -8361,7 +8404,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description This API key may not do that */
+            /** @description The API key is not allowed to do this */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -8371,7 +8414,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description The request is too large */
+            /** @description Request too large */
             413: {
                 headers: {
                     [name: string]: unknown;
@@ -8381,7 +8424,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description The request cannot be accepted as it stands */
+            /** @description Invalid request */
             422: {
                 headers: {
                     [name: string]: unknown;
@@ -8391,7 +8434,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description A limit is reached; try again later */
+            /** @description Rate limit exceeded */
             429: {
                 headers: {
                     /** @description After how many seconds to try again. */
@@ -8403,7 +8446,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Try again later */
+            /** @description Temporarily unavailable */
             503: {
                 headers: {
                     /** @description After how many seconds to try again. */
@@ -8433,14 +8476,13 @@ export interface operations {
             /** @description Successful Response */
             200: {
                 headers: {
-                    "Recollect-Position": components["headers"]["Position"];
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["Block"];
+                    "application/json": components["schemas"]["MemoryBlock"];
                 };
             };
-            /** @description The request cannot be read */
+            /** @description Malformed request */
             400: {
                 headers: {
                     [name: string]: unknown;
@@ -8450,7 +8492,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description An API key is needed */
+            /** @description API key missing or invalid */
             401: {
                 headers: {
                     [name: string]: unknown;
@@ -8460,7 +8502,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description This API key may not do that */
+            /** @description The API key is not allowed to do this */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -8480,7 +8522,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description The request conflicts with what is there */
+            /** @description Conflict */
             409: {
                 headers: {
                     [name: string]: unknown;
@@ -8490,7 +8532,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description The request is too large */
+            /** @description Request too large */
             413: {
                 headers: {
                     [name: string]: unknown;
@@ -8500,7 +8542,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description The request cannot be accepted as it stands */
+            /** @description Invalid request */
             422: {
                 headers: {
                     [name: string]: unknown;
@@ -8510,7 +8552,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description A limit is reached; try again later */
+            /** @description Rate limit exceeded */
             429: {
                 headers: {
                     /** @description After how many seconds to try again. */
@@ -8522,7 +8564,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Try again later */
+            /** @description Temporarily unavailable */
             503: {
                 headers: {
                     /** @description After how many seconds to try again. */
@@ -8541,14 +8583,14 @@ export interface operations {
             query: {
                 /** @description Your name for the conversation; what its blocks showed before is known. None if empty. */
                 conversation?: string;
-                /** @description Whose memory it is; may be empty where the key is bound to an agent. */
+                /** @description Agent. May be empty if the key is bound to one. */
                 agent: string;
-                /** @description Whom it is about or with; empty for an agent alone. */
+                /** @description User. Empty for the agent's own memory. */
                 user?: string;
             };
             header?: never;
             path: {
-                /** @description As it stands in a line. */
+                /** @description Short ID, as shown in a prompt. */
                 short_id: string;
             };
             cookie?: never;
@@ -8558,14 +8600,13 @@ export interface operations {
             /** @description Successful Response */
             200: {
                 headers: {
-                    "Recollect-Position": components["headers"]["Position"];
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["Resolved"];
+                    "application/json": components["schemas"]["ResolvedId"];
                 };
             };
-            /** @description The request cannot be read */
+            /** @description Malformed request */
             400: {
                 headers: {
                     [name: string]: unknown;
@@ -8575,7 +8616,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description An API key is needed */
+            /** @description API key missing or invalid */
             401: {
                 headers: {
                     [name: string]: unknown;
@@ -8585,7 +8626,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description This API key may not do that */
+            /** @description The API key is not allowed to do this */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -8605,7 +8646,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description The request is too large */
+            /** @description Request too large */
             413: {
                 headers: {
                     [name: string]: unknown;
@@ -8615,7 +8656,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description The request cannot be accepted as it stands */
+            /** @description Invalid request */
             422: {
                 headers: {
                     [name: string]: unknown;
@@ -8625,7 +8666,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description A limit is reached; try again later */
+            /** @description Rate limit exceeded */
             429: {
                 headers: {
                     /** @description After how many seconds to try again. */
@@ -8637,7 +8678,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Try again later */
+            /** @description Temporarily unavailable */
             503: {
                 headers: {
                     /** @description After how many seconds to try again. */
@@ -8654,15 +8695,15 @@ export interface operations {
     follow_changes: {
         parameters: {
             query: {
-                /** @description The cursor of a change: only what followed it. From now on if left out. */
+                /** @description Cursor to resume after. Default: from now on. */
                 since?: string;
-                /** @description Whose memory it is; may be empty where the key is bound to an agent. */
+                /** @description Agent. May be empty if the key is bound to one. */
                 agent: string;
-                /** @description Whom it is about or with; empty for an agent alone. */
+                /** @description User. Empty for the agent's own memory. */
                 user?: string;
             };
             header?: {
-                /** @description The same, as browsers send it. */
+                /** @description Same as `since`, as sent by browsers. */
                 "last-event-id"?: string;
             };
             path?: never;
@@ -8673,14 +8714,13 @@ export interface operations {
             /** @description Successful Response */
             200: {
                 headers: {
-                    "Recollect-Position": components["headers"]["Position"];
                     [name: string]: unknown;
                 };
                 content: {
                     "text/event-stream": string;
                 };
             };
-            /** @description The request cannot be read */
+            /** @description Malformed request */
             400: {
                 headers: {
                     [name: string]: unknown;
@@ -8690,7 +8730,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description An API key is needed */
+            /** @description API key missing or invalid */
             401: {
                 headers: {
                     [name: string]: unknown;
@@ -8700,7 +8740,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description This API key may not do that */
+            /** @description The API key is not allowed to do this */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -8710,7 +8750,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description The changes after this cursor are no longer known */
+            /** @description Cursor expired */
             410: {
                 headers: {
                     [name: string]: unknown;
@@ -8720,7 +8760,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description The request is too large */
+            /** @description Request too large */
             413: {
                 headers: {
                     [name: string]: unknown;
@@ -8730,7 +8770,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description The request cannot be accepted as it stands */
+            /** @description Invalid request */
             422: {
                 headers: {
                     [name: string]: unknown;
@@ -8740,7 +8780,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description A limit is reached; try again later */
+            /** @description Rate limit exceeded */
             429: {
                 headers: {
                     /** @description After how many seconds to try again. */
@@ -8752,7 +8792,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Try again later */
+            /** @description Temporarily unavailable */
             503: {
                 headers: {
                     /** @description After how many seconds to try again. */
@@ -8769,21 +8809,21 @@ export interface operations {
     list_connections: {
         parameters: {
             query: {
-                /** @description The id of the entity to begin at. */
+                /** @description ID of the first entity. */
                 start: string;
-                /** @description The id of the entity to arrive at. */
+                /** @description ID of the second entity. */
                 end: string;
-                /** @description Most facts on a path. */
+                /** @description Maximum number of facts on a path. */
                 hops?: number;
-                /** @description Most paths to list. */
+                /** @description Maximum number of paths to list. */
                 limit?: number;
-                /** @description By what was stored by then, in the versions that were believed; with an offset, now if left out. */
+                /** @description Only data stored by this time, in the versions of that time. Default: now. */
                 as_of?: string | null;
-                /** @description By what was true in the world then, or had happened; with an offset, by what is not over if left out. */
+                /** @description Only data that was true, or had happened, at this time. Default: all that has not ended. */
                 at?: string | null;
-                /** @description Whose memory it is; may be empty where the key is bound to an agent. */
+                /** @description Agent. May be empty if the key is bound to one. */
                 agent: string;
-                /** @description Whom it is about or with; empty for an agent alone. */
+                /** @description User. Empty for the agent's own memory. */
                 user?: string;
             };
             header?: never;
@@ -8795,14 +8835,13 @@ export interface operations {
             /** @description Successful Response */
             200: {
                 headers: {
-                    "Recollect-Position": components["headers"]["Position"];
                     [name: string]: unknown;
                 };
                 content: {
                     "application/json": components["schemas"]["ListConnectionsAnswer"];
                 };
             };
-            /** @description The request cannot be read */
+            /** @description Malformed request */
             400: {
                 headers: {
                     [name: string]: unknown;
@@ -8812,7 +8851,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description An API key is needed */
+            /** @description API key missing or invalid */
             401: {
                 headers: {
                     [name: string]: unknown;
@@ -8822,7 +8861,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description This API key may not do that */
+            /** @description The API key is not allowed to do this */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -8842,7 +8881,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description The request is too large */
+            /** @description Request too large */
             413: {
                 headers: {
                     [name: string]: unknown;
@@ -8852,7 +8891,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description The request cannot be accepted as it stands */
+            /** @description Invalid request */
             422: {
                 headers: {
                     [name: string]: unknown;
@@ -8862,7 +8901,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description A limit is reached; try again later */
+            /** @description Rate limit exceeded */
             429: {
                 headers: {
                     /** @description After how many seconds to try again. */
@@ -8874,7 +8913,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Try again later */
+            /** @description Temporarily unavailable */
             503: {
                 headers: {
                     /** @description After how many seconds to try again. */
@@ -8904,14 +8943,13 @@ export interface operations {
             /** @description Successful Response */
             200: {
                 headers: {
-                    "Recollect-Position": components["headers"]["Position"];
                     [name: string]: unknown;
                 };
                 content: {
                     "application/json": components["schemas"]["Context"];
                 };
             };
-            /** @description The request cannot be read */
+            /** @description Malformed request */
             400: {
                 headers: {
                     [name: string]: unknown;
@@ -8921,7 +8959,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description An API key is needed */
+            /** @description API key missing or invalid */
             401: {
                 headers: {
                     [name: string]: unknown;
@@ -8931,7 +8969,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description This API key may not do that */
+            /** @description The API key is not allowed to do this */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -8951,7 +8989,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description The request conflicts with what is there */
+            /** @description Conflict */
             409: {
                 headers: {
                     [name: string]: unknown;
@@ -8961,7 +8999,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description The request is too large */
+            /** @description Request too large */
             413: {
                 headers: {
                     [name: string]: unknown;
@@ -8971,7 +9009,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description The request cannot be accepted as it stands */
+            /** @description Invalid request */
             422: {
                 headers: {
                     [name: string]: unknown;
@@ -8981,7 +9019,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description A limit is reached; try again later */
+            /** @description Rate limit exceeded */
             429: {
                 headers: {
                     /** @description After how many seconds to try again. */
@@ -8993,7 +9031,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Try again later */
+            /** @description Temporarily unavailable */
             503: {
                 headers: {
                     /** @description After how many seconds to try again. */
@@ -9010,15 +9048,15 @@ export interface operations {
     list_conversations: {
         parameters: {
             query: {
-                /** @description active, archived, deleted or purging; the first two if left out. */
+                /** @description active, archived, deleted or purging. Default: active and archived. */
                 state?: components["schemas"]["ConversationState"] | null;
-                /** @description next_cursor of the page before. */
+                /** @description `next_cursor` of the previous page. */
                 cursor?: string;
-                /** @description Most items to return. */
+                /** @description Maximum number of items to return. */
                 limit?: number;
-                /** @description Whose memory it is; may be empty where the key is bound to an agent. */
+                /** @description Agent. May be empty if the key is bound to one. */
                 agent: string;
-                /** @description Whom it is about or with; empty for an agent alone. */
+                /** @description User. Empty for the agent's own memory. */
                 user?: string;
             };
             header?: never;
@@ -9030,14 +9068,13 @@ export interface operations {
             /** @description Successful Response */
             200: {
                 headers: {
-                    "Recollect-Position": components["headers"]["Position"];
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["Conversations"];
+                    "application/json": components["schemas"]["ConversationPage"];
                 };
             };
-            /** @description The request cannot be read */
+            /** @description Malformed request */
             400: {
                 headers: {
                     [name: string]: unknown;
@@ -9047,7 +9084,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description An API key is needed */
+            /** @description API key missing or invalid */
             401: {
                 headers: {
                     [name: string]: unknown;
@@ -9057,7 +9094,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description This API key may not do that */
+            /** @description The API key is not allowed to do this */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -9067,7 +9104,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description The request is too large */
+            /** @description Request too large */
             413: {
                 headers: {
                     [name: string]: unknown;
@@ -9077,7 +9114,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description The request cannot be accepted as it stands */
+            /** @description Invalid request */
             422: {
                 headers: {
                     [name: string]: unknown;
@@ -9087,7 +9124,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description A limit is reached; try again later */
+            /** @description Rate limit exceeded */
             429: {
                 headers: {
                     /** @description After how many seconds to try again. */
@@ -9099,7 +9136,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Try again later */
+            /** @description Temporarily unavailable */
             503: {
                 headers: {
                     /** @description After how many seconds to try again. */
@@ -9116,14 +9153,14 @@ export interface operations {
     read_conversation: {
         parameters: {
             query: {
-                /** @description Whose memory it is; may be empty where the key is bound to an agent. */
+                /** @description Agent. May be empty if the key is bound to one. */
                 agent: string;
-                /** @description Whom it is about or with; empty for an agent alone. */
+                /** @description User. Empty for the agent's own memory. */
                 user?: string;
             };
             header?: never;
             path: {
-                /** @description Your own name for the conversation. */
+                /** @description Conversation ID, chosen by you. */
                 conversation: string;
             };
             cookie?: never;
@@ -9133,14 +9170,13 @@ export interface operations {
             /** @description Successful Response */
             200: {
                 headers: {
-                    "Recollect-Position": components["headers"]["Position"];
                     [name: string]: unknown;
                 };
                 content: {
                     "application/json": components["schemas"]["Conversation"];
                 };
             };
-            /** @description The request cannot be read */
+            /** @description Malformed request */
             400: {
                 headers: {
                     [name: string]: unknown;
@@ -9150,7 +9186,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description An API key is needed */
+            /** @description API key missing or invalid */
             401: {
                 headers: {
                     [name: string]: unknown;
@@ -9160,7 +9196,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description This API key may not do that */
+            /** @description The API key is not allowed to do this */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -9180,7 +9216,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description The request is too large */
+            /** @description Request too large */
             413: {
                 headers: {
                     [name: string]: unknown;
@@ -9190,7 +9226,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description The request cannot be accepted as it stands */
+            /** @description Invalid request */
             422: {
                 headers: {
                     [name: string]: unknown;
@@ -9200,7 +9236,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description A limit is reached; try again later */
+            /** @description Rate limit exceeded */
             429: {
                 headers: {
                     /** @description After how many seconds to try again. */
@@ -9212,7 +9248,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Try again later */
+            /** @description Temporarily unavailable */
             503: {
                 headers: {
                     /** @description After how many seconds to try again. */
@@ -9231,28 +9267,27 @@ export interface operations {
             query?: never;
             header?: never;
             path: {
-                /** @description Your own name for the conversation. */
+                /** @description Conversation ID, chosen by you. */
                 conversation: string;
             };
             cookie?: never;
         };
         requestBody: {
             content: {
-                "application/json": components["schemas"]["DescribeBody"];
+                "application/json": components["schemas"]["UpdateConversationBody"];
             };
         };
         responses: {
             /** @description Successful Response */
             200: {
                 headers: {
-                    "Recollect-Position": components["headers"]["Position"];
                     [name: string]: unknown;
                 };
                 content: {
                     "application/json": components["schemas"]["DescribeConversationAnswer"];
                 };
             };
-            /** @description The request cannot be read */
+            /** @description Malformed request */
             400: {
                 headers: {
                     [name: string]: unknown;
@@ -9262,7 +9297,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description An API key is needed */
+            /** @description API key missing or invalid */
             401: {
                 headers: {
                     [name: string]: unknown;
@@ -9272,7 +9307,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description This API key may not do that */
+            /** @description The API key is not allowed to do this */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -9292,7 +9327,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description The request is too large */
+            /** @description Request too large */
             413: {
                 headers: {
                     [name: string]: unknown;
@@ -9302,7 +9337,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description The request cannot be accepted as it stands */
+            /** @description Invalid request */
             422: {
                 headers: {
                     [name: string]: unknown;
@@ -9312,7 +9347,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description A limit is reached; try again later */
+            /** @description Rate limit exceeded */
             429: {
                 headers: {
                     /** @description After how many seconds to try again. */
@@ -9324,7 +9359,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Try again later */
+            /** @description Temporarily unavailable */
             503: {
                 headers: {
                     /** @description After how many seconds to try again. */
@@ -9343,28 +9378,27 @@ export interface operations {
             query?: never;
             header?: never;
             path: {
-                /** @description Your own name for the conversation. */
+                /** @description Conversation ID, chosen by you. */
                 conversation: string;
             };
             cookie?: never;
         };
         requestBody: {
             content: {
-                "application/json": components["schemas"]["OfScope"];
+                "application/json": components["schemas"]["ScopeBody"];
             };
         };
         responses: {
             /** @description Successful Response */
             200: {
                 headers: {
-                    "Recollect-Position": components["headers"]["Position"];
                     [name: string]: unknown;
                 };
                 content: {
                     "application/json": components["schemas"]["Conversation"];
                 };
             };
-            /** @description The request cannot be read */
+            /** @description Malformed request */
             400: {
                 headers: {
                     [name: string]: unknown;
@@ -9374,7 +9408,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description An API key is needed */
+            /** @description API key missing or invalid */
             401: {
                 headers: {
                     [name: string]: unknown;
@@ -9384,7 +9418,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description This API key may not do that */
+            /** @description The API key is not allowed to do this */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -9404,7 +9438,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description The request conflicts with what is there */
+            /** @description Conflict */
             409: {
                 headers: {
                     [name: string]: unknown;
@@ -9414,7 +9448,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description The request is too large */
+            /** @description Request too large */
             413: {
                 headers: {
                     [name: string]: unknown;
@@ -9424,7 +9458,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description The request cannot be accepted as it stands */
+            /** @description Invalid request */
             422: {
                 headers: {
                     [name: string]: unknown;
@@ -9434,7 +9468,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description A limit is reached; try again later */
+            /** @description Rate limit exceeded */
             429: {
                 headers: {
                     /** @description After how many seconds to try again. */
@@ -9446,7 +9480,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Try again later */
+            /** @description Temporarily unavailable */
             503: {
                 headers: {
                     /** @description After how many seconds to try again. */
@@ -9465,28 +9499,27 @@ export interface operations {
             query?: never;
             header?: never;
             path: {
-                /** @description Your own name for the conversation. */
+                /** @description Conversation ID, chosen by you. */
                 conversation: string;
             };
             cookie?: never;
         };
         requestBody: {
             content: {
-                "application/json": components["schemas"]["RemovalBody"];
+                "application/json": components["schemas"]["DeleteConversationBody"];
             };
         };
         responses: {
             /** @description Successful Response */
             200: {
                 headers: {
-                    "Recollect-Position": components["headers"]["Position"];
                     [name: string]: unknown;
                 };
                 content: {
                     "application/json": components["schemas"]["DeletedConversation"];
                 };
             };
-            /** @description The request cannot be read */
+            /** @description Malformed request */
             400: {
                 headers: {
                     [name: string]: unknown;
@@ -9496,7 +9529,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description An API key is needed */
+            /** @description API key missing or invalid */
             401: {
                 headers: {
                     [name: string]: unknown;
@@ -9506,7 +9539,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description This API key may not do that */
+            /** @description The API key is not allowed to do this */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -9526,7 +9559,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description The request conflicts with what is there */
+            /** @description Conflict */
             409: {
                 headers: {
                     [name: string]: unknown;
@@ -9536,7 +9569,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description The request is too large */
+            /** @description Request too large */
             413: {
                 headers: {
                     [name: string]: unknown;
@@ -9546,7 +9579,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description The request cannot be accepted as it stands */
+            /** @description Invalid request */
             422: {
                 headers: {
                     [name: string]: unknown;
@@ -9556,7 +9589,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description A limit is reached; try again later */
+            /** @description Rate limit exceeded */
             429: {
                 headers: {
                     /** @description After how many seconds to try again. */
@@ -9568,7 +9601,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Try again later */
+            /** @description Temporarily unavailable */
             503: {
                 headers: {
                     /** @description After how many seconds to try again. */
@@ -9585,16 +9618,16 @@ export interface operations {
     list_leaves: {
         parameters: {
             query: {
-                /** @description Most items to return. */
+                /** @description Maximum number of items to return. */
                 limit?: number;
-                /** @description Whose memory it is; may be empty where the key is bound to an agent. */
+                /** @description Agent. May be empty if the key is bound to one. */
                 agent: string;
-                /** @description Whom it is about or with; empty for an agent alone. */
+                /** @description User. Empty for the agent's own memory. */
                 user?: string;
             };
             header?: never;
             path: {
-                /** @description Your own name for the conversation. */
+                /** @description Conversation ID, chosen by you. */
                 conversation: string;
             };
             cookie?: never;
@@ -9604,14 +9637,13 @@ export interface operations {
             /** @description Successful Response */
             200: {
                 headers: {
-                    "Recollect-Position": components["headers"]["Position"];
                     [name: string]: unknown;
                 };
                 content: {
                     "application/json": components["schemas"]["ListLeavesAnswer"];
                 };
             };
-            /** @description The request cannot be read */
+            /** @description Malformed request */
             400: {
                 headers: {
                     [name: string]: unknown;
@@ -9621,7 +9653,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description An API key is needed */
+            /** @description API key missing or invalid */
             401: {
                 headers: {
                     [name: string]: unknown;
@@ -9631,7 +9663,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description This API key may not do that */
+            /** @description The API key is not allowed to do this */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -9651,7 +9683,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description The request is too large */
+            /** @description Request too large */
             413: {
                 headers: {
                     [name: string]: unknown;
@@ -9661,7 +9693,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description The request cannot be accepted as it stands */
+            /** @description Invalid request */
             422: {
                 headers: {
                     [name: string]: unknown;
@@ -9671,7 +9703,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description A limit is reached; try again later */
+            /** @description Rate limit exceeded */
             429: {
                 headers: {
                     /** @description After how many seconds to try again. */
@@ -9683,7 +9715,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Try again later */
+            /** @description Temporarily unavailable */
             503: {
                 headers: {
                     /** @description After how many seconds to try again. */
@@ -9702,16 +9734,16 @@ export interface operations {
             query: {
                 /** @description Only messages after the one so numbered. */
                 after?: number;
-                /** @description Most messages on a page. */
+                /** @description Maximum number of messages on a page. */
                 limit?: number;
-                /** @description Whose memory it is; may be empty where the key is bound to an agent. */
+                /** @description Agent. May be empty if the key is bound to one. */
                 agent: string;
-                /** @description Whom it is about or with; empty for an agent alone. */
+                /** @description User. Empty for the agent's own memory. */
                 user?: string;
             };
             header?: never;
             path: {
-                /** @description Your own name for the conversation. */
+                /** @description Conversation ID, chosen by you. */
                 conversation: string;
             };
             cookie?: never;
@@ -9721,14 +9753,13 @@ export interface operations {
             /** @description Successful Response */
             200: {
                 headers: {
-                    "Recollect-Position": components["headers"]["Position"];
                     [name: string]: unknown;
                 };
                 content: {
                     "application/json": components["schemas"]["MessagePage"];
                 };
             };
-            /** @description The request cannot be read */
+            /** @description Malformed request */
             400: {
                 headers: {
                     [name: string]: unknown;
@@ -9738,7 +9769,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description An API key is needed */
+            /** @description API key missing or invalid */
             401: {
                 headers: {
                     [name: string]: unknown;
@@ -9748,7 +9779,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description This API key may not do that */
+            /** @description The API key is not allowed to do this */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -9768,7 +9799,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description The request is too large */
+            /** @description Request too large */
             413: {
                 headers: {
                     [name: string]: unknown;
@@ -9778,7 +9809,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description The request cannot be accepted as it stands */
+            /** @description Invalid request */
             422: {
                 headers: {
                     [name: string]: unknown;
@@ -9788,7 +9819,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description A limit is reached; try again later */
+            /** @description Rate limit exceeded */
             429: {
                 headers: {
                     /** @description After how many seconds to try again. */
@@ -9800,7 +9831,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Try again later */
+            /** @description Temporarily unavailable */
             503: {
                 headers: {
                     /** @description After how many seconds to try again. */
@@ -9819,28 +9850,27 @@ export interface operations {
             query?: never;
             header?: never;
             path: {
-                /** @description Your own name for the conversation. */
+                /** @description Conversation ID, chosen by you. */
                 conversation: string;
             };
             cookie?: never;
         };
         requestBody: {
             content: {
-                "application/json": components["schemas"]["RemovalBody"];
+                "application/json": components["schemas"]["DeleteConversationBody"];
             };
         };
         responses: {
             /** @description Successful Response */
             200: {
                 headers: {
-                    "Recollect-Position": components["headers"]["Position"];
                     [name: string]: unknown;
                 };
                 content: {
                     "application/json": components["schemas"]["PurgeReceipt"];
                 };
             };
-            /** @description The request cannot be read */
+            /** @description Malformed request */
             400: {
                 headers: {
                     [name: string]: unknown;
@@ -9850,7 +9880,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description An API key is needed */
+            /** @description API key missing or invalid */
             401: {
                 headers: {
                     [name: string]: unknown;
@@ -9860,7 +9890,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description This API key may not do that */
+            /** @description The API key is not allowed to do this */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -9880,7 +9910,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description The request is too large */
+            /** @description Request too large */
             413: {
                 headers: {
                     [name: string]: unknown;
@@ -9890,7 +9920,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description The request cannot be accepted as it stands */
+            /** @description Invalid request */
             422: {
                 headers: {
                     [name: string]: unknown;
@@ -9900,7 +9930,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description A limit is reached; try again later */
+            /** @description Rate limit exceeded */
             429: {
                 headers: {
                     /** @description After how many seconds to try again. */
@@ -9912,7 +9942,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Try again later */
+            /** @description Temporarily unavailable */
             503: {
                 headers: {
                     /** @description After how many seconds to try again. */
@@ -9929,16 +9959,16 @@ export interface operations {
     list_receipts: {
         parameters: {
             query: {
-                /** @description Most items to return. */
+                /** @description Maximum number of items to return. */
                 limit?: number;
-                /** @description Whose memory it is; may be empty where the key is bound to an agent. */
+                /** @description Agent. May be empty if the key is bound to one. */
                 agent: string;
-                /** @description Whom it is about or with; empty for an agent alone. */
+                /** @description User. Empty for the agent's own memory. */
                 user?: string;
             };
             header?: never;
             path: {
-                /** @description Your own name for the conversation. */
+                /** @description Conversation ID, chosen by you. */
                 conversation: string;
             };
             cookie?: never;
@@ -9948,14 +9978,13 @@ export interface operations {
             /** @description Successful Response */
             200: {
                 headers: {
-                    "Recollect-Position": components["headers"]["Position"];
                     [name: string]: unknown;
                 };
                 content: {
                     "application/json": components["schemas"]["ListReceiptsAnswer"];
                 };
             };
-            /** @description The request cannot be read */
+            /** @description Malformed request */
             400: {
                 headers: {
                     [name: string]: unknown;
@@ -9965,7 +9994,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description An API key is needed */
+            /** @description API key missing or invalid */
             401: {
                 headers: {
                     [name: string]: unknown;
@@ -9975,7 +10004,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description This API key may not do that */
+            /** @description The API key is not allowed to do this */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -9985,7 +10014,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description The request is too large */
+            /** @description Request too large */
             413: {
                 headers: {
                     [name: string]: unknown;
@@ -9995,7 +10024,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description The request cannot be accepted as it stands */
+            /** @description Invalid request */
             422: {
                 headers: {
                     [name: string]: unknown;
@@ -10005,7 +10034,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description A limit is reached; try again later */
+            /** @description Rate limit exceeded */
             429: {
                 headers: {
                     /** @description After how many seconds to try again. */
@@ -10017,7 +10046,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Try again later */
+            /** @description Temporarily unavailable */
             503: {
                 headers: {
                     /** @description After how many seconds to try again. */
@@ -10036,28 +10065,27 @@ export interface operations {
             query?: never;
             header?: never;
             path: {
-                /** @description Your own name for the conversation. */
+                /** @description Conversation ID, chosen by you. */
                 conversation: string;
             };
             cookie?: never;
         };
         requestBody: {
             content: {
-                "application/json": components["schemas"]["OfScope"];
+                "application/json": components["schemas"]["ScopeBody"];
             };
         };
         responses: {
             /** @description Successful Response */
             200: {
                 headers: {
-                    "Recollect-Position": components["headers"]["Position"];
                     [name: string]: unknown;
                 };
                 content: {
                     "application/json": components["schemas"]["Conversation"];
                 };
             };
-            /** @description The request cannot be read */
+            /** @description Malformed request */
             400: {
                 headers: {
                     [name: string]: unknown;
@@ -10067,7 +10095,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description An API key is needed */
+            /** @description API key missing or invalid */
             401: {
                 headers: {
                     [name: string]: unknown;
@@ -10077,7 +10105,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description This API key may not do that */
+            /** @description The API key is not allowed to do this */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -10097,7 +10125,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description The request conflicts with what is there */
+            /** @description Conflict */
             409: {
                 headers: {
                     [name: string]: unknown;
@@ -10107,7 +10135,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description The request is too large */
+            /** @description Request too large */
             413: {
                 headers: {
                     [name: string]: unknown;
@@ -10117,7 +10145,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description The request cannot be accepted as it stands */
+            /** @description Invalid request */
             422: {
                 headers: {
                     [name: string]: unknown;
@@ -10127,7 +10155,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description A limit is reached; try again later */
+            /** @description Rate limit exceeded */
             429: {
                 headers: {
                     /** @description After how many seconds to try again. */
@@ -10139,7 +10167,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Try again later */
+            /** @description Temporarily unavailable */
             503: {
                 headers: {
                     /** @description After how many seconds to try again. */
@@ -10156,18 +10184,18 @@ export interface operations {
     list_segments: {
         parameters: {
             query: {
-                /** @description Only segments that begin after the message so numbered. */
+                /** @description Only segments that start after this message number. */
                 after?: number;
-                /** @description Most items to return. */
+                /** @description Maximum number of items to return. */
                 limit?: number;
-                /** @description Whose memory it is; may be empty where the key is bound to an agent. */
+                /** @description Agent. May be empty if the key is bound to one. */
                 agent: string;
-                /** @description Whom it is about or with; empty for an agent alone. */
+                /** @description User. Empty for the agent's own memory. */
                 user?: string;
             };
             header?: never;
             path: {
-                /** @description Your own name for the conversation. */
+                /** @description Conversation ID, chosen by you. */
                 conversation: string;
             };
             cookie?: never;
@@ -10177,14 +10205,13 @@ export interface operations {
             /** @description Successful Response */
             200: {
                 headers: {
-                    "Recollect-Position": components["headers"]["Position"];
                     [name: string]: unknown;
                 };
                 content: {
                     "application/json": components["schemas"]["ListSegmentsAnswer"];
                 };
             };
-            /** @description The request cannot be read */
+            /** @description Malformed request */
             400: {
                 headers: {
                     [name: string]: unknown;
@@ -10194,7 +10221,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description An API key is needed */
+            /** @description API key missing or invalid */
             401: {
                 headers: {
                     [name: string]: unknown;
@@ -10204,7 +10231,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description This API key may not do that */
+            /** @description The API key is not allowed to do this */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -10224,7 +10251,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description The request is too large */
+            /** @description Request too large */
             413: {
                 headers: {
                     [name: string]: unknown;
@@ -10234,7 +10261,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description The request cannot be accepted as it stands */
+            /** @description Invalid request */
             422: {
                 headers: {
                     [name: string]: unknown;
@@ -10244,7 +10271,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description A limit is reached; try again later */
+            /** @description Rate limit exceeded */
             429: {
                 headers: {
                     /** @description After how many seconds to try again. */
@@ -10256,7 +10283,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Try again later */
+            /** @description Temporarily unavailable */
             503: {
                 headers: {
                     /** @description After how many seconds to try again. */
@@ -10275,28 +10302,27 @@ export interface operations {
             query?: never;
             header?: never;
             path: {
-                /** @description Your own name for the conversation. */
+                /** @description Conversation ID, chosen by you. */
                 conversation: string;
             };
             cookie?: never;
         };
         requestBody: {
             content: {
-                "application/json": components["schemas"]["OfScope"];
+                "application/json": components["schemas"]["ScopeBody"];
             };
         };
         responses: {
             /** @description Successful Response */
             200: {
                 headers: {
-                    "Recollect-Position": components["headers"]["Position"];
                     [name: string]: unknown;
                 };
                 content: {
                     "application/json": components["schemas"]["CloseSegmentAnswer"];
                 };
             };
-            /** @description The request cannot be read */
+            /** @description Malformed request */
             400: {
                 headers: {
                     [name: string]: unknown;
@@ -10306,7 +10332,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description An API key is needed */
+            /** @description API key missing or invalid */
             401: {
                 headers: {
                     [name: string]: unknown;
@@ -10316,7 +10342,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description This API key may not do that */
+            /** @description The API key is not allowed to do this */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -10336,7 +10362,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description The request is too large */
+            /** @description Request too large */
             413: {
                 headers: {
                     [name: string]: unknown;
@@ -10346,7 +10372,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description The request cannot be accepted as it stands */
+            /** @description Invalid request */
             422: {
                 headers: {
                     [name: string]: unknown;
@@ -10356,7 +10382,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description A limit is reached; try again later */
+            /** @description Rate limit exceeded */
             429: {
                 headers: {
                     /** @description After how many seconds to try again. */
@@ -10368,7 +10394,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Try again later */
+            /** @description Temporarily unavailable */
             503: {
                 headers: {
                     /** @description After how many seconds to try again. */
@@ -10398,14 +10424,13 @@ export interface operations {
             /** @description Successful Response */
             200: {
                 headers: {
-                    "Recollect-Position": components["headers"]["Position"];
                     [name: string]: unknown;
                 };
                 content: {
                     "application/json": components["schemas"]["Reply"];
                 };
             };
-            /** @description The request cannot be read */
+            /** @description Malformed request */
             400: {
                 headers: {
                     [name: string]: unknown;
@@ -10415,7 +10440,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description An API key is needed */
+            /** @description API key missing or invalid */
             401: {
                 headers: {
                     [name: string]: unknown;
@@ -10425,7 +10450,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description This API key may not do that */
+            /** @description The API key is not allowed to do this */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -10445,7 +10470,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description The request conflicts with what is there */
+            /** @description Conflict */
             409: {
                 headers: {
                     [name: string]: unknown;
@@ -10455,7 +10480,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description The request is too large */
+            /** @description Request too large */
             413: {
                 headers: {
                     [name: string]: unknown;
@@ -10465,7 +10490,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description The request cannot be accepted as it stands */
+            /** @description Invalid request */
             422: {
                 headers: {
                     [name: string]: unknown;
@@ -10475,7 +10500,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description A limit is reached; try again later */
+            /** @description Rate limit exceeded */
             429: {
                 headers: {
                     /** @description After how many seconds to try again. */
@@ -10487,7 +10512,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description A model gave no usable answer */
+            /** @description The model returned no usable answer */
             502: {
                 headers: {
                     [name: string]: unknown;
@@ -10497,7 +10522,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Try again later */
+            /** @description Temporarily unavailable */
             503: {
                 headers: {
                     /** @description After how many seconds to try again. */
@@ -10514,21 +10539,21 @@ export interface operations {
     list_entities: {
         parameters: {
             query: {
-                /** @description Only those with this in one of their names. */
+                /** @description Only entities whose name contains this. */
                 search?: string;
-                /** @description Only those of this type. */
+                /** @description Only entities of this type. */
                 type?: components["schemas"]["EntityType"] | null;
-                /** @description The nearest to this text first, on one page. */
+                /** @description Sort by similarity to this text (one page). */
                 meaning?: string;
-                /** @description By what was stored by then, in the versions that were believed; with an offset, now if left out. */
+                /** @description Only data stored by this time, in the versions of that time. Default: now. */
                 as_of?: string | null;
-                /** @description next_cursor of the page before. */
+                /** @description `next_cursor` of the previous page. */
                 cursor?: string | null;
-                /** @description Most items on a page. */
+                /** @description Maximum number of items on a page. */
                 limit?: number;
-                /** @description Whose memory it is; may be empty where the key is bound to an agent. */
+                /** @description Agent. May be empty if the key is bound to one. */
                 agent: string;
-                /** @description Whom it is about or with; empty for an agent alone. */
+                /** @description User. Empty for the agent's own memory. */
                 user?: string;
             };
             header?: never;
@@ -10540,14 +10565,13 @@ export interface operations {
             /** @description Successful Response */
             200: {
                 headers: {
-                    "Recollect-Position": components["headers"]["Position"];
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["Entities"];
+                    "application/json": components["schemas"]["EntityPage"];
                 };
             };
-            /** @description The request cannot be read */
+            /** @description Malformed request */
             400: {
                 headers: {
                     [name: string]: unknown;
@@ -10557,7 +10581,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description An API key is needed */
+            /** @description API key missing or invalid */
             401: {
                 headers: {
                     [name: string]: unknown;
@@ -10567,7 +10591,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description This API key may not do that */
+            /** @description The API key is not allowed to do this */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -10577,7 +10601,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description The request is too large */
+            /** @description Request too large */
             413: {
                 headers: {
                     [name: string]: unknown;
@@ -10587,7 +10611,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description The request cannot be accepted as it stands */
+            /** @description Invalid request */
             422: {
                 headers: {
                     [name: string]: unknown;
@@ -10597,7 +10621,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description A limit is reached; try again later */
+            /** @description Rate limit exceeded */
             429: {
                 headers: {
                     /** @description After how many seconds to try again. */
@@ -10609,7 +10633,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Try again later */
+            /** @description Temporarily unavailable */
             503: {
                 headers: {
                     /** @description After how many seconds to try again. */
@@ -10626,17 +10650,17 @@ export interface operations {
     list_entities_by_facts: {
         parameters: {
             query: {
-                /** @description Only those with this in one of their names. */
+                /** @description Only entities whose name contains this. */
                 search?: string;
-                /** @description Only those of this type. */
+                /** @description Only entities of this type. */
                 type?: components["schemas"]["EntityType"] | null;
-                /** @description next_cursor of the page before. */
+                /** @description `next_cursor` of the previous page. */
                 cursor?: string | null;
-                /** @description Most items on a page. */
+                /** @description Maximum number of items on a page. */
                 limit?: number;
-                /** @description Whose memory it is; may be empty where the key is bound to an agent. */
+                /** @description Agent. May be empty if the key is bound to one. */
                 agent: string;
-                /** @description Whom it is about or with; empty for an agent alone. */
+                /** @description User. Empty for the agent's own memory. */
                 user?: string;
             };
             header?: never;
@@ -10648,14 +10672,13 @@ export interface operations {
             /** @description Successful Response */
             200: {
                 headers: {
-                    "Recollect-Position": components["headers"]["Position"];
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["Entities"];
+                    "application/json": components["schemas"]["EntityPage"];
                 };
             };
-            /** @description The request cannot be read */
+            /** @description Malformed request */
             400: {
                 headers: {
                     [name: string]: unknown;
@@ -10665,7 +10688,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description An API key is needed */
+            /** @description API key missing or invalid */
             401: {
                 headers: {
                     [name: string]: unknown;
@@ -10675,7 +10698,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description This API key may not do that */
+            /** @description The API key is not allowed to do this */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -10685,7 +10708,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description The request is too large */
+            /** @description Request too large */
             413: {
                 headers: {
                     [name: string]: unknown;
@@ -10695,7 +10718,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description The request cannot be accepted as it stands */
+            /** @description Invalid request */
             422: {
                 headers: {
                     [name: string]: unknown;
@@ -10705,7 +10728,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description A limit is reached; try again later */
+            /** @description Rate limit exceeded */
             429: {
                 headers: {
                     /** @description After how many seconds to try again. */
@@ -10717,7 +10740,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Try again later */
+            /** @description Temporarily unavailable */
             503: {
                 headers: {
                     /** @description After how many seconds to try again. */
@@ -10734,11 +10757,11 @@ export interface operations {
     read_entity: {
         parameters: {
             query: {
-                /** @description By what was stored by then, in the versions that were believed; with an offset, now if left out. */
+                /** @description Only data stored by this time, in the versions of that time. Default: now. */
                 as_of?: string | null;
-                /** @description Whose memory it is; may be empty where the key is bound to an agent. */
+                /** @description Agent. May be empty if the key is bound to one. */
                 agent: string;
-                /** @description Whom it is about or with; empty for an agent alone. */
+                /** @description User. Empty for the agent's own memory. */
                 user?: string;
             };
             header?: never;
@@ -10753,14 +10776,13 @@ export interface operations {
             /** @description Successful Response */
             200: {
                 headers: {
-                    "Recollect-Position": components["headers"]["Position"];
                     [name: string]: unknown;
                 };
                 content: {
                     "application/json": components["schemas"]["Entity"];
                 };
             };
-            /** @description The request cannot be read */
+            /** @description Malformed request */
             400: {
                 headers: {
                     [name: string]: unknown;
@@ -10770,7 +10792,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description An API key is needed */
+            /** @description API key missing or invalid */
             401: {
                 headers: {
                     [name: string]: unknown;
@@ -10780,7 +10802,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description This API key may not do that */
+            /** @description The API key is not allowed to do this */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -10800,7 +10822,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description The request is too large */
+            /** @description Request too large */
             413: {
                 headers: {
                     [name: string]: unknown;
@@ -10810,7 +10832,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description The request cannot be accepted as it stands */
+            /** @description Invalid request */
             422: {
                 headers: {
                     [name: string]: unknown;
@@ -10820,7 +10842,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description A limit is reached; try again later */
+            /** @description Rate limit exceeded */
             429: {
                 headers: {
                     /** @description After how many seconds to try again. */
@@ -10832,7 +10854,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Try again later */
+            /** @description Temporarily unavailable */
             503: {
                 headers: {
                     /** @description After how many seconds to try again. */
@@ -10858,21 +10880,20 @@ export interface operations {
         };
         requestBody: {
             content: {
-                "application/json": components["schemas"]["AbsorbBody"];
+                "application/json": components["schemas"]["MergeEntitiesBody"];
             };
         };
         responses: {
             /** @description Successful Response */
             200: {
                 headers: {
-                    "Recollect-Position": components["headers"]["Position"];
                     [name: string]: unknown;
                 };
                 content: {
                     "application/json": components["schemas"]["Entity"];
                 };
             };
-            /** @description The request cannot be read */
+            /** @description Malformed request */
             400: {
                 headers: {
                     [name: string]: unknown;
@@ -10882,7 +10903,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description An API key is needed */
+            /** @description API key missing or invalid */
             401: {
                 headers: {
                     [name: string]: unknown;
@@ -10892,7 +10913,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description This API key may not do that */
+            /** @description The API key is not allowed to do this */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -10912,7 +10933,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description The request conflicts with what is there */
+            /** @description Conflict */
             409: {
                 headers: {
                     [name: string]: unknown;
@@ -10922,7 +10943,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description The request is too large */
+            /** @description Request too large */
             413: {
                 headers: {
                     [name: string]: unknown;
@@ -10932,7 +10953,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description The request cannot be accepted as it stands */
+            /** @description Invalid request */
             422: {
                 headers: {
                     [name: string]: unknown;
@@ -10942,7 +10963,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description A limit is reached; try again later */
+            /** @description Rate limit exceeded */
             429: {
                 headers: {
                     /** @description After how many seconds to try again. */
@@ -10954,7 +10975,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Try again later */
+            /** @description Temporarily unavailable */
             503: {
                 headers: {
                     /** @description After how many seconds to try again. */
@@ -10971,17 +10992,17 @@ export interface operations {
     list_neighbours: {
         parameters: {
             query: {
-                /** @description How many facts to follow one after the other. */
+                /** @description Number of hops. */
                 hops?: number;
-                /** @description Most facts to follow in one hop, the newest first. */
+                /** @description Maximum number of facts to follow in one hop, the newest first. */
                 beam?: number;
-                /** @description By what was stored by then, in the versions that were believed; with an offset, now if left out. */
+                /** @description Only data stored by this time, in the versions of that time. Default: now. */
                 as_of?: string | null;
-                /** @description By what was true in the world then, or had happened; with an offset, by what is not over if left out. */
+                /** @description Only data that was true, or had happened, at this time. Default: all that has not ended. */
                 at?: string | null;
-                /** @description Whose memory it is; may be empty where the key is bound to an agent. */
+                /** @description Agent. May be empty if the key is bound to one. */
                 agent: string;
-                /** @description Whom it is about or with; empty for an agent alone. */
+                /** @description User. Empty for the agent's own memory. */
                 user?: string;
             };
             header?: never;
@@ -10996,14 +11017,13 @@ export interface operations {
             /** @description Successful Response */
             200: {
                 headers: {
-                    "Recollect-Position": components["headers"]["Position"];
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["Neighbourhood"];
+                    "application/json": components["schemas"]["Neighbors"];
                 };
             };
-            /** @description The request cannot be read */
+            /** @description Malformed request */
             400: {
                 headers: {
                     [name: string]: unknown;
@@ -11013,7 +11033,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description An API key is needed */
+            /** @description API key missing or invalid */
             401: {
                 headers: {
                     [name: string]: unknown;
@@ -11023,7 +11043,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description This API key may not do that */
+            /** @description The API key is not allowed to do this */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -11043,7 +11063,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description The request is too large */
+            /** @description Request too large */
             413: {
                 headers: {
                     [name: string]: unknown;
@@ -11053,7 +11073,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description The request cannot be accepted as it stands */
+            /** @description Invalid request */
             422: {
                 headers: {
                     [name: string]: unknown;
@@ -11063,7 +11083,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description A limit is reached; try again later */
+            /** @description Rate limit exceeded */
             429: {
                 headers: {
                     /** @description After how many seconds to try again. */
@@ -11075,7 +11095,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Try again later */
+            /** @description Temporarily unavailable */
             503: {
                 headers: {
                     /** @description After how many seconds to try again. */
@@ -11101,21 +11121,20 @@ export interface operations {
         };
         requestBody: {
             content: {
-                "application/json": components["schemas"]["OfScope"];
+                "application/json": components["schemas"]["ScopeBody"];
             };
         };
         responses: {
             /** @description Successful Response */
             200: {
                 headers: {
-                    "Recollect-Position": components["headers"]["Position"];
                     [name: string]: unknown;
                 };
                 content: {
                     "application/json": components["schemas"]["Entity"];
                 };
             };
-            /** @description The request cannot be read */
+            /** @description Malformed request */
             400: {
                 headers: {
                     [name: string]: unknown;
@@ -11125,7 +11144,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description An API key is needed */
+            /** @description API key missing or invalid */
             401: {
                 headers: {
                     [name: string]: unknown;
@@ -11135,7 +11154,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description This API key may not do that */
+            /** @description The API key is not allowed to do this */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -11155,7 +11174,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description The request conflicts with what is there */
+            /** @description Conflict */
             409: {
                 headers: {
                     [name: string]: unknown;
@@ -11165,7 +11184,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description The request is too large */
+            /** @description Request too large */
             413: {
                 headers: {
                     [name: string]: unknown;
@@ -11175,7 +11194,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description The request cannot be accepted as it stands */
+            /** @description Invalid request */
             422: {
                 headers: {
                     [name: string]: unknown;
@@ -11185,7 +11204,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description A limit is reached; try again later */
+            /** @description Rate limit exceeded */
             429: {
                 headers: {
                     /** @description After how many seconds to try again. */
@@ -11197,7 +11216,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Try again later */
+            /** @description Temporarily unavailable */
             503: {
                 headers: {
                     /** @description After how many seconds to try again. */
@@ -11214,15 +11233,15 @@ export interface operations {
     read_timeline: {
         parameters: {
             query: {
-                /** @description By what was stored by then, in the versions that were believed; with an offset, now if left out. */
+                /** @description Only data stored by this time, in the versions of that time. Default: now. */
                 as_of?: string | null;
-                /** @description next_cursor of the page before. */
+                /** @description `next_cursor` of the previous page. */
                 cursor?: string;
-                /** @description Most versions on a page. */
+                /** @description Maximum number of versions on a page. */
                 limit?: number;
-                /** @description Whose memory it is; may be empty where the key is bound to an agent. */
+                /** @description Agent. May be empty if the key is bound to one. */
                 agent: string;
-                /** @description Whom it is about or with; empty for an agent alone. */
+                /** @description User. Empty for the agent's own memory. */
                 user?: string;
             };
             header?: never;
@@ -11237,14 +11256,13 @@ export interface operations {
             /** @description Successful Response */
             200: {
                 headers: {
-                    "Recollect-Position": components["headers"]["Position"];
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["Timeline"];
+                    "application/json": components["schemas"]["TimelinePage"];
                 };
             };
-            /** @description The request cannot be read */
+            /** @description Malformed request */
             400: {
                 headers: {
                     [name: string]: unknown;
@@ -11254,7 +11272,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description An API key is needed */
+            /** @description API key missing or invalid */
             401: {
                 headers: {
                     [name: string]: unknown;
@@ -11264,7 +11282,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description This API key may not do that */
+            /** @description The API key is not allowed to do this */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -11284,7 +11302,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description The request is too large */
+            /** @description Request too large */
             413: {
                 headers: {
                     [name: string]: unknown;
@@ -11294,7 +11312,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description The request cannot be accepted as it stands */
+            /** @description Invalid request */
             422: {
                 headers: {
                     [name: string]: unknown;
@@ -11304,7 +11322,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description A limit is reached; try again later */
+            /** @description Rate limit exceeded */
             429: {
                 headers: {
                     /** @description After how many seconds to try again. */
@@ -11316,7 +11334,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Try again later */
+            /** @description Temporarily unavailable */
             503: {
                 headers: {
                     /** @description After how many seconds to try again. */
@@ -11333,9 +11351,9 @@ export interface operations {
     list_erasures: {
         parameters: {
             query?: {
-                /** @description Of this user only; of all if left out. */
+                /** @description Only of this user. Default: all users. */
                 user?: string;
-                /** @description Most receipts. */
+                /** @description Maximum number of receipts. */
                 limit?: number;
             };
             header?: never;
@@ -11347,14 +11365,13 @@ export interface operations {
             /** @description Successful Response */
             200: {
                 headers: {
-                    "Recollect-Position": components["headers"]["Position"];
                     [name: string]: unknown;
                 };
                 content: {
                     "application/json": components["schemas"]["ErasureReceipts"];
                 };
             };
-            /** @description The request cannot be read */
+            /** @description Malformed request */
             400: {
                 headers: {
                     [name: string]: unknown;
@@ -11364,7 +11381,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description An API key is needed */
+            /** @description API key missing or invalid */
             401: {
                 headers: {
                     [name: string]: unknown;
@@ -11374,7 +11391,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description This API key may not do that */
+            /** @description The API key is not allowed to do this */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -11384,7 +11401,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description The request is too large */
+            /** @description Request too large */
             413: {
                 headers: {
                     [name: string]: unknown;
@@ -11394,7 +11411,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description The request cannot be accepted as it stands */
+            /** @description Invalid request */
             422: {
                 headers: {
                     [name: string]: unknown;
@@ -11404,7 +11421,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description A limit is reached; try again later */
+            /** @description Rate limit exceeded */
             429: {
                 headers: {
                     /** @description After how many seconds to try again. */
@@ -11416,7 +11433,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Try again later */
+            /** @description Temporarily unavailable */
             503: {
                 headers: {
                     /** @description After how many seconds to try again. */
@@ -11439,21 +11456,20 @@ export interface operations {
         };
         requestBody: {
             content: {
-                "application/json": components["schemas"]["ErasureBody"];
+                "application/json": components["schemas"]["EraseUserBody"];
             };
         };
         responses: {
             /** @description Successful Response */
             200: {
                 headers: {
-                    "Recollect-Position": components["headers"]["Position"];
                     [name: string]: unknown;
                 };
                 content: {
                     "application/json": components["schemas"]["UserErasure"];
                 };
             };
-            /** @description The request cannot be read */
+            /** @description Malformed request */
             400: {
                 headers: {
                     [name: string]: unknown;
@@ -11463,7 +11479,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description An API key is needed */
+            /** @description API key missing or invalid */
             401: {
                 headers: {
                     [name: string]: unknown;
@@ -11473,7 +11489,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description This API key may not do that */
+            /** @description The API key is not allowed to do this */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -11493,7 +11509,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description The request is too large */
+            /** @description Request too large */
             413: {
                 headers: {
                     [name: string]: unknown;
@@ -11503,7 +11519,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description The request cannot be accepted as it stands */
+            /** @description Invalid request */
             422: {
                 headers: {
                     [name: string]: unknown;
@@ -11513,7 +11529,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description A limit is reached; try again later */
+            /** @description Rate limit exceeded */
             429: {
                 headers: {
                     /** @description After how many seconds to try again. */
@@ -11525,7 +11541,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Try again later */
+            /** @description Temporarily unavailable */
             503: {
                 headers: {
                     /** @description After how many seconds to try again. */
@@ -11542,11 +11558,11 @@ export interface operations {
     export_scopes: {
         parameters: {
             query?: {
-                /** @description Whose memory it is; all agents' if left out. */
+                /** @description The agent. Default: all agents. */
                 agent?: string | null;
-                /** @description About whom; all users if left out, the agent's own if empty. */
+                /** @description The user. Default: all users; empty: the agent's own memories. */
                 user?: string | null;
-                /** @description Vectors of these models too, or of `all`; without them they are made again. */
+                /** @description Include the vectors of these models, or `all`. Omitted vectors are computed again on import. */
                 vectors?: string[];
             };
             header?: never;
@@ -11558,14 +11574,13 @@ export interface operations {
             /** @description A zip, piece by piece. */
             200: {
                 headers: {
-                    "Recollect-Position": components["headers"]["Position"];
                     [name: string]: unknown;
                 };
                 content: {
                     "application/zip": string;
                 };
             };
-            /** @description The request cannot be read */
+            /** @description Malformed request */
             400: {
                 headers: {
                     [name: string]: unknown;
@@ -11575,7 +11590,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description An API key is needed */
+            /** @description API key missing or invalid */
             401: {
                 headers: {
                     [name: string]: unknown;
@@ -11585,7 +11600,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description This API key may not do that */
+            /** @description The API key is not allowed to do this */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -11605,7 +11620,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description The request is too large */
+            /** @description Request too large */
             413: {
                 headers: {
                     [name: string]: unknown;
@@ -11615,7 +11630,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description The request cannot be accepted as it stands */
+            /** @description Invalid request */
             422: {
                 headers: {
                     [name: string]: unknown;
@@ -11625,7 +11640,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description A limit is reached; try again later */
+            /** @description Rate limit exceeded */
             429: {
                 headers: {
                     /** @description After how many seconds to try again. */
@@ -11637,7 +11652,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Try again later */
+            /** @description Temporarily unavailable */
             503: {
                 headers: {
                     /** @description After how many seconds to try again. */
@@ -11654,21 +11669,21 @@ export interface operations {
     list_facts: {
         parameters: {
             query: {
-                /** @description Only facts that join this entity to something. */
+                /** @description Only facts about this entity. */
                 entity?: string | null;
                 /** @description Only facts of this predicate. */
                 predicate?: string;
-                /** @description By what was stored by then, in the versions that were believed; with an offset, now if left out. */
+                /** @description Only data stored by this time, in the versions of that time. Default: now. */
                 as_of?: string | null;
-                /** @description By what was true in the world then, or had happened; with an offset, by what is not over if left out. `any`: also facts that are over or were corrected. */
+                /** @description Only data that was true, or had happened, at this time. Default: all that has not ended. `any`: also facts that are over or were corrected. */
                 at?: string | "any" | null;
-                /** @description next_cursor of the page before. */
+                /** @description `next_cursor` of the previous page. */
                 cursor?: string | null;
-                /** @description Most items on a page. */
+                /** @description Maximum number of items on a page. */
                 limit?: number;
-                /** @description Whose memory it is; may be empty where the key is bound to an agent. */
+                /** @description Agent. May be empty if the key is bound to one. */
                 agent: string;
-                /** @description Whom it is about or with; empty for an agent alone. */
+                /** @description User. Empty for the agent's own memory. */
                 user?: string;
             };
             header?: never;
@@ -11680,14 +11695,13 @@ export interface operations {
             /** @description Successful Response */
             200: {
                 headers: {
-                    "Recollect-Position": components["headers"]["Position"];
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["Facts"];
+                    "application/json": components["schemas"]["FactPage"];
                 };
             };
-            /** @description The request cannot be read */
+            /** @description Malformed request */
             400: {
                 headers: {
                     [name: string]: unknown;
@@ -11697,7 +11711,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description An API key is needed */
+            /** @description API key missing or invalid */
             401: {
                 headers: {
                     [name: string]: unknown;
@@ -11707,7 +11721,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description This API key may not do that */
+            /** @description The API key is not allowed to do this */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -11717,7 +11731,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description The request is too large */
+            /** @description Request too large */
             413: {
                 headers: {
                     [name: string]: unknown;
@@ -11727,7 +11741,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description The request cannot be accepted as it stands */
+            /** @description Invalid request */
             422: {
                 headers: {
                     [name: string]: unknown;
@@ -11737,7 +11751,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description A limit is reached; try again later */
+            /** @description Rate limit exceeded */
             429: {
                 headers: {
                     /** @description After how many seconds to try again. */
@@ -11749,7 +11763,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Try again later */
+            /** @description Temporarily unavailable */
             503: {
                 headers: {
                     /** @description After how many seconds to try again. */
@@ -11767,7 +11781,7 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /** @description Send the same key to have the same done only once. */
+                /** @description Idempotency key: a repeated request with the same key is executed once. */
                 "idempotency-key"?: string;
             };
             path?: never;
@@ -11782,14 +11796,13 @@ export interface operations {
             /** @description Successful Response */
             201: {
                 headers: {
-                    "Recollect-Position": components["headers"]["Position"];
                     [name: string]: unknown;
                 };
                 content: {
                     "application/json": components["schemas"]["AddFactsAnswer"];
                 };
             };
-            /** @description The request cannot be read */
+            /** @description Malformed request */
             400: {
                 headers: {
                     [name: string]: unknown;
@@ -11799,7 +11812,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description An API key is needed */
+            /** @description API key missing or invalid */
             401: {
                 headers: {
                     [name: string]: unknown;
@@ -11809,7 +11822,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description This API key may not do that */
+            /** @description The API key is not allowed to do this */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -11819,7 +11832,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description The request conflicts with what is there */
+            /** @description Conflict */
             409: {
                 headers: {
                     [name: string]: unknown;
@@ -11829,7 +11842,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description The request is too large */
+            /** @description Request too large */
             413: {
                 headers: {
                     [name: string]: unknown;
@@ -11839,7 +11852,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description The request cannot be accepted as it stands */
+            /** @description Invalid request */
             422: {
                 headers: {
                     [name: string]: unknown;
@@ -11849,7 +11862,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description A limit is reached; try again later */
+            /** @description Rate limit exceeded */
             429: {
                 headers: {
                     /** @description After how many seconds to try again. */
@@ -11861,7 +11874,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Try again later */
+            /** @description Temporarily unavailable */
             503: {
                 headers: {
                     /** @description After how many seconds to try again. */
@@ -11887,21 +11900,20 @@ export interface operations {
         };
         requestBody: {
             content: {
-                "application/json": components["schemas"]["EndBody"];
+                "application/json": components["schemas"]["EndFactBody"];
             };
         };
         responses: {
             /** @description Successful Response */
             200: {
                 headers: {
-                    "Recollect-Position": components["headers"]["Position"];
                     [name: string]: unknown;
                 };
                 content: {
                     "application/json": components["schemas"]["Fact"];
                 };
             };
-            /** @description The request cannot be read */
+            /** @description Malformed request */
             400: {
                 headers: {
                     [name: string]: unknown;
@@ -11911,7 +11923,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description An API key is needed */
+            /** @description API key missing or invalid */
             401: {
                 headers: {
                     [name: string]: unknown;
@@ -11921,7 +11933,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description This API key may not do that */
+            /** @description The API key is not allowed to do this */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -11941,7 +11953,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description The request conflicts with what is there */
+            /** @description Conflict */
             409: {
                 headers: {
                     [name: string]: unknown;
@@ -11951,7 +11963,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description The request is too large */
+            /** @description Request too large */
             413: {
                 headers: {
                     [name: string]: unknown;
@@ -11961,7 +11973,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description The request cannot be accepted as it stands */
+            /** @description Invalid request */
             422: {
                 headers: {
                     [name: string]: unknown;
@@ -11971,7 +11983,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description A limit is reached; try again later */
+            /** @description Rate limit exceeded */
             429: {
                 headers: {
                     /** @description After how many seconds to try again. */
@@ -11983,7 +11995,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Try again later */
+            /** @description Temporarily unavailable */
             503: {
                 headers: {
                     /** @description After how many seconds to try again. */
@@ -12000,9 +12012,9 @@ export interface operations {
     list_fact_versions: {
         parameters: {
             query: {
-                /** @description Whose memory it is; may be empty where the key is bound to an agent. */
+                /** @description Agent. May be empty if the key is bound to one. */
                 agent: string;
-                /** @description Whom it is about or with; empty for an agent alone. */
+                /** @description User. Empty for the agent's own memory. */
                 user?: string;
             };
             header?: never;
@@ -12017,14 +12029,13 @@ export interface operations {
             /** @description Successful Response */
             200: {
                 headers: {
-                    "Recollect-Position": components["headers"]["Position"];
                     [name: string]: unknown;
                 };
                 content: {
                     "application/json": components["schemas"]["ListFactVersionsAnswer"];
                 };
             };
-            /** @description The request cannot be read */
+            /** @description Malformed request */
             400: {
                 headers: {
                     [name: string]: unknown;
@@ -12034,7 +12045,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description An API key is needed */
+            /** @description API key missing or invalid */
             401: {
                 headers: {
                     [name: string]: unknown;
@@ -12044,7 +12055,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description This API key may not do that */
+            /** @description The API key is not allowed to do this */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -12064,7 +12075,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description The request is too large */
+            /** @description Request too large */
             413: {
                 headers: {
                     [name: string]: unknown;
@@ -12074,7 +12085,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description The request cannot be accepted as it stands */
+            /** @description Invalid request */
             422: {
                 headers: {
                     [name: string]: unknown;
@@ -12084,7 +12095,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description A limit is reached; try again later */
+            /** @description Rate limit exceeded */
             429: {
                 headers: {
                     /** @description After how many seconds to try again. */
@@ -12096,7 +12107,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Try again later */
+            /** @description Temporarily unavailable */
             503: {
                 headers: {
                     /** @description After how many seconds to try again. */
@@ -12113,13 +12124,13 @@ export interface operations {
     list_faded: {
         parameters: {
             query: {
-                /** @description next_cursor of the page before. */
+                /** @description `next_cursor` of the previous page. */
                 cursor?: string | null;
-                /** @description Most memories on a page. */
+                /** @description Maximum number of memories on a page. */
                 limit?: number;
-                /** @description Whose memory it is; may be empty where the key is bound to an agent. */
+                /** @description Agent. May be empty if the key is bound to one. */
                 agent: string;
-                /** @description Whom it is about or with; empty for an agent alone. */
+                /** @description User. Empty for the agent's own memory. */
                 user?: string;
             };
             header?: never;
@@ -12131,14 +12142,13 @@ export interface operations {
             /** @description Successful Response */
             200: {
                 headers: {
-                    "Recollect-Position": components["headers"]["Position"];
                     [name: string]: unknown;
                 };
                 content: {
                     "application/json": components["schemas"]["FadedPage"];
                 };
             };
-            /** @description The request cannot be read */
+            /** @description Malformed request */
             400: {
                 headers: {
                     [name: string]: unknown;
@@ -12148,7 +12158,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description An API key is needed */
+            /** @description API key missing or invalid */
             401: {
                 headers: {
                     [name: string]: unknown;
@@ -12158,7 +12168,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description This API key may not do that */
+            /** @description The API key is not allowed to do this */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -12168,7 +12178,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description The request is too large */
+            /** @description Request too large */
             413: {
                 headers: {
                     [name: string]: unknown;
@@ -12178,7 +12188,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description The request cannot be accepted as it stands */
+            /** @description Invalid request */
             422: {
                 headers: {
                     [name: string]: unknown;
@@ -12188,7 +12198,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description A limit is reached; try again later */
+            /** @description Rate limit exceeded */
             429: {
                 headers: {
                     /** @description After how many seconds to try again. */
@@ -12200,7 +12210,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Try again later */
+            /** @description Temporarily unavailable */
             503: {
                 headers: {
                     /** @description After how many seconds to try again. */
@@ -12230,14 +12240,13 @@ export interface operations {
             /** @description Successful Response */
             200: {
                 headers: {
-                    "Recollect-Position": components["headers"]["Position"];
                     [name: string]: unknown;
                 };
                 content: {
                     "application/json": components["schemas"]["ReviveFadedAnswer"];
                 };
             };
-            /** @description The request cannot be read */
+            /** @description Malformed request */
             400: {
                 headers: {
                     [name: string]: unknown;
@@ -12247,7 +12256,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description An API key is needed */
+            /** @description API key missing or invalid */
             401: {
                 headers: {
                     [name: string]: unknown;
@@ -12257,7 +12266,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description This API key may not do that */
+            /** @description The API key is not allowed to do this */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -12267,7 +12276,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description The request is too large */
+            /** @description Request too large */
             413: {
                 headers: {
                     [name: string]: unknown;
@@ -12277,7 +12286,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description The request cannot be accepted as it stands */
+            /** @description Invalid request */
             422: {
                 headers: {
                     [name: string]: unknown;
@@ -12287,7 +12296,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description A limit is reached; try again later */
+            /** @description Rate limit exceeded */
             429: {
                 headers: {
                     /** @description After how many seconds to try again. */
@@ -12299,7 +12308,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Try again later */
+            /** @description Temporarily unavailable */
             503: {
                 headers: {
                     /** @description After how many seconds to try again. */
@@ -12329,14 +12338,13 @@ export interface operations {
             /** @description Successful Response */
             200: {
                 headers: {
-                    "Recollect-Position": components["headers"]["Position"];
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["Fading"];
+                    "application/json": components["schemas"]["FadeReport"];
                 };
             };
-            /** @description The request cannot be read */
+            /** @description Malformed request */
             400: {
                 headers: {
                     [name: string]: unknown;
@@ -12346,7 +12354,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description An API key is needed */
+            /** @description API key missing or invalid */
             401: {
                 headers: {
                     [name: string]: unknown;
@@ -12356,7 +12364,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description This API key may not do that */
+            /** @description The API key is not allowed to do this */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -12366,7 +12374,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description The request is too large */
+            /** @description Request too large */
             413: {
                 headers: {
                     [name: string]: unknown;
@@ -12376,7 +12384,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description The request cannot be accepted as it stands */
+            /** @description Invalid request */
             422: {
                 headers: {
                     [name: string]: unknown;
@@ -12386,7 +12394,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description A limit is reached; try again later */
+            /** @description Rate limit exceeded */
             429: {
                 headers: {
                     /** @description After how many seconds to try again. */
@@ -12398,7 +12406,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Try again later */
+            /** @description Temporarily unavailable */
             503: {
                 headers: {
                     /** @description After how many seconds to try again. */
@@ -12428,14 +12436,13 @@ export interface operations {
             /** @description Successful Response */
             200: {
                 headers: {
-                    "Recollect-Position": components["headers"]["Position"];
                     [name: string]: unknown;
                 };
                 content: {
                     "application/json": components["schemas"]["ExplainFadingAnswer"];
                 };
             };
-            /** @description The request cannot be read */
+            /** @description Malformed request */
             400: {
                 headers: {
                     [name: string]: unknown;
@@ -12445,7 +12452,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description An API key is needed */
+            /** @description API key missing or invalid */
             401: {
                 headers: {
                     [name: string]: unknown;
@@ -12455,7 +12462,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description This API key may not do that */
+            /** @description The API key is not allowed to do this */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -12465,7 +12472,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description The request is too large */
+            /** @description Request too large */
             413: {
                 headers: {
                     [name: string]: unknown;
@@ -12475,7 +12482,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description The request cannot be accepted as it stands */
+            /** @description Invalid request */
             422: {
                 headers: {
                     [name: string]: unknown;
@@ -12485,7 +12492,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description A limit is reached; try again later */
+            /** @description Rate limit exceeded */
             429: {
                 headers: {
                     /** @description After how many seconds to try again. */
@@ -12497,7 +12504,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Try again later */
+            /** @description Temporarily unavailable */
             503: {
                 headers: {
                     /** @description After how many seconds to try again. */
@@ -12527,14 +12534,13 @@ export interface operations {
             /** @description Successful Response */
             201: {
                 headers: {
-                    "Recollect-Position": components["headers"]["Position"];
                     [name: string]: unknown;
                 };
                 content: {
                     "application/json": components["schemas"]["FeedbackAnswer"];
                 };
             };
-            /** @description The request cannot be read */
+            /** @description Malformed request */
             400: {
                 headers: {
                     [name: string]: unknown;
@@ -12544,7 +12550,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description An API key is needed */
+            /** @description API key missing or invalid */
             401: {
                 headers: {
                     [name: string]: unknown;
@@ -12554,7 +12560,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description This API key may not do that */
+            /** @description The API key is not allowed to do this */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -12564,7 +12570,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description The request is too large */
+            /** @description Request too large */
             413: {
                 headers: {
                     [name: string]: unknown;
@@ -12574,7 +12580,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description The request cannot be accepted as it stands */
+            /** @description Invalid request */
             422: {
                 headers: {
                     [name: string]: unknown;
@@ -12584,7 +12590,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description A limit is reached; try again later */
+            /** @description Rate limit exceeded */
             429: {
                 headers: {
                     /** @description After how many seconds to try again. */
@@ -12596,7 +12602,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Try again later */
+            /** @description Temporarily unavailable */
             503: {
                 headers: {
                     /** @description After how many seconds to try again. */
@@ -12626,14 +12632,13 @@ export interface operations {
             /** @description Successful Response */
             200: {
                 headers: {
-                    "Recollect-Position": components["headers"]["Position"];
                     [name: string]: unknown;
                 };
                 content: {
                     "application/json": components["schemas"]["ForgetAnswer"];
                 };
             };
-            /** @description The request cannot be read */
+            /** @description Malformed request */
             400: {
                 headers: {
                     [name: string]: unknown;
@@ -12643,7 +12648,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description An API key is needed */
+            /** @description API key missing or invalid */
             401: {
                 headers: {
                     [name: string]: unknown;
@@ -12653,7 +12658,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description This API key may not do that */
+            /** @description The API key is not allowed to do this */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -12663,7 +12668,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description The request is too large */
+            /** @description Request too large */
             413: {
                 headers: {
                     [name: string]: unknown;
@@ -12673,7 +12678,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description The request cannot be accepted as it stands */
+            /** @description Invalid request */
             422: {
                 headers: {
                     [name: string]: unknown;
@@ -12683,7 +12688,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description A limit is reached; try again later */
+            /** @description Rate limit exceeded */
             429: {
                 headers: {
                     /** @description After how many seconds to try again. */
@@ -12695,7 +12700,105 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Try again later */
+            /** @description Temporarily unavailable */
+            503: {
+                headers: {
+                    /** @description After how many seconds to try again. */
+                    "Retry-After"?: number;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    forget_everything: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["EverythingBody"];
+            };
+        };
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["UserErasure"];
+                };
+            };
+            /** @description Malformed request */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description API key missing or invalid */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The API key is not allowed to do this */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Request too large */
+            413: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Invalid request */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Rate limit exceeded */
+            429: {
+                headers: {
+                    /** @description After how many seconds to try again. */
+                    "Retry-After"?: number;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Temporarily unavailable */
             503: {
                 headers: {
                     /** @description After how many seconds to try again. */
@@ -12714,13 +12817,13 @@ export interface operations {
             query: {
                 /** @description How to write it. */
                 format?: components["schemas"]["GraphFormat"];
-                /** @description By what was stored by then, in the versions that were believed; with an offset, now if left out. */
+                /** @description Only data stored by this time, in the versions of that time. Default: now. */
                 as_of?: string | null;
-                /** @description By what was true in the world then, or had happened; with an offset, by what is not over if left out. */
+                /** @description Only data that was true, or had happened, at this time. Default: all that has not ended. */
                 at?: string | null;
-                /** @description Whose memory it is; may be empty where the key is bound to an agent. */
+                /** @description Agent. May be empty if the key is bound to one. */
                 agent: string;
-                /** @description Whom it is about or with; empty for an agent alone. */
+                /** @description User. Empty for the agent's own memory. */
                 user?: string;
             };
             header?: never;
@@ -12732,7 +12835,6 @@ export interface operations {
             /** @description The graph: GraphML, or an object with a list of Cypher statements and their parameters. */
             200: {
                 headers: {
-                    "Recollect-Position": components["headers"]["Position"];
                     [name: string]: unknown;
                 };
                 content: {
@@ -12740,7 +12842,7 @@ export interface operations {
                     "application/xml": string;
                 };
             };
-            /** @description The request cannot be read */
+            /** @description Malformed request */
             400: {
                 headers: {
                     [name: string]: unknown;
@@ -12750,7 +12852,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description An API key is needed */
+            /** @description API key missing or invalid */
             401: {
                 headers: {
                     [name: string]: unknown;
@@ -12760,7 +12862,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description This API key may not do that */
+            /** @description The API key is not allowed to do this */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -12770,7 +12872,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description The request is too large */
+            /** @description Request too large */
             413: {
                 headers: {
                     [name: string]: unknown;
@@ -12780,7 +12882,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description The request cannot be accepted as it stands */
+            /** @description Invalid request */
             422: {
                 headers: {
                     [name: string]: unknown;
@@ -12790,7 +12892,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description A limit is reached; try again later */
+            /** @description Rate limit exceeded */
             429: {
                 headers: {
                     /** @description After how many seconds to try again. */
@@ -12802,7 +12904,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Try again later */
+            /** @description Temporarily unavailable */
             503: {
                 headers: {
                     /** @description After how many seconds to try again. */
@@ -12832,14 +12934,13 @@ export interface operations {
             /** @description Successful Response */
             200: {
                 headers: {
-                    "Recollect-Position": components["headers"]["Position"];
                     [name: string]: unknown;
                 };
                 content: {
                     "application/json": components["schemas"]["History"];
                 };
             };
-            /** @description The request cannot be read */
+            /** @description Malformed request */
             400: {
                 headers: {
                     [name: string]: unknown;
@@ -12849,7 +12950,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description An API key is needed */
+            /** @description API key missing or invalid */
             401: {
                 headers: {
                     [name: string]: unknown;
@@ -12859,7 +12960,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description This API key may not do that */
+            /** @description The API key is not allowed to do this */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -12879,7 +12980,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description The request is too large */
+            /** @description Request too large */
             413: {
                 headers: {
                     [name: string]: unknown;
@@ -12889,7 +12990,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description The request cannot be accepted as it stands */
+            /** @description Invalid request */
             422: {
                 headers: {
                     [name: string]: unknown;
@@ -12899,7 +13000,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description A limit is reached; try again later */
+            /** @description Rate limit exceeded */
             429: {
                 headers: {
                     /** @description After how many seconds to try again. */
@@ -12911,7 +13012,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Try again later */
+            /** @description Temporarily unavailable */
             503: {
                 headers: {
                     /** @description After how many seconds to try again. */
@@ -12930,11 +13031,11 @@ export interface operations {
             query?: {
                 /** @description New memories have the origin `import:NAME`. */
                 name?: string;
-                /** @description Whose memory one scope becomes; as in the file if left out. */
+                /** @description The agent of the imported scope. Default: as in the file. */
                 agent?: string | null;
-                /** @description About whom one scope is; as in the file if left out. */
+                /** @description The user of the imported scope. Default: as in the file. */
                 user?: string | null;
-                /** @description Bring its memories as new ones, although you may restore them. */
+                /** @description Import as new memories even if a restore would be allowed. */
                 as_new?: boolean;
             };
             header?: never;
@@ -12950,14 +13051,13 @@ export interface operations {
             /** @description Successful Response */
             200: {
                 headers: {
-                    "Recollect-Position": components["headers"]["Position"];
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["ExportImport"];
+                    "application/json": components["schemas"]["ImportResult"];
                 };
             };
-            /** @description The request cannot be read */
+            /** @description Malformed request */
             400: {
                 headers: {
                     [name: string]: unknown;
@@ -12967,7 +13067,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description An API key is needed */
+            /** @description API key missing or invalid */
             401: {
                 headers: {
                     [name: string]: unknown;
@@ -12977,7 +13077,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description This API key may not do that */
+            /** @description The API key is not allowed to do this */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -12997,7 +13097,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description The request is too large */
+            /** @description Request too large */
             413: {
                 headers: {
                     [name: string]: unknown;
@@ -13007,7 +13107,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description The request cannot be accepted as it stands */
+            /** @description Invalid request */
             422: {
                 headers: {
                     [name: string]: unknown;
@@ -13017,7 +13117,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description A limit is reached; try again later */
+            /** @description Rate limit exceeded */
             429: {
                 headers: {
                     /** @description After how many seconds to try again. */
@@ -13029,7 +13129,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Try again later */
+            /** @description Temporarily unavailable */
             503: {
                 headers: {
                     /** @description After how many seconds to try again. */
@@ -13047,7 +13147,7 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /** @description Send the same key to have the same done only once. */
+                /** @description Idempotency key: a repeated request with the same key is executed once. */
                 "idempotency-key"?: string;
             };
             path?: never;
@@ -13062,14 +13162,13 @@ export interface operations {
             /** @description Successful Response */
             200: {
                 headers: {
-                    "Recollect-Position": components["headers"]["Position"];
                     [name: string]: unknown;
                 };
                 content: {
                     "application/json": components["schemas"]["UseItemsAnswer"];
                 };
             };
-            /** @description The request cannot be read */
+            /** @description Malformed request */
             400: {
                 headers: {
                     [name: string]: unknown;
@@ -13079,7 +13178,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description An API key is needed */
+            /** @description API key missing or invalid */
             401: {
                 headers: {
                     [name: string]: unknown;
@@ -13089,7 +13188,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description This API key may not do that */
+            /** @description The API key is not allowed to do this */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -13099,7 +13198,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description The request conflicts with what is there */
+            /** @description Conflict */
             409: {
                 headers: {
                     [name: string]: unknown;
@@ -13109,7 +13208,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description The request is too large */
+            /** @description Request too large */
             413: {
                 headers: {
                     [name: string]: unknown;
@@ -13119,7 +13218,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description The request cannot be accepted as it stands */
+            /** @description Invalid request */
             422: {
                 headers: {
                     [name: string]: unknown;
@@ -13129,7 +13228,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description A limit is reached; try again later */
+            /** @description Rate limit exceeded */
             429: {
                 headers: {
                     /** @description After how many seconds to try again. */
@@ -13141,7 +13240,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Try again later */
+            /** @description Temporarily unavailable */
             503: {
                 headers: {
                     /** @description After how many seconds to try again. */
@@ -13158,15 +13257,15 @@ export interface operations {
     list_jobs: {
         parameters: {
             query?: {
-                /** @description next_cursor of the page before. */
+                /** @description `next_cursor` of the previous page. */
                 cursor?: string | null;
-                /** @description Most jobs on a page. */
+                /** @description Maximum number of jobs. */
                 limit?: number;
-                /** @description Only jobs in this state; all three if left out. */
+                /** @description Only jobs in this state. Default: all. */
                 state?: ("waiting" | "running" | "failed") | null;
                 /** @description Only jobs of this task. */
                 task?: string | null;
-                /** @description Only jobs of this agent's scopes; all if left out. */
+                /** @description Only jobs of this agent's scopes. Default: all. */
                 agent?: string | null;
                 /** @description Only jobs of this user; the agent's own if empty. */
                 user?: string | null;
@@ -13180,14 +13279,13 @@ export interface operations {
             /** @description Successful Response */
             200: {
                 headers: {
-                    "Recollect-Position": components["headers"]["Position"];
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["Jobs"];
+                    "application/json": components["schemas"]["JobPage"];
                 };
             };
-            /** @description The request cannot be read */
+            /** @description Malformed request */
             400: {
                 headers: {
                     [name: string]: unknown;
@@ -13197,7 +13295,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description An API key is needed */
+            /** @description API key missing or invalid */
             401: {
                 headers: {
                     [name: string]: unknown;
@@ -13207,7 +13305,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description This API key may not do that */
+            /** @description The API key is not allowed to do this */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -13217,7 +13315,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description The request is too large */
+            /** @description Request too large */
             413: {
                 headers: {
                     [name: string]: unknown;
@@ -13227,7 +13325,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description The request cannot be accepted as it stands */
+            /** @description Invalid request */
             422: {
                 headers: {
                     [name: string]: unknown;
@@ -13237,7 +13335,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description A limit is reached; try again later */
+            /** @description Rate limit exceeded */
             429: {
                 headers: {
                     /** @description After how many seconds to try again. */
@@ -13249,7 +13347,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Try again later */
+            /** @description Temporarily unavailable */
             503: {
                 headers: {
                     /** @description After how many seconds to try again. */
@@ -13279,14 +13377,13 @@ export interface operations {
             /** @description Successful Response */
             200: {
                 headers: {
-                    "Recollect-Position": components["headers"]["Position"];
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["Retried"];
+                    "application/json": components["schemas"]["RetryResult"];
                 };
             };
-            /** @description The request cannot be read */
+            /** @description Malformed request */
             400: {
                 headers: {
                     [name: string]: unknown;
@@ -13296,7 +13393,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description An API key is needed */
+            /** @description API key missing or invalid */
             401: {
                 headers: {
                     [name: string]: unknown;
@@ -13306,7 +13403,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description This API key may not do that */
+            /** @description The API key is not allowed to do this */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -13316,7 +13413,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description The request is too large */
+            /** @description Request too large */
             413: {
                 headers: {
                     [name: string]: unknown;
@@ -13326,7 +13423,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description The request cannot be accepted as it stands */
+            /** @description Invalid request */
             422: {
                 headers: {
                     [name: string]: unknown;
@@ -13336,7 +13433,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description A limit is reached; try again later */
+            /** @description Rate limit exceeded */
             429: {
                 headers: {
                     /** @description After how many seconds to try again. */
@@ -13348,7 +13445,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Try again later */
+            /** @description Temporarily unavailable */
             503: {
                 headers: {
                     /** @description After how many seconds to try again. */
@@ -13367,7 +13464,7 @@ export interface operations {
             query?: never;
             header?: never;
             path: {
-                /** @description The job's id. */
+                /** @description Job ID. */
                 job_id: string;
             };
             cookie?: never;
@@ -13377,14 +13474,13 @@ export interface operations {
             /** @description Successful Response */
             200: {
                 headers: {
-                    "Recollect-Position": components["headers"]["Position"];
                     [name: string]: unknown;
                 };
                 content: {
                     "application/json": components["schemas"]["Job"];
                 };
             };
-            /** @description The request cannot be read */
+            /** @description Malformed request */
             400: {
                 headers: {
                     [name: string]: unknown;
@@ -13394,7 +13490,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description An API key is needed */
+            /** @description API key missing or invalid */
             401: {
                 headers: {
                     [name: string]: unknown;
@@ -13404,7 +13500,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description This API key may not do that */
+            /** @description The API key is not allowed to do this */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -13424,7 +13520,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description The request is too large */
+            /** @description Request too large */
             413: {
                 headers: {
                     [name: string]: unknown;
@@ -13434,7 +13530,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description The request cannot be accepted as it stands */
+            /** @description Invalid request */
             422: {
                 headers: {
                     [name: string]: unknown;
@@ -13444,7 +13540,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description A limit is reached; try again later */
+            /** @description Rate limit exceeded */
             429: {
                 headers: {
                     /** @description After how many seconds to try again. */
@@ -13456,7 +13552,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Try again later */
+            /** @description Temporarily unavailable */
             503: {
                 headers: {
                     /** @description After how many seconds to try again. */
@@ -13475,7 +13571,7 @@ export interface operations {
             query?: never;
             header?: never;
             path: {
-                /** @description The job's id. */
+                /** @description Job ID. */
                 job_id: string;
             };
             cookie?: never;
@@ -13485,14 +13581,13 @@ export interface operations {
             /** @description Successful Response */
             200: {
                 headers: {
-                    "Recollect-Position": components["headers"]["Position"];
                     [name: string]: unknown;
                 };
                 content: {
                     "application/json": components["schemas"]["Job"];
                 };
             };
-            /** @description The request cannot be read */
+            /** @description Malformed request */
             400: {
                 headers: {
                     [name: string]: unknown;
@@ -13502,7 +13597,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description An API key is needed */
+            /** @description API key missing or invalid */
             401: {
                 headers: {
                     [name: string]: unknown;
@@ -13512,7 +13607,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description This API key may not do that */
+            /** @description The API key is not allowed to do this */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -13532,7 +13627,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description The request is too large */
+            /** @description Request too large */
             413: {
                 headers: {
                     [name: string]: unknown;
@@ -13542,7 +13637,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description The request cannot be accepted as it stands */
+            /** @description Invalid request */
             422: {
                 headers: {
                     [name: string]: unknown;
@@ -13552,7 +13647,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description A limit is reached; try again later */
+            /** @description Rate limit exceeded */
             429: {
                 headers: {
                     /** @description After how many seconds to try again. */
@@ -13564,7 +13659,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Try again later */
+            /** @description Temporarily unavailable */
             503: {
                 headers: {
                     /** @description After how many seconds to try again. */
@@ -13590,14 +13685,13 @@ export interface operations {
             /** @description Successful Response */
             200: {
                 headers: {
-                    "Recollect-Position": components["headers"]["Position"];
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["OwnKey"];
+                    "application/json": components["schemas"]["CurrentKey"];
                 };
             };
-            /** @description The request cannot be read */
+            /** @description Malformed request */
             400: {
                 headers: {
                     [name: string]: unknown;
@@ -13607,7 +13701,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description An API key is needed */
+            /** @description API key missing or invalid */
             401: {
                 headers: {
                     [name: string]: unknown;
@@ -13617,7 +13711,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description This API key may not do that */
+            /** @description The API key is not allowed to do this */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -13627,7 +13721,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description The request is too large */
+            /** @description Request too large */
             413: {
                 headers: {
                     [name: string]: unknown;
@@ -13637,7 +13731,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description The request cannot be accepted as it stands */
+            /** @description Invalid request */
             422: {
                 headers: {
                     [name: string]: unknown;
@@ -13647,7 +13741,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description A limit is reached; try again later */
+            /** @description Rate limit exceeded */
             429: {
                 headers: {
                     /** @description After how many seconds to try again. */
@@ -13659,7 +13753,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Try again later */
+            /** @description Temporarily unavailable */
             503: {
                 headers: {
                     /** @description After how many seconds to try again. */
@@ -13685,14 +13779,13 @@ export interface operations {
             /** @description Successful Response */
             200: {
                 headers: {
-                    "Recollect-Position": components["headers"]["Position"];
                     [name: string]: unknown;
                 };
                 content: {
                     "application/json": components["schemas"]["Keys"];
                 };
             };
-            /** @description The request cannot be read */
+            /** @description Malformed request */
             400: {
                 headers: {
                     [name: string]: unknown;
@@ -13702,7 +13795,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description An API key is needed */
+            /** @description API key missing or invalid */
             401: {
                 headers: {
                     [name: string]: unknown;
@@ -13712,7 +13805,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description This API key may not do that */
+            /** @description The API key is not allowed to do this */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -13722,7 +13815,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description The request is too large */
+            /** @description Request too large */
             413: {
                 headers: {
                     [name: string]: unknown;
@@ -13732,7 +13825,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description The request cannot be accepted as it stands */
+            /** @description Invalid request */
             422: {
                 headers: {
                     [name: string]: unknown;
@@ -13742,7 +13835,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description A limit is reached; try again later */
+            /** @description Rate limit exceeded */
             429: {
                 headers: {
                     /** @description After how many seconds to try again. */
@@ -13754,7 +13847,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Try again later */
+            /** @description Temporarily unavailable */
             503: {
                 headers: {
                     /** @description After how many seconds to try again. */
@@ -13784,14 +13877,13 @@ export interface operations {
             /** @description Successful Response */
             201: {
                 headers: {
-                    "Recollect-Position": components["headers"]["Position"];
                     [name: string]: unknown;
                 };
                 content: {
                     "application/json": components["schemas"]["NewKey"];
                 };
             };
-            /** @description The request cannot be read */
+            /** @description Malformed request */
             400: {
                 headers: {
                     [name: string]: unknown;
@@ -13801,7 +13893,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description An API key is needed */
+            /** @description API key missing or invalid */
             401: {
                 headers: {
                     [name: string]: unknown;
@@ -13811,7 +13903,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description This API key may not do that */
+            /** @description The API key is not allowed to do this */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -13821,7 +13913,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description The request is too large */
+            /** @description Request too large */
             413: {
                 headers: {
                     [name: string]: unknown;
@@ -13831,7 +13923,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description The request cannot be accepted as it stands */
+            /** @description Invalid request */
             422: {
                 headers: {
                     [name: string]: unknown;
@@ -13841,7 +13933,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description A limit is reached; try again later */
+            /** @description Rate limit exceeded */
             429: {
                 headers: {
                     /** @description After how many seconds to try again. */
@@ -13853,7 +13945,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Try again later */
+            /** @description Temporarily unavailable */
             503: {
                 headers: {
                     /** @description After how many seconds to try again. */
@@ -13882,14 +13974,13 @@ export interface operations {
             /** @description Successful Response */
             200: {
                 headers: {
-                    "Recollect-Position": components["headers"]["Position"];
                     [name: string]: unknown;
                 };
                 content: {
                     "application/json": components["schemas"]["ApiKey"];
                 };
             };
-            /** @description The request cannot be read */
+            /** @description Malformed request */
             400: {
                 headers: {
                     [name: string]: unknown;
@@ -13899,7 +13990,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description An API key is needed */
+            /** @description API key missing or invalid */
             401: {
                 headers: {
                     [name: string]: unknown;
@@ -13909,7 +14000,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description This API key may not do that */
+            /** @description The API key is not allowed to do this */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -13929,7 +14020,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description The request is too large */
+            /** @description Request too large */
             413: {
                 headers: {
                     [name: string]: unknown;
@@ -13939,7 +14030,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description The request cannot be accepted as it stands */
+            /** @description Invalid request */
             422: {
                 headers: {
                     [name: string]: unknown;
@@ -13949,7 +14040,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description A limit is reached; try again later */
+            /** @description Rate limit exceeded */
             429: {
                 headers: {
                     /** @description After how many seconds to try again. */
@@ -13961,7 +14052,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Try again later */
+            /** @description Temporarily unavailable */
             503: {
                 headers: {
                     /** @description After how many seconds to try again. */
@@ -13978,15 +14069,15 @@ export interface operations {
     last_chat: {
         parameters: {
             query: {
-                /** @description With whom. */
+                /** @description Name of the other person. */
                 name: string;
-                /** @description By what was stored by then, in the versions that were believed; with an offset, now if left out. */
+                /** @description Only data stored by this time, in the versions of that time. Default: now. */
                 as_of?: string | null;
-                /** @description By what was true in the world then, or had happened; with an offset, by what is not over if left out. */
+                /** @description Only data that was true, or had happened, at this time. Default: all that has not ended. */
                 at?: string | null;
-                /** @description Whose memory it is; may be empty where the key is bound to an agent. */
+                /** @description Agent. May be empty if the key is bound to one. */
                 agent: string;
-                /** @description Whom it is about or with; empty for an agent alone. */
+                /** @description User. Empty for the agent's own memory. */
                 user?: string;
             };
             header?: never;
@@ -13998,14 +14089,13 @@ export interface operations {
             /** @description Successful Response */
             200: {
                 headers: {
-                    "Recollect-Position": components["headers"]["Position"];
                     [name: string]: unknown;
                 };
                 content: {
                     "application/json": components["schemas"]["Memory"];
                 };
             };
-            /** @description The request cannot be read */
+            /** @description Malformed request */
             400: {
                 headers: {
                     [name: string]: unknown;
@@ -14015,7 +14105,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description An API key is needed */
+            /** @description API key missing or invalid */
             401: {
                 headers: {
                     [name: string]: unknown;
@@ -14025,7 +14115,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description This API key may not do that */
+            /** @description The API key is not allowed to do this */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -14045,7 +14135,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description The request is too large */
+            /** @description Request too large */
             413: {
                 headers: {
                     [name: string]: unknown;
@@ -14055,7 +14145,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description The request cannot be accepted as it stands */
+            /** @description Invalid request */
             422: {
                 headers: {
                     [name: string]: unknown;
@@ -14065,7 +14155,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description A limit is reached; try again later */
+            /** @description Rate limit exceeded */
             429: {
                 headers: {
                     /** @description After how many seconds to try again. */
@@ -14077,7 +14167,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Try again later */
+            /** @description Temporarily unavailable */
             503: {
                 headers: {
                     /** @description After how many seconds to try again. */
@@ -14094,11 +14184,11 @@ export interface operations {
     read_ledger: {
         parameters: {
             query?: {
-                /** @description Whose memory it is; all of your tenant's if left out. */
+                /** @description The agent. Default: all agents of your tenant. */
                 agent?: string;
-                /** @description Whom it is about or with; empty for an agent alone. */
+                /** @description User. Empty for the agent's own memory. */
                 user?: string;
-                /** @description How many days to look back, today included. */
+                /** @description Number of days, including today. */
                 days?: number;
             };
             header?: never;
@@ -14110,14 +14200,13 @@ export interface operations {
             /** @description Successful Response */
             200: {
                 headers: {
-                    "Recollect-Position": components["headers"]["Position"];
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["Ledger"];
+                    "application/json": components["schemas"]["CostReport"];
                 };
             };
-            /** @description The request cannot be read */
+            /** @description Malformed request */
             400: {
                 headers: {
                     [name: string]: unknown;
@@ -14127,7 +14216,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description An API key is needed */
+            /** @description API key missing or invalid */
             401: {
                 headers: {
                     [name: string]: unknown;
@@ -14137,7 +14226,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description This API key may not do that */
+            /** @description The API key is not allowed to do this */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -14147,7 +14236,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description The request is too large */
+            /** @description Request too large */
             413: {
                 headers: {
                     [name: string]: unknown;
@@ -14157,7 +14246,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description The request cannot be accepted as it stands */
+            /** @description Invalid request */
             422: {
                 headers: {
                     [name: string]: unknown;
@@ -14167,7 +14256,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description A limit is reached; try again later */
+            /** @description Rate limit exceeded */
             429: {
                 headers: {
                     /** @description After how many seconds to try again. */
@@ -14179,7 +14268,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Try again later */
+            /** @description Temporarily unavailable */
             503: {
                 headers: {
                     /** @description After how many seconds to try again. */
@@ -14197,7 +14286,7 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /** @description Send the same key to have the same done only once. */
+                /** @description Idempotency key: a repeated request with the same key is executed once. */
                 "idempotency-key"?: string;
             };
             path?: never;
@@ -14212,14 +14301,13 @@ export interface operations {
             /** @description Successful Response */
             201: {
                 headers: {
-                    "Recollect-Position": components["headers"]["Position"];
                     [name: string]: unknown;
                 };
                 content: {
                     "application/json": components["schemas"]["LoadAnswer"];
                 };
             };
-            /** @description The request cannot be read */
+            /** @description Malformed request */
             400: {
                 headers: {
                     [name: string]: unknown;
@@ -14229,7 +14317,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description An API key is needed */
+            /** @description API key missing or invalid */
             401: {
                 headers: {
                     [name: string]: unknown;
@@ -14239,7 +14327,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description This API key may not do that */
+            /** @description The API key is not allowed to do this */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -14249,7 +14337,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description The request conflicts with what is there */
+            /** @description Conflict */
             409: {
                 headers: {
                     [name: string]: unknown;
@@ -14259,7 +14347,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description The request is too large */
+            /** @description Request too large */
             413: {
                 headers: {
                     [name: string]: unknown;
@@ -14269,7 +14357,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description The request cannot be accepted as it stands */
+            /** @description Invalid request */
             422: {
                 headers: {
                     [name: string]: unknown;
@@ -14279,7 +14367,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description A limit is reached; try again later */
+            /** @description Rate limit exceeded */
             429: {
                 headers: {
                     /** @description After how many seconds to try again. */
@@ -14291,7 +14379,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Try again later */
+            /** @description Temporarily unavailable */
             503: {
                 headers: {
                     /** @description After how many seconds to try again. */
@@ -14308,51 +14396,51 @@ export interface operations {
     browse: {
         parameters: {
             query: {
-                /** @description next_cursor of the page before. */
+                /** @description `next_cursor` of the previous page. */
                 cursor?: string | null;
-                /** @description Most memories on a page. */
+                /** @description Maximum number of memories on a page. */
                 limit?: number;
-                /** @description oldest or newest: as they were stored, or the other way round. */
+                /** @description `oldest` or `newest` first. */
                 order?: components["schemas"]["MemoryOrder"];
-                /** @description Only memories that have all of these words. */
+                /** @description Only memories that contain all of these words. */
                 words?: string;
-                /** @description Only these kinds; all if empty. */
+                /** @description Only these kinds. Default: all. */
                 kinds?: components["schemas"]["Kind"][];
                 /** @description Only messages of these conversations. */
                 conversations?: string[];
                 /** @description Only messages of these roles. */
                 roles?: components["schemas"]["Role"][];
-                /** @description Only what these have said. */
+                /** @description Only these speakers. */
                 speakers?: string[];
-                /** @description Only what came in by these ways. */
+                /** @description Only memories from these origins. */
                 origins?: string[];
-                /** @description Paths of topics, as in travel->Japan: what is filed there comes first; lists have nothing else. */
+                /** @description Topic paths, for example travel->Japan. A recall prefers them; a list is restricted to them. */
                 topics?: string[];
-                /** @description Whether what lies below these topics counts as theirs. */
+                /** @description Include subtopics. */
                 below?: boolean;
-                /** @description Whether only what is filed under these topics is recalled. */
+                /** @description Only memories of these topics. */
                 topics_only?: boolean;
-                /** @description Only what happened then or later, with an offset. */
+                /** @description Only memories from this time on (ISO 8601 with offset). */
                 since?: string | null;
-                /** @description Only what happened before, with an offset. */
+                /** @description Only memories from before this time (ISO 8601 with offset). */
                 until?: string | null;
-                /** @description Only memories trusted at least this much. */
+                /** @description Minimum trust, 0 to 100. */
                 min_trust?: number;
-                /** @description Only memories at least this important, of 1 to 10. */
+                /** @description Minimum importance, 1 to 10. */
                 min_importance?: number;
-                /** @description By what was stored by then, in the versions that were believed; with an offset, now if left out. */
+                /** @description Only data stored by this time, in the versions of that time. Default: now. */
                 as_of?: string | null;
-                /** @description By what was true in the world then, or had happened; with an offset, by what is not over if left out. */
+                /** @description Only data that was true, or had happened, at this time. Default: all that has not ended. */
                 at?: string | null;
-                /** @description Only what is pinned, or only what is not; both if left out. */
+                /** @description true: only pinned; false: only unpinned. Default: both. */
                 pinned?: boolean | null;
-                /** @description Only what is in this state: current, in_archived, faded, past or withheld. */
+                /** @description Only memories in this state: current, in_archived, faded, past or withheld. */
                 state?: string;
-                /** @description Conditions on metadata, as in project == alpha; with ==, !=, <, <=, >, >=, in, contains, exists. */
+                /** @description Metadata conditions, for example project == alpha. Operators: ==, !=, <, <=, >, >=, in, contains, exists. */
                 where?: string[];
-                /** @description Whose memory it is; may be empty where the key is bound to an agent. */
+                /** @description Agent. May be empty if the key is bound to one. */
                 agent: string;
-                /** @description Whom it is about or with; empty for an agent alone. */
+                /** @description User. Empty for the agent's own memory. */
                 user?: string;
             };
             header?: never;
@@ -14364,14 +14452,13 @@ export interface operations {
             /** @description Successful Response */
             200: {
                 headers: {
-                    "Recollect-Position": components["headers"]["Position"];
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["Page"];
+                    "application/json": components["schemas"]["MemoryPage"];
                 };
             };
-            /** @description The request cannot be read */
+            /** @description Malformed request */
             400: {
                 headers: {
                     [name: string]: unknown;
@@ -14381,7 +14468,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description An API key is needed */
+            /** @description API key missing or invalid */
             401: {
                 headers: {
                     [name: string]: unknown;
@@ -14391,7 +14478,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description This API key may not do that */
+            /** @description The API key is not allowed to do this */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -14401,7 +14488,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description The request is too large */
+            /** @description Request too large */
             413: {
                 headers: {
                     [name: string]: unknown;
@@ -14411,7 +14498,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description The request cannot be accepted as it stands */
+            /** @description Invalid request */
             422: {
                 headers: {
                     [name: string]: unknown;
@@ -14421,7 +14508,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description A limit is reached; try again later */
+            /** @description Rate limit exceeded */
             429: {
                 headers: {
                     /** @description After how many seconds to try again. */
@@ -14433,7 +14520,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Try again later */
+            /** @description Temporarily unavailable */
             503: {
                 headers: {
                     /** @description After how many seconds to try again. */
@@ -14451,7 +14538,7 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /** @description Send the same key to have the same done only once. */
+                /** @description Idempotency key: a repeated request with the same key is executed once. */
                 "idempotency-key"?: string;
             };
             path?: never;
@@ -14466,14 +14553,13 @@ export interface operations {
             /** @description Successful Response */
             201: {
                 headers: {
-                    "Recollect-Position": components["headers"]["Position"];
                     [name: string]: unknown;
                 };
                 content: {
                     "application/json": components["schemas"]["RememberAnswer"];
                 };
             };
-            /** @description The request cannot be read */
+            /** @description Malformed request */
             400: {
                 headers: {
                     [name: string]: unknown;
@@ -14483,7 +14569,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description An API key is needed */
+            /** @description API key missing or invalid */
             401: {
                 headers: {
                     [name: string]: unknown;
@@ -14493,7 +14579,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description This API key may not do that */
+            /** @description The API key is not allowed to do this */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -14503,7 +14589,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description The request conflicts with what is there */
+            /** @description Conflict */
             409: {
                 headers: {
                     [name: string]: unknown;
@@ -14513,7 +14599,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description The request is too large */
+            /** @description Request too large */
             413: {
                 headers: {
                     [name: string]: unknown;
@@ -14523,7 +14609,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description The request cannot be accepted as it stands */
+            /** @description Invalid request */
             422: {
                 headers: {
                     [name: string]: unknown;
@@ -14533,7 +14619,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description A limit is reached; try again later */
+            /** @description Rate limit exceeded */
             429: {
                 headers: {
                     /** @description After how many seconds to try again. */
@@ -14545,7 +14631,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Try again later */
+            /** @description Temporarily unavailable */
             503: {
                 headers: {
                     /** @description After how many seconds to try again. */
@@ -14575,14 +14661,13 @@ export interface operations {
             /** @description Successful Response */
             200: {
                 headers: {
-                    "Recollect-Position": components["headers"]["Position"];
                     [name: string]: unknown;
                 };
                 content: {
                     "application/json": components["schemas"]["ReadMemoriesAnswer"];
                 };
             };
-            /** @description The request cannot be read */
+            /** @description Malformed request */
             400: {
                 headers: {
                     [name: string]: unknown;
@@ -14592,7 +14677,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description An API key is needed */
+            /** @description API key missing or invalid */
             401: {
                 headers: {
                     [name: string]: unknown;
@@ -14602,7 +14687,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description This API key may not do that */
+            /** @description The API key is not allowed to do this */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -14612,7 +14697,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description The request is too large */
+            /** @description Request too large */
             413: {
                 headers: {
                     [name: string]: unknown;
@@ -14622,7 +14707,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description The request cannot be accepted as it stands */
+            /** @description Invalid request */
             422: {
                 headers: {
                     [name: string]: unknown;
@@ -14632,7 +14717,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description A limit is reached; try again later */
+            /** @description Rate limit exceeded */
             429: {
                 headers: {
                     /** @description After how many seconds to try again. */
@@ -14644,7 +14729,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Try again later */
+            /** @description Temporarily unavailable */
             503: {
                 headers: {
                     /** @description After how many seconds to try again. */
@@ -14661,14 +14746,14 @@ export interface operations {
     get: {
         parameters: {
             query: {
-                /** @description Whose memory it is; may be empty where the key is bound to an agent. */
+                /** @description Agent. May be empty if the key is bound to one. */
                 agent: string;
-                /** @description Whom it is about or with; empty for an agent alone. */
+                /** @description User. Empty for the agent's own memory. */
                 user?: string;
             };
             header?: never;
             path: {
-                /** @description The id of the memory. */
+                /** @description The ID, whole or as a prompt shows it. */
                 memory_id: string;
             };
             cookie?: never;
@@ -14678,14 +14763,13 @@ export interface operations {
             /** @description Successful Response */
             200: {
                 headers: {
-                    "Recollect-Position": components["headers"]["Position"];
                     [name: string]: unknown;
                 };
                 content: {
                     "application/json": components["schemas"]["Memory"];
                 };
             };
-            /** @description The request cannot be read */
+            /** @description Malformed request */
             400: {
                 headers: {
                     [name: string]: unknown;
@@ -14695,7 +14779,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description An API key is needed */
+            /** @description API key missing or invalid */
             401: {
                 headers: {
                     [name: string]: unknown;
@@ -14705,7 +14789,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description This API key may not do that */
+            /** @description The API key is not allowed to do this */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -14725,7 +14809,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description The request is too large */
+            /** @description Request too large */
             413: {
                 headers: {
                     [name: string]: unknown;
@@ -14735,7 +14819,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description The request cannot be accepted as it stands */
+            /** @description Invalid request */
             422: {
                 headers: {
                     [name: string]: unknown;
@@ -14745,7 +14829,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description A limit is reached; try again later */
+            /** @description Rate limit exceeded */
             429: {
                 headers: {
                     /** @description After how many seconds to try again. */
@@ -14757,7 +14841,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Try again later */
+            /** @description Temporarily unavailable */
             503: {
                 headers: {
                     /** @description After how many seconds to try again. */
@@ -14774,14 +14858,14 @@ export interface operations {
     forget_one: {
         parameters: {
             query: {
-                /** @description Whose memory it is; may be empty where the key is bound to an agent. */
+                /** @description Agent. May be empty if the key is bound to one. */
                 agent: string;
-                /** @description Whom it is about or with; empty for an agent alone. */
+                /** @description User. Empty for the agent's own memory. */
                 user?: string;
             };
             header?: never;
             path: {
-                /** @description The id of the memory. */
+                /** @description Memory ID. */
                 memory_id: string;
             };
             cookie?: never;
@@ -14791,14 +14875,13 @@ export interface operations {
             /** @description Successful Response */
             200: {
                 headers: {
-                    "Recollect-Position": components["headers"]["Position"];
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["Forgotten"];
+                    "application/json": components["schemas"]["ForgetResult"];
                 };
             };
-            /** @description The request cannot be read */
+            /** @description Malformed request */
             400: {
                 headers: {
                     [name: string]: unknown;
@@ -14808,7 +14891,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description An API key is needed */
+            /** @description API key missing or invalid */
             401: {
                 headers: {
                     [name: string]: unknown;
@@ -14818,7 +14901,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description This API key may not do that */
+            /** @description The API key is not allowed to do this */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -14838,7 +14921,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description The request is too large */
+            /** @description Request too large */
             413: {
                 headers: {
                     [name: string]: unknown;
@@ -14848,7 +14931,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description The request cannot be accepted as it stands */
+            /** @description Invalid request */
             422: {
                 headers: {
                     [name: string]: unknown;
@@ -14858,7 +14941,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description A limit is reached; try again later */
+            /** @description Rate limit exceeded */
             429: {
                 headers: {
                     /** @description After how many seconds to try again. */
@@ -14870,7 +14953,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Try again later */
+            /** @description Temporarily unavailable */
             503: {
                 headers: {
                     /** @description After how many seconds to try again. */
@@ -14887,13 +14970,13 @@ export interface operations {
     walk_evidence: {
         parameters: {
             query: {
-                /** @description Most steps each way. */
+                /** @description Maximum number of steps in each direction. */
                 depth?: number;
-                /** @description Most memories each way. */
+                /** @description Maximum number of memories each way. */
                 limit?: number;
-                /** @description Whose memory it is; may be empty where the key is bound to an agent. */
+                /** @description Agent. May be empty if the key is bound to one. */
                 agent: string;
-                /** @description Whom it is about or with; empty for an agent alone. */
+                /** @description User. Empty for the agent's own memory. */
                 user?: string;
             };
             header?: never;
@@ -14908,14 +14991,13 @@ export interface operations {
             /** @description Successful Response */
             200: {
                 headers: {
-                    "Recollect-Position": components["headers"]["Position"];
                     [name: string]: unknown;
                 };
                 content: {
                     "application/json": components["schemas"]["EvidenceWalk"];
                 };
             };
-            /** @description The request cannot be read */
+            /** @description Malformed request */
             400: {
                 headers: {
                     [name: string]: unknown;
@@ -14925,7 +15007,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description An API key is needed */
+            /** @description API key missing or invalid */
             401: {
                 headers: {
                     [name: string]: unknown;
@@ -14935,7 +15017,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description This API key may not do that */
+            /** @description The API key is not allowed to do this */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -14955,7 +15037,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description The request is too large */
+            /** @description Request too large */
             413: {
                 headers: {
                     [name: string]: unknown;
@@ -14965,7 +15047,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description The request cannot be accepted as it stands */
+            /** @description Invalid request */
             422: {
                 headers: {
                     [name: string]: unknown;
@@ -14975,7 +15057,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description A limit is reached; try again later */
+            /** @description Rate limit exceeded */
             429: {
                 headers: {
                     /** @description After how many seconds to try again. */
@@ -14987,7 +15069,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Try again later */
+            /** @description Temporarily unavailable */
             503: {
                 headers: {
                     /** @description After how many seconds to try again. */
@@ -15006,7 +15088,7 @@ export interface operations {
             query?: never;
             header?: never;
             path: {
-                /** @description The id of the memory. */
+                /** @description Memory ID. */
                 memory_id: string;
             };
             cookie?: never;
@@ -15020,14 +15102,13 @@ export interface operations {
             /** @description Successful Response */
             200: {
                 headers: {
-                    "Recollect-Position": components["headers"]["Position"];
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["Revised"];
+                    "application/json": components["schemas"]["UpdateResult"];
                 };
             };
-            /** @description The request cannot be read */
+            /** @description Malformed request */
             400: {
                 headers: {
                     [name: string]: unknown;
@@ -15037,7 +15118,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description An API key is needed */
+            /** @description API key missing or invalid */
             401: {
                 headers: {
                     [name: string]: unknown;
@@ -15047,7 +15128,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description This API key may not do that */
+            /** @description The API key is not allowed to do this */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -15067,7 +15148,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description The request conflicts with what is there */
+            /** @description Conflict */
             409: {
                 headers: {
                     [name: string]: unknown;
@@ -15077,7 +15158,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description The request is too large */
+            /** @description Request too large */
             413: {
                 headers: {
                     [name: string]: unknown;
@@ -15087,7 +15168,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description The request cannot be accepted as it stands */
+            /** @description Invalid request */
             422: {
                 headers: {
                     [name: string]: unknown;
@@ -15097,7 +15178,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description A limit is reached; try again later */
+            /** @description Rate limit exceeded */
             429: {
                 headers: {
                     /** @description After how many seconds to try again. */
@@ -15109,7 +15190,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Try again later */
+            /** @description Temporarily unavailable */
             503: {
                 headers: {
                     /** @description After how many seconds to try again. */
@@ -15126,9 +15207,9 @@ export interface operations {
     list_versions: {
         parameters: {
             query: {
-                /** @description Whose memory it is; may be empty where the key is bound to an agent. */
+                /** @description Agent. May be empty if the key is bound to one. */
                 agent: string;
-                /** @description Whom it is about or with; empty for an agent alone. */
+                /** @description User. Empty for the agent's own memory. */
                 user?: string;
             };
             header?: never;
@@ -15143,14 +15224,13 @@ export interface operations {
             /** @description Successful Response */
             200: {
                 headers: {
-                    "Recollect-Position": components["headers"]["Position"];
                     [name: string]: unknown;
                 };
                 content: {
                     "application/json": components["schemas"]["ListVersionsAnswer"];
                 };
             };
-            /** @description The request cannot be read */
+            /** @description Malformed request */
             400: {
                 headers: {
                     [name: string]: unknown;
@@ -15160,7 +15240,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description An API key is needed */
+            /** @description API key missing or invalid */
             401: {
                 headers: {
                     [name: string]: unknown;
@@ -15170,7 +15250,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description This API key may not do that */
+            /** @description The API key is not allowed to do this */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -15190,7 +15270,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description The request is too large */
+            /** @description Request too large */
             413: {
                 headers: {
                     [name: string]: unknown;
@@ -15200,7 +15280,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description The request cannot be accepted as it stands */
+            /** @description Invalid request */
             422: {
                 headers: {
                     [name: string]: unknown;
@@ -15210,7 +15290,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description A limit is reached; try again later */
+            /** @description Rate limit exceeded */
             429: {
                 headers: {
                     /** @description After how many seconds to try again. */
@@ -15222,7 +15302,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Try again later */
+            /** @description Temporarily unavailable */
             503: {
                 headers: {
                     /** @description After how many seconds to try again. */
@@ -15239,15 +15319,15 @@ export interface operations {
     list_proposed_merges: {
         parameters: {
             query: {
-                /** @description Ask the chat model which of them surely are one. */
+                /** @description Ask the chat model to confirm duplicates. */
                 judge?: boolean;
-                /** @description next_cursor of the page before. */
+                /** @description `next_cursor` of the previous page. */
                 cursor?: string | null;
-                /** @description Most items on a page. */
+                /** @description Maximum number of items on a page. */
                 limit?: number;
-                /** @description Whose memory it is; may be empty where the key is bound to an agent. */
+                /** @description Agent. May be empty if the key is bound to one. */
                 agent: string;
-                /** @description Whom it is about or with; empty for an agent alone. */
+                /** @description User. Empty for the agent's own memory. */
                 user?: string;
             };
             header?: never;
@@ -15259,14 +15339,13 @@ export interface operations {
             /** @description Successful Response */
             200: {
                 headers: {
-                    "Recollect-Position": components["headers"]["Position"];
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["MergeProposals"];
+                    "application/json": components["schemas"]["MergeProposalPage"];
                 };
             };
-            /** @description The request cannot be read */
+            /** @description Malformed request */
             400: {
                 headers: {
                     [name: string]: unknown;
@@ -15276,7 +15355,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description An API key is needed */
+            /** @description API key missing or invalid */
             401: {
                 headers: {
                     [name: string]: unknown;
@@ -15286,7 +15365,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description This API key may not do that */
+            /** @description The API key is not allowed to do this */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -15296,7 +15375,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description The request is too large */
+            /** @description Request too large */
             413: {
                 headers: {
                     [name: string]: unknown;
@@ -15306,7 +15385,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description The request cannot be accepted as it stands */
+            /** @description Invalid request */
             422: {
                 headers: {
                     [name: string]: unknown;
@@ -15316,7 +15395,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description A limit is reached; try again later */
+            /** @description Rate limit exceeded */
             429: {
                 headers: {
                     /** @description After how many seconds to try again. */
@@ -15328,7 +15407,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Try again later */
+            /** @description Temporarily unavailable */
             503: {
                 headers: {
                     /** @description After how many seconds to try again. */
@@ -15346,7 +15425,7 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /** @description Send the same key to have the same done only once. */
+                /** @description Idempotency key: a repeated request with the same key is executed once. */
                 "idempotency-key"?: string;
             };
             path?: never;
@@ -15361,14 +15440,13 @@ export interface operations {
             /** @description Successful Response */
             201: {
                 headers: {
-                    "Recollect-Position": components["headers"]["Position"];
                     [name: string]: unknown;
                 };
                 content: {
                     "application/json": components["schemas"]["AppendAnswer"];
                 };
             };
-            /** @description The request cannot be read */
+            /** @description Malformed request */
             400: {
                 headers: {
                     [name: string]: unknown;
@@ -15378,7 +15456,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description An API key is needed */
+            /** @description API key missing or invalid */
             401: {
                 headers: {
                     [name: string]: unknown;
@@ -15388,7 +15466,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description This API key may not do that */
+            /** @description The API key is not allowed to do this */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -15398,7 +15476,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description The request conflicts with what is there */
+            /** @description Conflict */
             409: {
                 headers: {
                     [name: string]: unknown;
@@ -15408,7 +15486,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description The request is too large */
+            /** @description Request too large */
             413: {
                 headers: {
                     [name: string]: unknown;
@@ -15418,7 +15496,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description The request cannot be accepted as it stands */
+            /** @description Invalid request */
             422: {
                 headers: {
                     [name: string]: unknown;
@@ -15428,7 +15506,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description A limit is reached; try again later */
+            /** @description Rate limit exceeded */
             429: {
                 headers: {
                     /** @description After how many seconds to try again. */
@@ -15440,7 +15518,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Try again later */
+            /** @description Temporarily unavailable */
             503: {
                 headers: {
                     /** @description After how many seconds to try again. */
@@ -15457,7 +15535,7 @@ export interface operations {
     metadata: {
         parameters: {
             query: {
-                /** @description Whose memory it is; may be empty where the key is bound to an agent. */
+                /** @description Agent. May be empty if the key is bound to one. */
                 agent: string;
             };
             header?: never;
@@ -15469,14 +15547,13 @@ export interface operations {
             /** @description Successful Response */
             200: {
                 headers: {
-                    "Recollect-Position": components["headers"]["Position"];
                     [name: string]: unknown;
                 };
                 content: {
                     "application/json": components["schemas"]["MetadataAnswer"];
                 };
             };
-            /** @description The request cannot be read */
+            /** @description Malformed request */
             400: {
                 headers: {
                     [name: string]: unknown;
@@ -15486,7 +15563,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description An API key is needed */
+            /** @description API key missing or invalid */
             401: {
                 headers: {
                     [name: string]: unknown;
@@ -15496,7 +15573,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description This API key may not do that */
+            /** @description The API key is not allowed to do this */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -15506,7 +15583,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description The request is too large */
+            /** @description Request too large */
             413: {
                 headers: {
                     [name: string]: unknown;
@@ -15516,7 +15593,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description The request cannot be accepted as it stands */
+            /** @description Invalid request */
             422: {
                 headers: {
                     [name: string]: unknown;
@@ -15526,7 +15603,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description A limit is reached; try again later */
+            /** @description Rate limit exceeded */
             429: {
                 headers: {
                     /** @description After how many seconds to try again. */
@@ -15538,7 +15615,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Try again later */
+            /** @description Temporarily unavailable */
             503: {
                 headers: {
                     /** @description After how many seconds to try again. */
@@ -15555,9 +15632,9 @@ export interface operations {
     overview: {
         parameters: {
             query: {
-                /** @description Whose memory it is; may be empty where the key is bound to an agent. */
+                /** @description Agent. May be empty if the key is bound to one. */
                 agent: string;
-                /** @description Whom it is about or with; empty for an agent alone. */
+                /** @description User. Empty for the agent's own memory. */
                 user?: string;
             };
             header?: never;
@@ -15569,14 +15646,13 @@ export interface operations {
             /** @description Successful Response */
             200: {
                 headers: {
-                    "Recollect-Position": components["headers"]["Position"];
                     [name: string]: unknown;
                 };
                 content: {
                     "application/json": components["schemas"]["Overview"];
                 };
             };
-            /** @description The request cannot be read */
+            /** @description Malformed request */
             400: {
                 headers: {
                     [name: string]: unknown;
@@ -15586,7 +15662,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description An API key is needed */
+            /** @description API key missing or invalid */
             401: {
                 headers: {
                     [name: string]: unknown;
@@ -15596,7 +15672,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description This API key may not do that */
+            /** @description The API key is not allowed to do this */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -15606,7 +15682,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description The request is too large */
+            /** @description Request too large */
             413: {
                 headers: {
                     [name: string]: unknown;
@@ -15616,7 +15692,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description The request cannot be accepted as it stands */
+            /** @description Invalid request */
             422: {
                 headers: {
                     [name: string]: unknown;
@@ -15626,7 +15702,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description A limit is reached; try again later */
+            /** @description Rate limit exceeded */
             429: {
                 headers: {
                     /** @description After how many seconds to try again. */
@@ -15638,7 +15714,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Try again later */
+            /** @description Temporarily unavailable */
             503: {
                 headers: {
                     /** @description After how many seconds to try again. */
@@ -15668,14 +15744,13 @@ export interface operations {
             /** @description Successful Response */
             200: {
                 headers: {
-                    "Recollect-Position": components["headers"]["Position"];
                     [name: string]: unknown;
                 };
                 content: {
                     "application/json": components["schemas"]["PinAnswer"];
                 };
             };
-            /** @description The request cannot be read */
+            /** @description Malformed request */
             400: {
                 headers: {
                     [name: string]: unknown;
@@ -15685,7 +15760,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description An API key is needed */
+            /** @description API key missing or invalid */
             401: {
                 headers: {
                     [name: string]: unknown;
@@ -15695,7 +15770,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description This API key may not do that */
+            /** @description The API key is not allowed to do this */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -15705,7 +15780,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description The request is too large */
+            /** @description Request too large */
             413: {
                 headers: {
                     [name: string]: unknown;
@@ -15715,7 +15790,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description The request cannot be accepted as it stands */
+            /** @description Invalid request */
             422: {
                 headers: {
                     [name: string]: unknown;
@@ -15725,7 +15800,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description A limit is reached; try again later */
+            /** @description Rate limit exceeded */
             429: {
                 headers: {
                     /** @description After how many seconds to try again. */
@@ -15737,7 +15812,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Try again later */
+            /** @description Temporarily unavailable */
             503: {
                 headers: {
                     /** @description After how many seconds to try again. */
@@ -15754,7 +15829,7 @@ export interface operations {
     profile: {
         parameters: {
             query: {
-                /** @description Whose memory it is; may be empty where the key is bound to an agent. */
+                /** @description Agent. May be empty if the key is bound to one. */
                 agent: string;
             };
             header?: never;
@@ -15766,14 +15841,13 @@ export interface operations {
             /** @description Successful Response */
             200: {
                 headers: {
-                    "Recollect-Position": components["headers"]["Position"];
                     [name: string]: unknown;
                 };
                 content: {
                     "application/json": components["schemas"]["Profile"];
                 };
             };
-            /** @description The request cannot be read */
+            /** @description Malformed request */
             400: {
                 headers: {
                     [name: string]: unknown;
@@ -15783,7 +15857,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description An API key is needed */
+            /** @description API key missing or invalid */
             401: {
                 headers: {
                     [name: string]: unknown;
@@ -15793,7 +15867,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description This API key may not do that */
+            /** @description The API key is not allowed to do this */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -15803,7 +15877,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description The request is too large */
+            /** @description Request too large */
             413: {
                 headers: {
                     [name: string]: unknown;
@@ -15813,7 +15887,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description The request cannot be accepted as it stands */
+            /** @description Invalid request */
             422: {
                 headers: {
                     [name: string]: unknown;
@@ -15823,7 +15897,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description A limit is reached; try again later */
+            /** @description Rate limit exceeded */
             429: {
                 headers: {
                     /** @description After how many seconds to try again. */
@@ -15835,7 +15909,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Try again later */
+            /** @description Temporarily unavailable */
             503: {
                 headers: {
                     /** @description After how many seconds to try again. */
@@ -15865,14 +15939,13 @@ export interface operations {
             /** @description Successful Response */
             200: {
                 headers: {
-                    "Recollect-Position": components["headers"]["Position"];
                     [name: string]: unknown;
                 };
                 content: {
                     "application/json": components["schemas"]["Profile"];
                 };
             };
-            /** @description The request cannot be read */
+            /** @description Malformed request */
             400: {
                 headers: {
                     [name: string]: unknown;
@@ -15882,7 +15955,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description An API key is needed */
+            /** @description API key missing or invalid */
             401: {
                 headers: {
                     [name: string]: unknown;
@@ -15892,7 +15965,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description This API key may not do that */
+            /** @description The API key is not allowed to do this */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -15902,7 +15975,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description The request is too large */
+            /** @description Request too large */
             413: {
                 headers: {
                     [name: string]: unknown;
@@ -15912,7 +15985,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description The request cannot be accepted as it stands */
+            /** @description Invalid request */
             422: {
                 headers: {
                     [name: string]: unknown;
@@ -15922,7 +15995,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description A limit is reached; try again later */
+            /** @description Rate limit exceeded */
             429: {
                 headers: {
                     /** @description After how many seconds to try again. */
@@ -15934,7 +16007,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Try again later */
+            /** @description Temporarily unavailable */
             503: {
                 headers: {
                     /** @description After how many seconds to try again. */
@@ -15964,14 +16037,13 @@ export interface operations {
             /** @description Successful Response */
             200: {
                 headers: {
-                    "Recollect-Position": components["headers"]["Position"];
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["Recollection"];
+                    "application/json": components["schemas"]["RecallResult"];
                 };
             };
-            /** @description The request cannot be read */
+            /** @description Malformed request */
             400: {
                 headers: {
                     [name: string]: unknown;
@@ -15981,7 +16053,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description An API key is needed */
+            /** @description API key missing or invalid */
             401: {
                 headers: {
                     [name: string]: unknown;
@@ -15991,7 +16063,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description This API key may not do that */
+            /** @description The API key is not allowed to do this */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -16001,7 +16073,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description The request is too large */
+            /** @description Request too large */
             413: {
                 headers: {
                     [name: string]: unknown;
@@ -16011,7 +16083,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description The request cannot be accepted as it stands */
+            /** @description Invalid request */
             422: {
                 headers: {
                     [name: string]: unknown;
@@ -16021,7 +16093,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description A limit is reached; try again later */
+            /** @description Rate limit exceeded */
             429: {
                 headers: {
                     /** @description After how many seconds to try again. */
@@ -16033,7 +16105,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Try again later */
+            /** @description Temporarily unavailable */
             503: {
                 headers: {
                     /** @description After how many seconds to try again. */
@@ -16063,14 +16135,13 @@ export interface operations {
             /** @description Successful Response */
             200: {
                 headers: {
-                    "Recollect-Position": components["headers"]["Position"];
                     [name: string]: unknown;
                 };
                 content: {
                     "application/json": components["schemas"]["RecallEachAnswer"];
                 };
             };
-            /** @description The request cannot be read */
+            /** @description Malformed request */
             400: {
                 headers: {
                     [name: string]: unknown;
@@ -16080,7 +16151,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description An API key is needed */
+            /** @description API key missing or invalid */
             401: {
                 headers: {
                     [name: string]: unknown;
@@ -16090,7 +16161,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description This API key may not do that */
+            /** @description The API key is not allowed to do this */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -16100,7 +16171,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description The request is too large */
+            /** @description Request too large */
             413: {
                 headers: {
                     [name: string]: unknown;
@@ -16110,7 +16181,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description The request cannot be accepted as it stands */
+            /** @description Invalid request */
             422: {
                 headers: {
                     [name: string]: unknown;
@@ -16120,7 +16191,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description A limit is reached; try again later */
+            /** @description Rate limit exceeded */
             429: {
                 headers: {
                     /** @description After how many seconds to try again. */
@@ -16132,7 +16203,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Try again later */
+            /** @description Temporarily unavailable */
             503: {
                 headers: {
                     /** @description After how many seconds to try again. */
@@ -16149,13 +16220,13 @@ export interface operations {
     list_recalls: {
         parameters: {
             query: {
-                /** @description next_cursor of the page before. */
+                /** @description `next_cursor` of the previous page. */
                 cursor?: string | null;
-                /** @description Most recalls on a page. */
+                /** @description Maximum number of recalls on a page. */
                 limit?: number;
-                /** @description Whose memory it is; may be empty where the key is bound to an agent. */
+                /** @description Agent. May be empty if the key is bound to one. */
                 agent: string;
-                /** @description Whom it is about or with; empty for an agent alone. */
+                /** @description User. Empty for the agent's own memory. */
                 user?: string;
             };
             header?: never;
@@ -16167,14 +16238,13 @@ export interface operations {
             /** @description Successful Response */
             200: {
                 headers: {
-                    "Recollect-Position": components["headers"]["Position"];
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["KeptRecalls"];
+                    "application/json": components["schemas"]["SavedRecallPage"];
                 };
             };
-            /** @description The request cannot be read */
+            /** @description Malformed request */
             400: {
                 headers: {
                     [name: string]: unknown;
@@ -16184,7 +16254,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description An API key is needed */
+            /** @description API key missing or invalid */
             401: {
                 headers: {
                     [name: string]: unknown;
@@ -16194,7 +16264,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description This API key may not do that */
+            /** @description The API key is not allowed to do this */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -16204,7 +16274,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description The request is too large */
+            /** @description Request too large */
             413: {
                 headers: {
                     [name: string]: unknown;
@@ -16214,7 +16284,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description The request cannot be accepted as it stands */
+            /** @description Invalid request */
             422: {
                 headers: {
                     [name: string]: unknown;
@@ -16224,7 +16294,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description A limit is reached; try again later */
+            /** @description Rate limit exceeded */
             429: {
                 headers: {
                     /** @description After how many seconds to try again. */
@@ -16236,7 +16306,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Try again later */
+            /** @description Temporarily unavailable */
             503: {
                 headers: {
                     /** @description After how many seconds to try again. */
@@ -16253,9 +16323,9 @@ export interface operations {
     explain_recall: {
         parameters: {
             query: {
-                /** @description Whose memory it is; may be empty where the key is bound to an agent. */
+                /** @description Agent. May be empty if the key is bound to one. */
                 agent: string;
-                /** @description Whom it is about or with; empty for an agent alone. */
+                /** @description User. Empty for the agent's own memory. */
                 user?: string;
             };
             header?: never;
@@ -16270,14 +16340,13 @@ export interface operations {
             /** @description Successful Response */
             200: {
                 headers: {
-                    "Recollect-Position": components["headers"]["Position"];
                     [name: string]: unknown;
                 };
                 content: {
                     "application/json": components["schemas"]["Explanation"];
                 };
             };
-            /** @description The request cannot be read */
+            /** @description Malformed request */
             400: {
                 headers: {
                     [name: string]: unknown;
@@ -16287,7 +16356,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description An API key is needed */
+            /** @description API key missing or invalid */
             401: {
                 headers: {
                     [name: string]: unknown;
@@ -16297,7 +16366,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description This API key may not do that */
+            /** @description The API key is not allowed to do this */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -16317,7 +16386,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description The request is too large */
+            /** @description Request too large */
             413: {
                 headers: {
                     [name: string]: unknown;
@@ -16327,7 +16396,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description The request cannot be accepted as it stands */
+            /** @description Invalid request */
             422: {
                 headers: {
                     [name: string]: unknown;
@@ -16337,7 +16406,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description A limit is reached; try again later */
+            /** @description Rate limit exceeded */
             429: {
                 headers: {
                     /** @description After how many seconds to try again. */
@@ -16349,7 +16418,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Try again later */
+            /** @description Temporarily unavailable */
             503: {
                 headers: {
                     /** @description After how many seconds to try again. */
@@ -16382,14 +16451,13 @@ export interface operations {
             /** @description Successful Response */
             200: {
                 headers: {
-                    "Recollect-Position": components["headers"]["Position"];
                     [name: string]: unknown;
                 };
                 content: {
                     "application/json": components["schemas"]["Replay"];
                 };
             };
-            /** @description The request cannot be read */
+            /** @description Malformed request */
             400: {
                 headers: {
                     [name: string]: unknown;
@@ -16399,7 +16467,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description An API key is needed */
+            /** @description API key missing or invalid */
             401: {
                 headers: {
                     [name: string]: unknown;
@@ -16409,7 +16477,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description This API key may not do that */
+            /** @description The API key is not allowed to do this */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -16429,7 +16497,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description The request is too large */
+            /** @description Request too large */
             413: {
                 headers: {
                     [name: string]: unknown;
@@ -16439,7 +16507,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description The request cannot be accepted as it stands */
+            /** @description Invalid request */
             422: {
                 headers: {
                     [name: string]: unknown;
@@ -16449,7 +16517,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description A limit is reached; try again later */
+            /** @description Rate limit exceeded */
             429: {
                 headers: {
                     /** @description After how many seconds to try again. */
@@ -16461,7 +16529,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Try again later */
+            /** @description Temporarily unavailable */
             503: {
                 headers: {
                     /** @description After how many seconds to try again. */
@@ -16478,13 +16546,13 @@ export interface operations {
     list_all_receipts: {
         parameters: {
             query?: {
-                /** @description Whose; your whole tenant's if left out. */
+                /** @description The agent. Default: the whole tenant. */
                 agent?: string | null;
-                /** @description Which user's; the agent's own if left out or empty. */
+                /** @description The user. Default: the agent's own memories. */
                 user?: string | null;
-                /** @description next_cursor of the page before. */
+                /** @description `next_cursor` of the previous page. */
                 cursor?: string;
-                /** @description Most receipts on a page. */
+                /** @description Maximum number of receipts. */
                 limit?: number;
             };
             header?: never;
@@ -16496,14 +16564,13 @@ export interface operations {
             /** @description Successful Response */
             200: {
                 headers: {
-                    "Recollect-Position": components["headers"]["Position"];
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["PurgeReceipts"];
+                    "application/json": components["schemas"]["PurgeReceiptPage"];
                 };
             };
-            /** @description The request cannot be read */
+            /** @description Malformed request */
             400: {
                 headers: {
                     [name: string]: unknown;
@@ -16513,7 +16580,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description An API key is needed */
+            /** @description API key missing or invalid */
             401: {
                 headers: {
                     [name: string]: unknown;
@@ -16523,7 +16590,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description This API key may not do that */
+            /** @description The API key is not allowed to do this */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -16533,7 +16600,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description The request is too large */
+            /** @description Request too large */
             413: {
                 headers: {
                     [name: string]: unknown;
@@ -16543,7 +16610,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description The request cannot be accepted as it stands */
+            /** @description Invalid request */
             422: {
                 headers: {
                     [name: string]: unknown;
@@ -16553,7 +16620,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description A limit is reached; try again later */
+            /** @description Rate limit exceeded */
             429: {
                 headers: {
                     /** @description After how many seconds to try again. */
@@ -16565,7 +16632,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Try again later */
+            /** @description Temporarily unavailable */
             503: {
                 headers: {
                     /** @description After how many seconds to try again. */
@@ -16595,14 +16662,13 @@ export interface operations {
             /** @description Successful Response */
             202: {
                 headers: {
-                    "Recollect-Position": components["headers"]["Position"];
                     [name: string]: unknown;
                 };
                 content: {
                     "application/json": components["schemas"]["ReflectAnswer"];
                 };
             };
-            /** @description The request cannot be read */
+            /** @description Malformed request */
             400: {
                 headers: {
                     [name: string]: unknown;
@@ -16612,7 +16678,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description An API key is needed */
+            /** @description API key missing or invalid */
             401: {
                 headers: {
                     [name: string]: unknown;
@@ -16622,7 +16688,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description This API key may not do that */
+            /** @description The API key is not allowed to do this */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -16642,7 +16708,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description The request is too large */
+            /** @description Request too large */
             413: {
                 headers: {
                     [name: string]: unknown;
@@ -16652,7 +16718,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description The request cannot be accepted as it stands */
+            /** @description Invalid request */
             422: {
                 headers: {
                     [name: string]: unknown;
@@ -16662,7 +16728,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description A limit is reached; try again later */
+            /** @description Rate limit exceeded */
             429: {
                 headers: {
                     /** @description After how many seconds to try again. */
@@ -16674,7 +16740,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Try again later */
+            /** @description Temporarily unavailable */
             503: {
                 headers: {
                     /** @description After how many seconds to try again. */
@@ -16691,14 +16757,14 @@ export interface operations {
     read_reflection: {
         parameters: {
             query: {
-                /** @description Whose memory it is; may be empty where the key is bound to an agent. */
+                /** @description Agent. May be empty if the key is bound to one. */
                 agent: string;
-                /** @description Whom it is about or with; empty for an agent alone. */
+                /** @description User. Empty for the agent's own memory. */
                 user?: string;
             };
             header?: never;
             path: {
-                /** @description The job's id. */
+                /** @description Job ID. */
                 job_id: string;
             };
             cookie?: never;
@@ -16708,14 +16774,13 @@ export interface operations {
             /** @description Successful Response */
             200: {
                 headers: {
-                    "Recollect-Position": components["headers"]["Position"];
                     [name: string]: unknown;
                 };
                 content: {
                     "application/json": components["schemas"]["ReflectionProgress"];
                 };
             };
-            /** @description The request cannot be read */
+            /** @description Malformed request */
             400: {
                 headers: {
                     [name: string]: unknown;
@@ -16725,7 +16790,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description An API key is needed */
+            /** @description API key missing or invalid */
             401: {
                 headers: {
                     [name: string]: unknown;
@@ -16735,7 +16800,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description This API key may not do that */
+            /** @description The API key is not allowed to do this */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -16755,7 +16820,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description The request is too large */
+            /** @description Request too large */
             413: {
                 headers: {
                     [name: string]: unknown;
@@ -16765,7 +16830,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description The request cannot be accepted as it stands */
+            /** @description Invalid request */
             422: {
                 headers: {
                     [name: string]: unknown;
@@ -16775,7 +16840,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description A limit is reached; try again later */
+            /** @description Rate limit exceeded */
             429: {
                 headers: {
                     /** @description After how many seconds to try again. */
@@ -16787,7 +16852,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Try again later */
+            /** @description Temporarily unavailable */
             503: {
                 headers: {
                     /** @description After how many seconds to try again. */
@@ -16804,11 +16869,11 @@ export interface operations {
     list_scopes: {
         parameters: {
             query?: {
-                /** @description next_cursor of the page before. */
+                /** @description `next_cursor` of the previous page. */
                 cursor?: string;
-                /** @description Most scopes on a page. */
+                /** @description Maximum number of scopes. */
                 limit?: number;
-                /** @description Only scopes of this agent; all if left out. */
+                /** @description Only scopes of this agent. Default: all. */
                 agent?: string;
                 /** @description Only scopes with this in the name of agent or user. */
                 search?: string;
@@ -16824,14 +16889,13 @@ export interface operations {
             /** @description Successful Response */
             200: {
                 headers: {
-                    "Recollect-Position": components["headers"]["Position"];
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["Scopes"];
+                    "application/json": components["schemas"]["ScopePage"];
                 };
             };
-            /** @description The request cannot be read */
+            /** @description Malformed request */
             400: {
                 headers: {
                     [name: string]: unknown;
@@ -16841,7 +16905,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description An API key is needed */
+            /** @description API key missing or invalid */
             401: {
                 headers: {
                     [name: string]: unknown;
@@ -16851,7 +16915,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description This API key may not do that */
+            /** @description The API key is not allowed to do this */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -16861,7 +16925,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description The request is too large */
+            /** @description Request too large */
             413: {
                 headers: {
                     [name: string]: unknown;
@@ -16871,7 +16935,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description The request cannot be accepted as it stands */
+            /** @description Invalid request */
             422: {
                 headers: {
                     [name: string]: unknown;
@@ -16881,7 +16945,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description A limit is reached; try again later */
+            /** @description Rate limit exceeded */
             429: {
                 headers: {
                     /** @description After how many seconds to try again. */
@@ -16893,7 +16957,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Try again later */
+            /** @description Temporarily unavailable */
             503: {
                 headers: {
                     /** @description After how many seconds to try again. */
@@ -16919,14 +16983,13 @@ export interface operations {
             /** @description Successful Response */
             200: {
                 headers: {
-                    "Recollect-Position": components["headers"]["Position"];
                     [name: string]: unknown;
                 };
                 content: {
                     "application/json": components["schemas"]["ServiceStatus"];
                 };
             };
-            /** @description The request cannot be read */
+            /** @description Malformed request */
             400: {
                 headers: {
                     [name: string]: unknown;
@@ -16936,7 +16999,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description An API key is needed */
+            /** @description API key missing or invalid */
             401: {
                 headers: {
                     [name: string]: unknown;
@@ -16946,7 +17009,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description This API key may not do that */
+            /** @description The API key is not allowed to do this */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -16956,7 +17019,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description The request is too large */
+            /** @description Request too large */
             413: {
                 headers: {
                     [name: string]: unknown;
@@ -16966,7 +17029,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description The request cannot be accepted as it stands */
+            /** @description Invalid request */
             422: {
                 headers: {
                     [name: string]: unknown;
@@ -16976,7 +17039,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description A limit is reached; try again later */
+            /** @description Rate limit exceeded */
             429: {
                 headers: {
                     /** @description After how many seconds to try again. */
@@ -16988,7 +17051,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Try again later */
+            /** @description Temporarily unavailable */
             503: {
                 headers: {
                     /** @description After how many seconds to try again. */
@@ -17005,13 +17068,13 @@ export interface operations {
     list_topics: {
         parameters: {
             query: {
-                /** @description Only this topic and what lies below it; all if empty. */
+                /** @description Only this topic and its subtopics. Default: all. */
                 path?: string;
-                /** @description Most topics to list. */
+                /** @description Maximum number of topics. */
                 limit?: number;
-                /** @description Whose memory it is; may be empty where the key is bound to an agent. */
+                /** @description Agent. May be empty if the key is bound to one. */
                 agent: string;
-                /** @description Whom it is about or with; empty for an agent alone. */
+                /** @description User. Empty for the agent's own memory. */
                 user?: string;
             };
             header?: never;
@@ -17023,14 +17086,13 @@ export interface operations {
             /** @description Successful Response */
             200: {
                 headers: {
-                    "Recollect-Position": components["headers"]["Position"];
                     [name: string]: unknown;
                 };
                 content: {
                     "application/json": components["schemas"]["TopicTree"];
                 };
             };
-            /** @description The request cannot be read */
+            /** @description Malformed request */
             400: {
                 headers: {
                     [name: string]: unknown;
@@ -17040,7 +17102,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description An API key is needed */
+            /** @description API key missing or invalid */
             401: {
                 headers: {
                     [name: string]: unknown;
@@ -17050,7 +17112,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description This API key may not do that */
+            /** @description The API key is not allowed to do this */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -17070,7 +17132,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description The request is too large */
+            /** @description Request too large */
             413: {
                 headers: {
                     [name: string]: unknown;
@@ -17080,7 +17142,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description The request cannot be accepted as it stands */
+            /** @description Invalid request */
             422: {
                 headers: {
                     [name: string]: unknown;
@@ -17090,7 +17152,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description A limit is reached; try again later */
+            /** @description Rate limit exceeded */
             429: {
                 headers: {
                     /** @description After how many seconds to try again. */
@@ -17102,7 +17164,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Try again later */
+            /** @description Temporarily unavailable */
             503: {
                 headers: {
                     /** @description After how many seconds to try again. */
@@ -17119,15 +17181,15 @@ export interface operations {
     list_topic_links: {
         parameters: {
             query: {
-                /** @description What is filed under this topic. */
+                /** @description Only links of this topic. */
                 path?: string;
-                /** @description What this memory is filed under. */
+                /** @description Only links of this memory. */
                 memory_id?: string | null;
-                /** @description Most links to list. */
+                /** @description Maximum number of links to list. */
                 limit?: number;
-                /** @description Whose memory it is; may be empty where the key is bound to an agent. */
+                /** @description Agent. May be empty if the key is bound to one. */
                 agent: string;
-                /** @description Whom it is about or with; empty for an agent alone. */
+                /** @description User. Empty for the agent's own memory. */
                 user?: string;
             };
             header?: never;
@@ -17139,14 +17201,13 @@ export interface operations {
             /** @description Successful Response */
             200: {
                 headers: {
-                    "Recollect-Position": components["headers"]["Position"];
                     [name: string]: unknown;
                 };
                 content: {
                     "application/json": components["schemas"]["ListTopicLinksAnswer"];
                 };
             };
-            /** @description The request cannot be read */
+            /** @description Malformed request */
             400: {
                 headers: {
                     [name: string]: unknown;
@@ -17156,7 +17217,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description An API key is needed */
+            /** @description API key missing or invalid */
             401: {
                 headers: {
                     [name: string]: unknown;
@@ -17166,7 +17227,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description This API key may not do that */
+            /** @description The API key is not allowed to do this */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -17176,7 +17237,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description The request is too large */
+            /** @description Request too large */
             413: {
                 headers: {
                     [name: string]: unknown;
@@ -17186,7 +17247,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description The request cannot be accepted as it stands */
+            /** @description Invalid request */
             422: {
                 headers: {
                     [name: string]: unknown;
@@ -17196,7 +17257,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description A limit is reached; try again later */
+            /** @description Rate limit exceeded */
             429: {
                 headers: {
                     /** @description After how many seconds to try again. */
@@ -17208,7 +17269,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Try again later */
+            /** @description Temporarily unavailable */
             503: {
                 headers: {
                     /** @description After how many seconds to try again. */
@@ -17238,14 +17299,13 @@ export interface operations {
             /** @description Successful Response */
             200: {
                 headers: {
-                    "Recollect-Position": components["headers"]["Position"];
                     [name: string]: unknown;
                 };
                 content: {
                     "application/json": components["schemas"]["Topic"];
                 };
             };
-            /** @description The request cannot be read */
+            /** @description Malformed request */
             400: {
                 headers: {
                     [name: string]: unknown;
@@ -17255,7 +17315,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description An API key is needed */
+            /** @description API key missing or invalid */
             401: {
                 headers: {
                     [name: string]: unknown;
@@ -17265,7 +17325,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description This API key may not do that */
+            /** @description The API key is not allowed to do this */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -17285,7 +17345,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description The request is too large */
+            /** @description Request too large */
             413: {
                 headers: {
                     [name: string]: unknown;
@@ -17295,7 +17355,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description The request cannot be accepted as it stands */
+            /** @description Invalid request */
             422: {
                 headers: {
                     [name: string]: unknown;
@@ -17305,7 +17365,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description A limit is reached; try again later */
+            /** @description Rate limit exceeded */
             429: {
                 headers: {
                     /** @description After how many seconds to try again. */
@@ -17317,7 +17377,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Try again later */
+            /** @description Temporarily unavailable */
             503: {
                 headers: {
                     /** @description After how many seconds to try again. */
@@ -17347,14 +17407,13 @@ export interface operations {
             /** @description Successful Response */
             200: {
                 headers: {
-                    "Recollect-Position": components["headers"]["Position"];
                     [name: string]: unknown;
                 };
                 content: {
                     "application/json": components["schemas"]["Topic"];
                 };
             };
-            /** @description The request cannot be read */
+            /** @description Malformed request */
             400: {
                 headers: {
                     [name: string]: unknown;
@@ -17364,7 +17423,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description An API key is needed */
+            /** @description API key missing or invalid */
             401: {
                 headers: {
                     [name: string]: unknown;
@@ -17374,7 +17433,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description This API key may not do that */
+            /** @description The API key is not allowed to do this */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -17394,7 +17453,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description The request is too large */
+            /** @description Request too large */
             413: {
                 headers: {
                     [name: string]: unknown;
@@ -17404,7 +17463,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description The request cannot be accepted as it stands */
+            /** @description Invalid request */
             422: {
                 headers: {
                     [name: string]: unknown;
@@ -17414,7 +17473,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description A limit is reached; try again later */
+            /** @description Rate limit exceeded */
             429: {
                 headers: {
                     /** @description After how many seconds to try again. */
@@ -17426,7 +17485,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Try again later */
+            /** @description Temporarily unavailable */
             503: {
                 headers: {
                     /** @description After how many seconds to try again. */
@@ -17456,14 +17515,13 @@ export interface operations {
             /** @description Successful Response */
             200: {
                 headers: {
-                    "Recollect-Position": components["headers"]["Position"];
                     [name: string]: unknown;
                 };
                 content: {
                     "application/json": components["schemas"]["Topic"];
                 };
             };
-            /** @description The request cannot be read */
+            /** @description Malformed request */
             400: {
                 headers: {
                     [name: string]: unknown;
@@ -17473,7 +17531,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description An API key is needed */
+            /** @description API key missing or invalid */
             401: {
                 headers: {
                     [name: string]: unknown;
@@ -17483,7 +17541,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description This API key may not do that */
+            /** @description The API key is not allowed to do this */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -17503,7 +17561,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description The request conflicts with what is there */
+            /** @description Conflict */
             409: {
                 headers: {
                     [name: string]: unknown;
@@ -17513,7 +17571,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description The request is too large */
+            /** @description Request too large */
             413: {
                 headers: {
                     [name: string]: unknown;
@@ -17523,7 +17581,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description The request cannot be accepted as it stands */
+            /** @description Invalid request */
             422: {
                 headers: {
                     [name: string]: unknown;
@@ -17533,7 +17591,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description A limit is reached; try again later */
+            /** @description Rate limit exceeded */
             429: {
                 headers: {
                     /** @description After how many seconds to try again. */
@@ -17545,7 +17603,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Try again later */
+            /** @description Temporarily unavailable */
             503: {
                 headers: {
                     /** @description After how many seconds to try again. */
@@ -17564,11 +17622,11 @@ export interface operations {
             query: {
                 /** @description The path of a topic, as in `travel->Japan`. */
                 path: string;
-                /** @description Most topics to list. */
+                /** @description Maximum number of topics to list. */
                 limit?: number;
-                /** @description Whose memory it is; may be empty where the key is bound to an agent. */
+                /** @description Agent. May be empty if the key is bound to one. */
                 agent: string;
-                /** @description Whom it is about or with; empty for an agent alone. */
+                /** @description User. Empty for the agent's own memory. */
                 user?: string;
             };
             header?: never;
@@ -17580,14 +17638,13 @@ export interface operations {
             /** @description Successful Response */
             200: {
                 headers: {
-                    "Recollect-Position": components["headers"]["Position"];
                     [name: string]: unknown;
                 };
                 content: {
                     "application/json": components["schemas"]["ListRelatedTopicsAnswer"];
                 };
             };
-            /** @description The request cannot be read */
+            /** @description Malformed request */
             400: {
                 headers: {
                     [name: string]: unknown;
@@ -17597,7 +17654,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description An API key is needed */
+            /** @description API key missing or invalid */
             401: {
                 headers: {
                     [name: string]: unknown;
@@ -17607,7 +17664,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description This API key may not do that */
+            /** @description The API key is not allowed to do this */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -17617,7 +17674,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description The request is too large */
+            /** @description Request too large */
             413: {
                 headers: {
                     [name: string]: unknown;
@@ -17627,7 +17684,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description The request cannot be accepted as it stands */
+            /** @description Invalid request */
             422: {
                 headers: {
                     [name: string]: unknown;
@@ -17637,7 +17694,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description A limit is reached; try again later */
+            /** @description Rate limit exceeded */
             429: {
                 headers: {
                     /** @description After how many seconds to try again. */
@@ -17649,7 +17706,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Try again later */
+            /** @description Temporarily unavailable */
             503: {
                 headers: {
                     /** @description After how many seconds to try again. */
@@ -17679,14 +17736,13 @@ export interface operations {
             /** @description Successful Response */
             200: {
                 headers: {
-                    "Recollect-Position": components["headers"]["Position"];
                     [name: string]: unknown;
                 };
                 content: {
                     "application/json": components["schemas"]["Topic"];
                 };
             };
-            /** @description The request cannot be read */
+            /** @description Malformed request */
             400: {
                 headers: {
                     [name: string]: unknown;
@@ -17696,7 +17752,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description An API key is needed */
+            /** @description API key missing or invalid */
             401: {
                 headers: {
                     [name: string]: unknown;
@@ -17706,7 +17762,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description This API key may not do that */
+            /** @description The API key is not allowed to do this */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -17726,7 +17782,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description The request conflicts with what is there */
+            /** @description Conflict */
             409: {
                 headers: {
                     [name: string]: unknown;
@@ -17736,7 +17792,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description The request is too large */
+            /** @description Request too large */
             413: {
                 headers: {
                     [name: string]: unknown;
@@ -17746,7 +17802,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description The request cannot be accepted as it stands */
+            /** @description Invalid request */
             422: {
                 headers: {
                     [name: string]: unknown;
@@ -17756,7 +17812,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description A limit is reached; try again later */
+            /** @description Rate limit exceeded */
             429: {
                 headers: {
                     /** @description After how many seconds to try again. */
@@ -17768,7 +17824,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Try again later */
+            /** @description Temporarily unavailable */
             503: {
                 headers: {
                     /** @description After how many seconds to try again. */
@@ -17785,13 +17841,13 @@ export interface operations {
     write_topics: {
         parameters: {
             query: {
-                /** @description Only this topic and what lies below it; all if empty. */
+                /** @description Only this topic and its subtopics. Default: all. */
                 path?: string;
-                /** @description Most topics to list. */
+                /** @description Maximum number of topics. */
                 limit?: number;
-                /** @description Whose memory it is; may be empty where the key is bound to an agent. */
+                /** @description Agent. May be empty if the key is bound to one. */
                 agent: string;
-                /** @description Whom it is about or with; empty for an agent alone. */
+                /** @description User. Empty for the agent's own memory. */
                 user?: string;
             };
             header?: never;
@@ -17803,14 +17859,13 @@ export interface operations {
             /** @description Successful Response */
             200: {
                 headers: {
-                    "Recollect-Position": components["headers"]["Position"];
                     [name: string]: unknown;
                 };
                 content: {
                     "text/plain": string;
                 };
             };
-            /** @description The request cannot be read */
+            /** @description Malformed request */
             400: {
                 headers: {
                     [name: string]: unknown;
@@ -17820,7 +17875,7 @@ export interface operations {
                     "text/plain": components["schemas"]["Problem"];
                 };
             };
-            /** @description An API key is needed */
+            /** @description API key missing or invalid */
             401: {
                 headers: {
                     [name: string]: unknown;
@@ -17830,7 +17885,7 @@ export interface operations {
                     "text/plain": components["schemas"]["Problem"];
                 };
             };
-            /** @description This API key may not do that */
+            /** @description The API key is not allowed to do this */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -17850,7 +17905,7 @@ export interface operations {
                     "text/plain": components["schemas"]["Problem"];
                 };
             };
-            /** @description The request is too large */
+            /** @description Request too large */
             413: {
                 headers: {
                     [name: string]: unknown;
@@ -17860,7 +17915,7 @@ export interface operations {
                     "text/plain": components["schemas"]["Problem"];
                 };
             };
-            /** @description The request cannot be accepted as it stands */
+            /** @description Invalid request */
             422: {
                 headers: {
                     [name: string]: unknown;
@@ -17870,7 +17925,7 @@ export interface operations {
                     "text/plain": components["schemas"]["Problem"];
                 };
             };
-            /** @description A limit is reached; try again later */
+            /** @description Rate limit exceeded */
             429: {
                 headers: {
                     /** @description After how many seconds to try again. */
@@ -17882,7 +17937,7 @@ export interface operations {
                     "text/plain": components["schemas"]["Problem"];
                 };
             };
-            /** @description Try again later */
+            /** @description Temporarily unavailable */
             503: {
                 headers: {
                     /** @description After how many seconds to try again. */
@@ -17912,14 +17967,13 @@ export interface operations {
             /** @description Successful Response */
             200: {
                 headers: {
-                    "Recollect-Position": components["headers"]["Position"];
                     [name: string]: unknown;
                 };
                 content: {
                     "application/json": components["schemas"]["UnlinkTopicAnswer"];
                 };
             };
-            /** @description The request cannot be read */
+            /** @description Malformed request */
             400: {
                 headers: {
                     [name: string]: unknown;
@@ -17929,7 +17983,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description An API key is needed */
+            /** @description API key missing or invalid */
             401: {
                 headers: {
                     [name: string]: unknown;
@@ -17939,7 +17993,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description This API key may not do that */
+            /** @description The API key is not allowed to do this */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -17959,7 +18013,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description The request is too large */
+            /** @description Request too large */
             413: {
                 headers: {
                     [name: string]: unknown;
@@ -17969,7 +18023,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description The request cannot be accepted as it stands */
+            /** @description Invalid request */
             422: {
                 headers: {
                     [name: string]: unknown;
@@ -17979,7 +18033,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description A limit is reached; try again later */
+            /** @description Rate limit exceeded */
             429: {
                 headers: {
                     /** @description After how many seconds to try again. */
@@ -17991,7 +18045,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Try again later */
+            /** @description Temporarily unavailable */
             503: {
                 headers: {
                     /** @description After how many seconds to try again. */
@@ -18021,14 +18075,13 @@ export interface operations {
             /** @description Successful Response */
             200: {
                 headers: {
-                    "Recollect-Position": components["headers"]["Position"];
                     [name: string]: unknown;
                 };
                 content: {
                     "application/json": components["schemas"]["TuneAnswer"];
                 };
             };
-            /** @description The request cannot be read */
+            /** @description Malformed request */
             400: {
                 headers: {
                     [name: string]: unknown;
@@ -18038,7 +18091,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description An API key is needed */
+            /** @description API key missing or invalid */
             401: {
                 headers: {
                     [name: string]: unknown;
@@ -18048,7 +18101,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description This API key may not do that */
+            /** @description The API key is not allowed to do this */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -18058,7 +18111,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description The request is too large */
+            /** @description Request too large */
             413: {
                 headers: {
                     [name: string]: unknown;
@@ -18068,7 +18121,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description The request cannot be accepted as it stands */
+            /** @description Invalid request */
             422: {
                 headers: {
                     [name: string]: unknown;
@@ -18078,7 +18131,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description A limit is reached; try again later */
+            /** @description Rate limit exceeded */
             429: {
                 headers: {
                     /** @description After how many seconds to try again. */
@@ -18090,7 +18143,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Try again later */
+            /** @description Temporarily unavailable */
             503: {
                 headers: {
                     /** @description After how many seconds to try again. */

@@ -1,7 +1,7 @@
 /** A neighbourhood as a graph with places: the same each time. Pure. */
 import type { Schemas } from '../api/client';
 
-export type Around = Schemas['Neighbourhood'];
+export type Around = Schemas['Neighbors'];
 export type Node = { id: string; name: string; type: string; depth: number; x: number; y: number };
 export type Edge = { id: string; from: string; to: string; name: string };
 const GOLDEN = 2.399963;

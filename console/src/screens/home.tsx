@@ -190,7 +190,7 @@ function Scopes() {
   );
 }
 
-type Row = Schemas['ListedScope'];
+type Row = Schemas['ScopeInfo'];
 
 function Table({ rows }: { rows: Row[] }) {
   const words = useWords();

@@ -69,7 +69,7 @@ async function eraseUser(page) {
   await page.getByRole('button', { name: 'Erase a user …' }).click();
   await user.fill('nobody');
   await page.getByRole('button', { name: 'Count what goes' }).click();
-  await page.locator('dialog').getByText('There is no such user').waitFor();
+  await page.locator('dialog').getByText('Unknown user').waitFor();
   await user.fill('mei');
   await page.getByRole('button', { name: 'Count what goes' }).click();
   assert.deepEqual(await counted(page), { 'memories, earlier versions included': 1 });

@@ -97,8 +97,8 @@ def test_a_call_repeated_for_the_same_message_writes_once(daemon, credentials):
     assert dify.use("append", **turn).variables["ids"] != first
 
 
-def test_an_agents_blanks_are_written_as_importers_write_them(dify, memory):
+def test_python_and_the_plugin_mean_the_same_agent_by_a_name_with_blanks(dify, memory):
     suffix = uuid.uuid4().hex
     dify.use("remember", content="Tea", agent=f" Isabella  Rodriguez {suffix}", user="Li Wei")
-    mind = memory.mind(f"Isabella_Rodriguez_{suffix}", "Li Wei")
+    mind = memory.mind(f"Isabella Rodriguez {suffix}", "Li Wei")
     assert [each.content for each in mind.browse().memories] == ["Tea"]

@@ -80,7 +80,7 @@ def test_a_filter_is_the_same_at_every_tool(dify):
 def test_nothing_remembered_is_no_error(dify):
     nothing = check("recall", dify.use("recall", cue="tea"))
     assert nothing.variables == {"status": "no_candidates", "hits": [], "ids": []}
-    assert nothing.text == "Nothing comes to mind."
+    assert nothing.text == "No memories found."
     assert check("history", dify.use("history")).variables["messages"] == []
     made = check("context", dify.use("context", cue="tea"))
     assert (made.variables["block"], made.variables["messages"]) == ("", [{"role": "user", "content": "tea"}])

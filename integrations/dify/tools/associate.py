@@ -8,7 +8,7 @@ from recollect.models import Triple
 class Associate(memory_tool.MemoryTool):
     """Associate with what is perceived."""
 
-    def _perform(self, mind: memory_tool.BlockingMind, given: memory_tool.Given) -> memory_tool.Answer:
+    def _perform(self, mind: memory_tool.SyncMind, given: memory_tool.Given) -> memory_tool.Answer:
         (found,) = mind.associate(memory_tool.fill(Triple, given), limit=given.get("limit", 30))
         events, thoughts = memory_tool.show(found.events), memory_tool.show(found.thoughts)
         ids = [each["id"] for each in events + thoughts]

@@ -6,9 +6,9 @@ import memory_tool
 class Context(memory_tool.MemoryTool):
     """Make a prompt."""
 
-    def _perform(self, mind: memory_tool.BlockingMind, given: memory_tool.Given) -> memory_tool.Answer:
+    def _perform(self, mind: memory_tool.SyncMind, given: memory_tool.Given) -> memory_tool.Answer:
         budget, system = given.get("budget", 4_000), given.get("system", "")
         made = self.conversation(mind, given).context(self.cue(given), budget, system=system)
         variables = {"messages": [*map(dict, made.messages)], "ids": [str(hit.memory.id) for hit in made.hits]}
         texts = {"block": made.block, "history": made.history.text, "tokens": made.spending.total}
-        return made.block or "Nothing comes to mind.", variables | texts
+        return made.block or "No memories found.", variables | texts

@@ -3,15 +3,15 @@
 import memory_tool
 
 from recollect.errors import NotFoundError
-from recollect.models import Window
+from recollect.models import HistoryOptions
 
 
 class History(memory_tool.MemoryTool):
     """Read a conversation."""
 
-    def _perform(self, mind: memory_tool.BlockingMind, given: memory_tool.Given) -> memory_tool.Answer:
+    def _perform(self, mind: memory_tool.SyncMind, given: memory_tool.Given) -> memory_tool.Answer:
         try:
-            history = self.conversation(mind, given).history(memory_tool.fill(Window, given))
+            history = self.conversation(mind, given).history(memory_tool.fill(HistoryOptions, given))
         except NotFoundError:
             return "Nothing was said yet.", {"messages": [], "ids": [], "tokens": 0, "complete": True}
         said = {"messages": [*map(dict, history.prompt)], "ids": [str(each.id) for each in history.messages]}

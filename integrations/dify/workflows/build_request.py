@@ -9,13 +9,13 @@ PLAIN, QUOTED = re.compile(r"[A-Za-z0-9._:@-]"), "x:"
 UNSEEN = re.compile(
     "[/\u034f\u115f\u1160\u17b4\u17b5\u180b-\u180f\u2800\u3164\ufe00-\ufe0f\uffa0\ufffd\U000e0100-\U000e01ef]"
 )
-MOST_NODES = 30
+MAX_NODES = 30
 GAINS = [0.5, 3, 2]
 
 
 def encode(field: str, name: str) -> str:
-    """Write a name as the Dify plugin does: an agent's blanks as `_`, and encoded where no scope has such a name."""
-    name = "_".join(name.split()) if field == "agent" else name.strip()
+    """Return the name as every door writes it, of any script; a name that no scope can have is encoded."""
+    name = " ".join(name.split()) if field == "agent" else name.strip()
     if name == "" or is_allowed(name):
         return name
     spelled = name.encode("utf-8", "surrogatepass")
@@ -66,7 +66,7 @@ def main(**asked: object) -> dict:
         "channels": ["stream"],
         "kinds": ["event", "thought"],
         "mode": asked["recency_mode"] or "original",
-        "limit": int(min(top_k, MOST_NODES)),
+        "limit": int(min(top_k, MAX_NODES)),
         "recency": weights[0],
         "similarity": weights[1],
         "importance": weights[2],

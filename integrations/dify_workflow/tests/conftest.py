@@ -124,7 +124,7 @@ def persona(server: Server) -> Persona:
     """Somebody with 40 memories that can come to mind, 4 idle ones and 3 chats; some were accessed since."""
     chance = random.Random(20260213)
     suffix = uuid4().hex[:8]
-    agent = f"Isabella_Rodriguez_{suffix}"
+    agent = f"Isabella Rodriguez {suffix}"
     memories = [compose(chance, number) for number in range(47)]
     receipts = server.post("/v1/memories", {"agent": agent, "memories": memories})["memories"]
     vectors = {receipt["id"]: tuple(memory["embedding"]) for receipt, memory in zip(receipts, memories, strict=True)}

@@ -204,7 +204,7 @@ def test_any_text_arrives_as_it_is(text, recorder, sandbox):
     assert ended(ran)[0] == "no_candidates"
     assert [json.loads(body) for body in recorder.bodies] == [
         {
-            "agent": "Isabella_Rodriguez",
+            "agent": "Isabella Rodriguez",
             "user": "li wei",
             "text": text,
             "channels": ["stream"],
@@ -231,7 +231,7 @@ def test_the_server_takes_any_text(text, server, ask):
 
 def test_names_that_no_agent_can_have_are_encoded(server, ask):
     encode = partial(load("build_request").encode, "agent")
-    assert encode("Isabella Rodriguez") == "Isabella_Rodriguez"
+    assert encode("Isabella Rodriguez") == "Isabella Rodriguez"
     assert encode("li@example.com:7") == "li@example.com:7"
     assert encode("伊莎贝拉") == "伊莎贝拉"
     assert encode("a/b") == "x:a:2Fb"

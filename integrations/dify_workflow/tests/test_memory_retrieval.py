@@ -104,7 +104,7 @@ def test_what_is_idle_or_a_chat_never_comes_to_mind(persona, ask):
 def test_fewer_memories_than_asked_for(server, ask):
     suffix = uuid4().hex
     memories = [{"content": f"Maria reads page {page}", "embedding": along({page: 1.0})} for page in range(7)]
-    server.post("/v1/memories", {"agent": f"Maria_Lopez_{suffix}", "memories": memories})
+    server.post("/v1/memories", {"agent": f"Maria Lopez {suffix}", "memories": memories})
     ran = ask(persona_name=f"Maria Lopez {suffix}", focal_text="what does Maria read?", top_k=30)
     assert len(ran.outputs["retrieved_nodes"]) == len(ran.outputs["accessed_ids"]) == 7
 

@@ -1,4 +1,4 @@
-"""The workflow and the Dify plugin mean the same memory by the same names, and the one that importers made."""
+"""The workflow, the Dify plugin and Python mean the same memory by the same names."""
 
 from __future__ import annotations
 
@@ -74,7 +74,7 @@ def take(path, names, *wanted):
 def plugin_rule():
     """Take the plugin's function by its source: its module needs Dify's SDK, which patches what imports it."""
     names = {"hashlib": hashlib, "re": re, "unicodedata": unicodedata, "InvalidInputError": ValueError}
-    take(CHECKS, names, "IDENTIFIER", "LONGEST_SCOPE_NAME", "BLANK_LETTER", "is_scope_name")
+    take(CHECKS, names, "IDENTIFIER", "MAX_SCOPE_NAME_LENGTH", "BLANK_LETTER", "is_scope_name")
     take(WORKFLOWS.parent / "memory_tool.py", names, "QUOTED", "scope_name")
     return lambda field, name: names["scope_name"](field, {field: name}, None)
 
@@ -99,9 +99,10 @@ def test_the_workflow_and_the_plugin_write_a_name_alike(field):
 
 
 @pytest.mark.parametrize("rule", [plugin_rule, workflow_rule])
-def test_blanks_of_an_agent_are_the_importers_and_users_stay_apart(rule):
+def test_a_name_with_blanks_is_the_one_that_python_writes(rule):
     write = rule()
-    assert write("agent", " Isabella  Rodriguez") == write("agent", "Isabella_Rodriguez") == "Isabella_Rodriguez"
+    assert write("agent", " Isabella  Rodriguez") == write("agent", "Isabella Rodriguez") == "Isabella Rodriguez"
+    assert write("agent", "Isabella_Rodriguez") == "Isabella_Rodriguez"
     assert write("user", "Isabella Rodriguez ") == "Isabella Rodriguez"
     assert write("user", "Isabella_Rodriguez") == "Isabella_Rodriguez"
 

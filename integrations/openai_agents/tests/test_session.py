@@ -144,7 +144,7 @@ async def test_what_was_said_is_recalled_and_shown_in_a_prompt(mind) -> None:
 
 async def test_a_long_thread_is_read_to_its_beginning(mind, monkeypatch) -> None:
     monkeypatch.setattr("recollect_openai_agents.session.PAGE_TOKENS", 300)
-    monkeypatch.setattr("recollect_openai_agents.session.MOST_MESSAGES", 40)
+    monkeypatch.setattr("recollect_openai_agents.session.MAX_MESSAGES", 40)
     items = [{"role": ("user", "assistant")[n % 2], "content": f"word {n} " * 10} for n in range(101)]
     session = RecollectSession("long", mind)
     await session.add_items(items)

@@ -291,7 +291,7 @@ async def test_what_is_forgotten_is_gone_from_the_history_and_what_is_deleted_fr
 
 
 async def test_a_save_of_many_messages_is_divided_and_undone_where_it_conflicts(mind, monkeypatch) -> None:
-    monkeypatch.setattr(module, "MOST_OPERATIONS", 4)
+    monkeypatch.setattr(module, "MAX_OPERATIONS", 4)
     monkeypatch.setattr(module, "PAGE", 3)
     monkeypatch.setattr(module, "ENTRIES_AT_ONCE", 2)
     store = RecollectConversationStore(mind)
@@ -339,7 +339,7 @@ class Broken(RemoteItems):
 
 @pytest.mark.parametrize(("messages", "done", "left"), [(9, False, 0), (9, True, 0), (6, False, 0), (6, True, 6)])
 async def test_a_save_that_fails_is_undone_or_was_saved_after_all(mind, monkeypatch, messages, done, left) -> None:
-    monkeypatch.setattr(module, "MOST_OPERATIONS", 4)
+    monkeypatch.setattr(module, "MAX_OPERATIONS", 4)
     monkeypatch.setattr(Broken, "written", 0)
     monkeypatch.setattr(Broken, "done", done)
     store = RecollectConversationStore(mind)
@@ -354,7 +354,7 @@ async def test_a_save_that_fails_is_undone_or_was_saved_after_all(mind, monkeypa
 
 
 async def test_a_save_that_is_cancelled_is_undone_though_a_write_comes_late(mind, monkeypatch) -> None:
-    monkeypatch.setattr(module, "MOST_OPERATIONS", 4)
+    monkeypatch.setattr(module, "MAX_OPERATIONS", 4)
     store = RecollectConversationStore(mind)
     items, late = mind.items, []
 

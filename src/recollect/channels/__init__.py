@@ -1,1 +1,1 @@
-"""Ways of recalling: each channel is one file and one query, and proposes candidates in its own unit."""
+"""Channels of recall: each has one file and one query, and proposes candidates in its own unit."""

@@ -1,4 +1,4 @@
-"""What every channel has: a name, and a query that is sent at once and read later."""
+"""The interface of channels: a name, and a query that is sent first and read later."""
 
 from __future__ import annotations
 
@@ -7,35 +7,35 @@ from dataclasses import dataclass, field
 from typing import Protocol, TypeAlias
 
 from recollect.core.recall.columns import Candidates
-from recollect.core.recall.cues import Reading
-from recollect.models.recall import Tally
+from recollect.core.recall.cues import ParsedCue
+from recollect.models.recall import ChannelStats
 from recollect.store.database.pool import Connection
-from recollect.store.service.scopes import Place
+from recollect.store.service.scopes import ScopeHandle
 
 
 @dataclass(frozen=True, slots=True)
 class Proposal:
-    """What a channel found and how: exactly, approximately, or skipped with the reason."""
+    """The result of a channel and its method: exact, approximate, or skipped with a reason."""
 
     candidates: Candidates
     method: str
-    tally: Tally | None = None
+    tally: ChannelStats | None = None
     lent: Mapping[str, Candidates] = field(default_factory=dict[str, Candidates])
-    """Candidates in the unit of another channel, to be weighed as if they were that channel's own."""
+    """Candidates in the unit of another channel, weighted like that channel's own."""
     rarities: tuple[float, ...] = ()
-    """How distinctive each term of the cue is, if the channel counted it."""
+    """How distinctive each term of the cue is, if the channel computed it."""
     unscored: bool = False
-    """Whether ids alone are proposed: they are ranked by what the record knows of each."""
+    """Whether only IDs are proposed, which are ranked by their features."""
 
     @property
     def answered(self) -> bool:
-        """Tell whether the channel could answer at all."""
+        """Return whether the channel was not skipped."""
         return not self.method.startswith(SKIPPED)
 
 
 SKIPPED = "skipped: "
 Answer: TypeAlias = Callable[[], Awaitable[Proposal]]
-"""Reads the answer of a query, once all queries have been sent."""
+"""Reads the result of a query, after all queries are sent."""
 
 
 class Channel(Protocol):
@@ -43,20 +43,20 @@ class Channel(Protocol):
 
     name: str
 
-    async def ask(self, connection: Connection, place: Place, reading: Reading, limit: int) -> Answer:
-        """Send the query; all channels' queries travel together, then each answer is read."""
+    async def send_query(self, connection: Connection, place: ScopeHandle, reading: ParsedCue, limit: int) -> Answer:
+        """Send the query; all channels send first, then the results are read."""
         ...
 
 
 def skipped(reason: str) -> Answer:
-    """Return no candidates, and say why."""
+    """Return no candidates, with the reason as the method."""
     return nothing(SKIPPED + reason)
 
 
 def nothing(method: str = "exact") -> Answer:
-    """Return no candidates without a query: the scope has nothing of the kind."""
+    """Return no candidates without a query, because the scope has no matching data."""
 
-    async def read() -> Proposal:
+    async def propose_nothing() -> Proposal:
         return Proposal(Candidates(), method)
 
-    return read
+    return propose_nothing

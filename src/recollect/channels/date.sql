@@ -1,6 +1,6 @@
 -- name: within
--- Each kind and period is one range of the index, read from its end. Of more than are asked for, those come first
--- that share most with the cue's words: a month has many days.
+-- Each kind and period is one range of the index, read from its end. A month has many days, so if there are too many
+-- memories, those with most words of the cue come first.
 with happened as materialized (
     select found.id, found.occurred_at, max(periods.score) as score
     from unnest(%(starts)s::timestamptz[], %(ends)s::timestamptz[], %(scores)s::double precision[])

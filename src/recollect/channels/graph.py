@@ -1,4 +1,4 @@
-"""Recall by names: facts about the entities that a cue names, means or leads to, and about their neighbours."""
+"""Recall by names: facts about the entities that a cue names or means, and about their neighbors."""
 
 from __future__ import annotations
 
@@ -20,39 +20,39 @@ from recollect.core.knowledge.graph import (
     spread,
 )
 from recollect.core.recall.columns import Candidates, to_candidates
-from recollect.core.recall.cues import Reading
+from recollect.core.recall.cues import ParsedCue
 from recollect.models.memories import Kind
 from recollect.models.recall import Candidate
 from recollect.store.database.filter import MEMORIES, bind, restrict
 from recollect.store.database.pool import Connection, load_queries
 from recollect.store.memories.embeddings import to_half
 from recollect.store.recall.columns import read_first_hits, tag_cue
-from recollect.store.service.scopes import Place
+from recollect.store.service.scopes import ScopeHandle
 
 QUERIES = load_queries(__file__)
 HOPS = 2
 BEAM = 100
-MOST_STARTS = 10
-"""If there are more entities, those with the longest names in the cue are taken."""
+MAX_START_ENTITIES = 10
+"""If there are more entities, those with the longest names in the cue are used."""
 FLOOR = 0.4
-"""The least cosine of an entity and a cue. With the local model, what a cue speaks of has 0.41 to 0.75, and the nearest
-of what it does not speak of at most 0.34."""
-LEAST_NAMED = 0.5
-"""A start that counts less is not named, not even misspelt."""
+"""Minimum cosine of an entity and a cue. With the local model, entities in a cue have 0.41 to 0.75, and others at most
+0.34."""
+MIN_NAME_SCORE = 0.5
+"""A start with a lower score is not named in the cue, not even misspelled."""
 WITHHELD = ["archived", "deleted", "to_rederive", "faded"]
-"""What takes no part in recall; whether a fact is past depends on the times of the cue only."""
+"""States that exclude facts; whether a fact is past depends only on the times of the cue."""
 ALL = sql.SQL("true")
-UNNAMED = "the cue names no entity"
+UNNAMED = "no entity in the query"
 HITS = read_first_hits()
 
 
 class GraphChannel:
-    """Propose facts by how few hops they are from what the cue names or means, the newest first among equals."""
+    """Propose facts by their distance in hops from entities of the cue; ties come newest first."""
 
     name = "graph"
 
-    async def ask(self, connection: Connection, place: Place, reading: Reading, limit: int) -> Answer:
-        """Send the search for names and the walk from them, as one query."""
+    async def send_query(self, connection: Connection, place: ScopeHandle, reading: ParsedCue, limit: int) -> Answer:
+        """Send the search for names and the walk from them as one query."""
         only = reading.filter
         if only.kinds and Kind.FACT not in only.kinds:
             return skipped("it finds facts only")
@@ -64,28 +64,28 @@ class GraphChannel:
             "names": [each.name for each in named],
             "firsts": [each.first for each in named],
             "lasts": [each.last for each in named],
-            "most": MOST_STARTS,
+            "most": MAX_START_ENTITIES,
             "spelled": spot_spellings(reading.text),
             "space": place.space.id if place.space else None,
             "vector": None if place.space is None or reading.vector is None else to_half(reading.vector),
             "floor": FLOOR,
             "shares": [BY_MEANING, BY_HIT],
             "cue": tag_cue(reading),
-            "named": LEAST_NAMED,
+            "named": MIN_NAME_SCORE,
             "hops": HOPS,
             "beam": BEAM,
             "hidden": WITHHELD,
             **bind(only),
         }
-        # The walk continues over filtered facts; the kind and the times are the walk's own.
+        # The walk continues over filtered facts; it handles the kind and the times itself.
         others = replace(only, kinds=(), as_of=None, at=None)
         allowed = sql.SQL(QUERIES["allowed"]).format(filter=restrict(others, MEMORIES)) if others.named else ALL
         query = sql.SQL(QUERIES["reach"]).format(allowed=allowed, hits=HITS)
-        return partial(read, await connection.execute(query, parameters), limit)
+        return partial(read_graph_candidates, await connection.execute(query, parameters), limit)
 
 
-async def read(answer: AsyncCursor[DictRow], limit: int) -> Proposal:
-    """Read the facts and rate them by their hops from where the walk started."""
+async def read_graph_candidates(answer: AsyncCursor[DictRow], limit: int) -> Proposal:
+    """Read the facts, and rate them by their hops from the starts."""
     rows = await answer.fetchall()
     starts = dict(zip(rows[0]["starts"], rows[0]["weights"], strict=True))
     if not starts:

@@ -7,7 +7,7 @@ with start as materialized (
         %(space)s::integer, %(vector)s::halfvec, %(floor)s::real, %(shares)s::real[], {hits}, %(most)s::integer, %(as_of)s::timestamptz)
 ), step as materialized (
     select walked.* from start cross join lateral walk_facts(
-        -- Only what the cue names leads on: around the rest, the nearest facts are enough.
+        -- Only named entities are followed over several hops: around others, the nearest facts are enough.
         %(scope_id)s, start.ids, case when start.weights[1] >= %(named)s then %(hops)s else 1 end, %(beam)s, coalesce(%(as_of)s::timestamptz, 'infinity'),
         coalesce(%(at)s::timestamptz, %(as_of)s::timestamptz, clock_timestamp()), %(hidden)s::text[], null
     ) walked

@@ -1,6 +1,6 @@
 -- name: filed
--- A keyword weighs by how few are filed under it. Of each keyword and kind the newest are read; whether one of them is
--- filed under a frequent keyword as well is looked up, because its own list may not reach that far back.
+-- A keyword counts more if fewer memories have it. For each keyword and kind, the newest memories are read. Whether they
+-- also have a frequent keyword is checked separately, because its list may not reach that far back.
 with asked as materialized (
     select keyword, frequency, ln(1 + %(memory_count)s / frequency::float8) as weight
     from (
@@ -24,7 +24,7 @@ with asked as materialized (
             where filed.scope_id = %(scope_id)s and filed.keyword = given.keyword
             limit 1
         )
-        -- Otherwise all of it would be planned and read once for each use of the frequency.
+        -- Without this, the subquery would be planned and run again for each use of the frequency.
         offset 0
     ) counted
     where frequency > 0
@@ -33,14 +33,14 @@ with asked as materialized (
     from asked cross join unnest(%(kinds)s::text[]) as kinds (kind) cross join lateral (
         select filed.id from memory_keywords filed
         where filed.scope_id = %(scope_id)s and filed.keyword = asked.keyword and filed.kind = kinds.kind
-          -- Of events and thoughts, what is not counted is idle: it is never in the stream.
+          -- Events and thoughts that are not counted are idle, and never in the stream.
           and (filed.counted or kinds.kind not in ('event', 'thought')){filter}
         order by filed.id desc
         limit %(longest)s
     ) newest
     group by kinds.kind, newest.id
 )
--- Rounded, so that the order of additions does not separate equals.
+-- Rounded, so that the order of additions cannot make equal scores differ.
 select id, round((weight + coalesce((
            select sum(asked.weight) from asked
            where asked.frequency > %(longest)s and asked.keyword <> all (shared.keywords) and (

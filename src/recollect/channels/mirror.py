@@ -1,6 +1,6 @@
-"""Recall through a mirror in another engine: it proposes ids, and the record says all the rest about them.
+"""Recall through a mirror in another engine: it proposes IDs, and the database has all their data.
 
-It is asked only where a cue or a profile names it, and only while it is not far behind the record.
+It is used only if a cue or a profile names it, and only if it is not far behind the database.
 """
 
 from __future__ import annotations
@@ -17,10 +17,10 @@ from psycopg.rows import DictRow
 
 from recollect.channels.channel import SKIPPED, Answer, Proposal, skipped
 from recollect.core.knowledge.graph import spot_names
-from recollect.core.mirrors.questions import MirrorQuestion, MirrorStanding
+from recollect.core.mirrors.questions import MirrorLag, MirrorQuestion
 from recollect.core.mirrors.rows import MirroredTable
 from recollect.core.recall.columns import Candidates, to_ids
-from recollect.core.recall.cues import Reading
+from recollect.core.recall.cues import ParsedCue
 from recollect.errors import MirrorError
 from recollect.models.memories import Kind
 from recollect.models.recall import Filter
@@ -28,63 +28,65 @@ from recollect.store.database.filter import SCOPE_ID, bind, find_allowed
 from recollect.store.database.pool import Connection, load_queries
 from recollect.store.mirrors.generations import Generation
 from recollect.store.mirrors.mirror import Mirror
-from recollect.store.service.scopes import BEGINNING, Place
+from recollect.store.service.scopes import BEGINNING, ScopeHandle
 
 QUERIES = load_queries(__file__)
-MOST_ADMITTED = 10_000
-"""A filter that admits more is not one that a mirror can be asked under: it would be cut before it is filtered."""
-LOST = "the mirror has lost changes that it had acknowledged, and is mended"
+MAX_FILTER_MATCHES = 10_000
+"""Maximum number of memories that a filter may admit: a mirror would cut a longer list before filtering."""
+LOST = "the mirror lost acknowledged changes and is being repaired"
 
 
 class MirrorChannel:
-    """Propose what a mirror finds, without scores of its own."""
+    """Propose the results of a mirror, without scores."""
 
     def __init__(self, mirror: Mirror, most_seconds: float) -> None:
         self.name = mirror.name
         self._mirror = mirror
         self._most_seconds = most_seconds
-        """So many seconds behind the record, it is not asked."""
+        """Maximum lag of the mirror in seconds; beyond it, the mirror is not used."""
 
-    async def ask(self, connection: Connection, place: Place, reading: Reading, limit: int) -> Answer:
-        """Ask the record how the mirror stands and which memories the filter admits; the mirror is asked after that."""
+    async def send_query(self, connection: Connection, place: ScopeHandle, reading: ParsedCue, limit: int) -> Answer:
+        """Query the state of the mirror and the memories that the filter admits; the mirror is queried later."""
         if place.scope_id is None or reading.blank:
             return skipped("the cue has no text")
         if reason := explain_unfit(self._mirror, reading.filter):
             return skipped(reason)
-        parameters = {"scope_id": place.scope_id, "mirror": self.name, "most": MOST_ADMITTED + 1}
+        parameters = {"scope_id": place.scope_id, "mirror": self.name, "most": MAX_FILTER_MATCHES + 1}
         standing = await connection.execute(QUERIES["standing"], parameters)
         admitted: AsyncCursor[DictRow] | None = None
         if reading.filter.named:
             query = sql.SQL(QUERIES["admitted"]).format(allowed=find_allowed(reading.filter, SCOPE_ID))
             admitted = await connection.execute(query, parameters | bind(reading.filter))
-        return partial(self._read, standing, admitted, pose(place, reading, limit))
+        return partial(self._read, standing, admitted, build_query(place, reading, limit))
 
     async def _read(
         self, standing: AsyncCursor[DictRow], admitted: AsyncCursor[DictRow] | None, question: MirrorQuestion
     ) -> Proposal:
-        """Ask the mirror, unless it is too far behind; an answer that is not whole is none."""
+        """Query the mirror, unless it is too far behind; an incomplete result is not used."""
         row = await standing.fetchone()
         if row is None:
-            return give_up("the mirror is not built")
-        known = MirrorStanding(row["position"], row["change_number"], row["same_record"], row["behind_seconds"])
-        if reason := known.explain(self._most_seconds):
-            return give_up(reason)
+            return skip("the mirror is not built")
+        known = MirrorLag(row["position"], row["change_number"], row["same_record"], row["behind_seconds"])
+        if reason := known.explain_unusable(self._most_seconds):
+            return skip(reason)
         allowed = None if admitted is None else [each["id"] for each in await admitted.fetchall()]
-        if allowed is not None and len(allowed) > MOST_ADMITTED:
-            return give_up(f"the filter admits more than {MOST_ADMITTED} memories")
+        if allowed is not None and len(allowed) > MAX_FILTER_MATCHES:
+            return skip(f"the filter admits more than {MAX_FILTER_MATCHES} memories")
         known_there = {"incarnation": BEGINNING, "space": None, "beats": 0, "shard": row["shard"]}
         generation = Generation(self.name, row["generation"], ready=True, **known_there)
         try:
-            found = await self._mirror.ask(generation, restrict(question, allowed, same_space=row["same_space"]))
+            found = await self._mirror.search_mirror(
+                generation, restrict(question, allowed, same_space=row["same_space"])
+            )
         except MirrorError as problem:
-            return give_up(str(problem))
+            return skip(str(problem))
         if found.position < (known.position or 0):
-            return give_up(LOST)
-        return Proposal(Candidates(to_ids(found.ids), np.ones(len(found.ids))), known.tell(), unscored=True)
+            return skip(LOST)
+        return Proposal(Candidates(to_ids(found.ids), np.ones(len(found.ids))), known.describe_lag(), unscored=True)
 
 
 def explain_unfit(mirror: Mirror, only: Filter) -> str:
-    """Say why a mirror holds nothing that a filter admits; empty if it may."""
+    """Return why a mirror cannot have memories that a filter admits; empty if it can."""
     if only.outside:
         return "the mirror holds what takes part in recall alone"
     if MirroredTable.FACTS in mirror.tables:
@@ -92,8 +94,8 @@ def explain_unfit(mirror: Mirror, only: Filter) -> str:
     return "the mirror holds the present alone" if only.past else ""
 
 
-def pose(place: Place, reading: Reading, limit: int) -> MirrorQuestion:
-    """Write the question that a cue puts to a mirror."""
+def build_query(place: ScopeHandle, reading: ParsedCue, limit: int) -> MirrorQuestion:
+    """Return the query for a mirror."""
     now = datetime.now(UTC)
     as_of = reading.filter.as_of
     return MirrorQuestion(
@@ -108,10 +110,10 @@ def pose(place: Place, reading: Reading, limit: int) -> MirrorQuestion:
 
 
 def restrict(question: MirrorQuestion, allowed: Sequence[UUID] | None, *, same_space: bool) -> MirrorQuestion:
-    """Add to a question what the record has said of it."""
+    """Add the results from the database to a query."""
     return replace(question, allowed=allowed, vector=question.vector if same_space else None)
 
 
-def give_up(reason: str) -> Proposal:
-    """Propose nothing, and say why."""
+def skip(reason: str) -> Proposal:
+    """Return an empty proposal with the reason."""
     return Proposal(Candidates(), SKIPPED + reason)

@@ -1,5 +1,5 @@
 -- name: standing
--- How the mirror that answers stands to the record in one scope: the age of the oldest change that it lacks.
+-- The state of the ready mirror in one scope, with the age of the oldest change that it lacks.
 select mirrors.generation, mirrors.shard, held.position, scopes.change_number,
        mirrors.incarnation = (select id from incarnations) as same_record,
        mirrors.space_id is not distinct from (select id from embedding_spaces where state = 'active') as same_space,

@@ -1,6 +1,6 @@
-"""Recall what has left the indexes: versions of another time, and what is in a state that the filter names.
+"""Recall memories outside the indexes: past versions, and memories in a state that the filter names.
 
-Each is scored as the channels `vector` and `text` would have scored it, and is weighed among their candidates.
+They are scored like in the channels `vector` and `text`, and ranked among their candidates.
 """
 
 from __future__ import annotations
@@ -13,25 +13,25 @@ from psycopg.rows import DictRow
 
 from recollect.channels.channel import Answer, Proposal, skipped
 from recollect.core.recall.columns import Candidates
-from recollect.core.recall.cues import Reading
+from recollect.core.recall.cues import ParsedCue
 from recollect.core.text.terms import hash_term, slot_of
 from recollect.models.recall import Filter
 from recollect.store.database.filter import SCOPE_ID, bind, find_allowed, list_featured
 from recollect.store.database.pool import Connection, load_queries
 from recollect.store.memories.embeddings import to_vector, vector_type
 from recollect.store.recall.columns import in_columns, read_columns
-from recollect.store.service.scopes import Place
+from recollect.store.service.scopes import ScopeHandle
 
 QUERIES = load_queries(__file__)
 
 
 class PastChannel:
-    """Propose what the indexes of recall do not hold any more, where a cue names a time or a state."""
+    """Propose memories outside the indexes, if a cue sets a time or a state."""
 
     name = "past"
 
-    async def ask(self, connection: Connection, place: Place, reading: Reading, limit: int) -> Answer:
-        """Send the search: by meaning where the cue has a vector, and by words where it has any."""
+    async def send_query(self, connection: Connection, place: ScopeHandle, reading: ParsedCue, limit: int) -> Answer:
+        """Send the searches: by meaning if the cue has a vector, and by words if it has terms."""
         if place.scope_id is None or not reading.filter.left:
             return skipped("the cue names no time")
         bounds = {"scope_id": place.scope_id, "limit": limit, **bind(reading.filter)}
@@ -45,25 +45,29 @@ class PastChannel:
             query = sql.SQL(QUERIES["match"]).format(**places)
             parameters = bounds | words(place.scope_id, place, reading)
             asked["text"] = await connection.execute(in_columns(query), parameters, binary=True)
-        return partial(read, asked) if asked else skipped("the cue has neither a vector nor words to look for")
+        return (
+            partial(read_past_candidates, asked)
+            if asked
+            else skipped("the cue has neither a vector nor words to look for")
+        )
 
 
 def find_left(only: Filter) -> sql.Composed:
-    """Write the query for the ids of what has left the indexes."""
+    """Return the query for the IDs of memories outside the indexes."""
     if only.outside:
-        # The state says itself which versions there are.
+        # The state itself decides which versions match.
         return find_allowed(only, SCOPE_ID)
     return sql.SQL(QUERIES["versions"]).format(allowed=list_featured(only))
 
 
-def words(scope_id: int, place: Place, reading: Reading) -> dict[str, object]:
+def words(scope_id: int, place: ScopeHandle, reading: ParsedCue) -> dict[str, object]:
     """Return the parameters of a search by words."""
     hashes = [hash_term(scope_id, term) for term in reading.terms]
     slots = [slot_of(term) for term in reading.terms]
     return {"terms": hashes, "slots": slots, "memory_count": place.memory_count}
 
 
-async def read(asked: Mapping[str, AsyncCursor[DictRow]]) -> Proposal:
-    """Read the candidates, each in the unit of the channel that would have found it."""
+async def read_past_candidates(asked: Mapping[str, AsyncCursor[DictRow]]) -> Proposal:
+    """Read the candidates, each in the unit of its original channel."""
     lent = {name: (await read_columns(answer))[0] for name, answer in asked.items()}
     return Proposal(Candidates(), "exact", lent=lent)

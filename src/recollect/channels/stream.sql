@@ -17,7 +17,7 @@ select * from {rank}(
 )
 
 -- name: then
--- Of all that was ranked, because how much of it had happened by then is not known before.
+-- All memories are ranked first, because it is not known earlier how many of them existed at that time.
 select * from ({ranking}) as ranked
 where true{then}
 order by score desc, id desc

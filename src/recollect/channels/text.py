@@ -1,4 +1,4 @@
-"""Recall by words: BM25 over the analysed terms of one scope, in any script, without a model."""
+"""Recall by words: BM25 over the terms of one scope, in any script, without a model."""
 
 from __future__ import annotations
 
@@ -8,13 +8,13 @@ from psycopg import AsyncCursor, sql
 from psycopg.rows import DictRow
 
 from recollect.channels.channel import Answer, Proposal, skipped
-from recollect.core.recall.cues import Reading
+from recollect.core.recall.cues import ParsedCue
 from recollect.core.text.terms import hash_term, slot_of
 from recollect.models.recall import Filter
-from recollect.store.database.filter import MOST_WRITTEN, Columns, bind, list_featured, restrict
-from recollect.store.database.pool import Connection, load_queries, write_out
+from recollect.store.database.filter import MAX_CACHED_STATEMENTS, Columns, bind, list_featured, restrict
+from recollect.store.database.pool import Connection, load_queries, to_sql
 from recollect.store.recall.columns import in_columns, note_first_hits, read_columns, tag_cue
-from recollect.store.service.scopes import Place
+from recollect.store.service.scopes import ScopeHandle
 
 QUERIES = load_queries(__file__)
 RARITIES = sql.SQL(", any_value(rarities) as rarities")
@@ -22,11 +22,11 @@ COLUMNS = Columns("matched")
 
 
 class TextChannel:
-    """Propose the memories that share words with the cue, rare words first."""
+    """Propose memories with words of the cue; rare words count more."""
 
     name = "text"
 
-    async def ask(self, connection: Connection, place: Place, reading: Reading, limit: int) -> Answer:
+    async def send_query(self, connection: Connection, place: ScopeHandle, reading: ParsedCue, limit: int) -> Answer:
         """Send the search."""
         if place.scope_id is None or not reading.terms:
             return skipped("the cue has no words to look for")
@@ -42,20 +42,21 @@ class TextChannel:
             **bind(reading.filter),
         }
         return partial(
-            read, await connection.execute(compose(reading.filter, place.has_names), parameters, binary=True)
+            read_text_candidates,
+            await connection.execute(compose(reading.filter, place.has_names), parameters, binary=True),
         )
 
 
-@lru_cache(maxsize=MOST_WRITTEN)
+@lru_cache(maxsize=MAX_CACHED_STATEMENTS)
 def compose(only: Filter, noted: bool) -> sql.SQL:  # noqa: FBT001 - of a cache's key
-    """Write the search; where entities are known, its first hits are noted."""
-    # What was true then is chosen of all that matched: a term is as frequent as it was.
+    """Return the query; if the scope has entities, it records its first hits."""
+    # The versions of a past time are chosen from all matches, so that terms keep their past frequencies.
     then = restrict(Filter(at=only.at), COLUMNS)
     query = sql.SQL(QUERIES["match_then" if only.past else "match"]).format(then=then, allowed=list_featured(only))
-    return write_out(in_columns(query, RARITIES + note_first_hits("text") if noted else RARITIES))
+    return to_sql(in_columns(query, RARITIES + note_first_hits("text") if noted else RARITIES))
 
 
-async def read(answer: AsyncCursor[DictRow]) -> Proposal:
+async def read_text_candidates(answer: AsyncCursor[DictRow]) -> Proposal:
     """Read the candidates, best first."""
     candidates, row = await read_columns(answer)
     return Proposal(candidates, "exact", rarities=tuple(row["rarities"] or ()))

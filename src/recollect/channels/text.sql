@@ -6,7 +6,7 @@ from match_terms(
 )
 
 -- name: match_then
--- Past versions count for the frequency of a term; another channel proposes them.
+-- Past versions count in the frequency of a term, but another channel proposes them.
 select id, score, rarities
 from match_terms(
     %(scope_id)s, %(terms)s::bigint[], %(slots)s::integer[], %(kinds)s::text[], %(min_trust)s::smallint,

@@ -1,6 +1,6 @@
 -- name: collect
--- What is filed under the topics themselves, and below them if asked; the newest under the topics above them, and under
--- those that their own links lead to.
+-- Memories under the requested topics, and below them on request; the newest memories under their parents, and under
+-- the related topics of their links.
 with given as materialized (
     {given}
 ), found as materialized (
@@ -19,7 +19,7 @@ with given as materialized (
 ), around as materialized (
     select distinct 'related' as source, named.related_id as id, %(related_taken)s as taken
     from outward cross join lateral (
-        -- Between, and in the order of the key: otherwise any index of the scope is used, and all of it may be read.
+        -- "between" and the order of the key force the right index: another one could read the whole scope.
         select related_id from related_topics
         where scope_id = %(scope_id)s and topic_id between outward.topic_id and outward.topic_id
           and memory_id between outward.memory_id and outward.memory_id
@@ -76,8 +76,8 @@ select asked.id as topic_id, link.* from asked cross join lateral (
 select %(paths)s::text[] as paths, %(parents)s::text[] as parents
 
 -- name: worded
--- Topics that have a word of the cue as a name in their path: first those whose own name it is, then those with more such
--- names, then the longest names.
+-- Topics that have a word of the cue as a name in their path: first by their own name, then by the number of such names,
+-- then by the length of the names.
 select coalesce(array_agg(path), '{}') as paths,
        coalesce(array_agg(regexp_replace(path, '\.[^.]*$', '')) filter (where path like '%%.%%'), '{}') as parents
 from (

@@ -1,4 +1,4 @@
-"""The agent of one scope: its profile, what it associates and reflects, and what it learns from feedback: on a server.
+"""The agent of one scope: its profile, its associations and reflections, and its learning from feedback: on a server.
 
 Written by tools/clients.py: change the methods of recollect.mind that declare the operations, and run it.
 """
@@ -15,8 +15,8 @@ from recollect.loading import load
 
 if TYPE_CHECKING:
     from recollect.models.agents import (
-        ActiveDay,
         Association,
+        DailyCount,
         Feedback,
         Overview,
         Profile,
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
         Tuning,
     )
     from recollect.models.memories import JSON, Memory, Triple
-    from recollect.models.recall import Recollection
+    from recollect.models.recall import RecallResult
 
 
 class RemoteAgent(RemoteView):
@@ -34,21 +34,21 @@ class RemoteAgent(RemoteView):
     __slots__ = ()
 
     async def profile(self) -> Profile:
-        """Read the agent's default settings."""
+        """Get an agent's default settings."""
         answer: Profile = await self.call("profile")
         return answer
 
     async def set_profile(self, profile: Profile) -> None:
-        """Change the agent's default settings; unset fields return to their defaults."""
+        """Replace an agent's default settings. Omitted fields are reset."""
         await self.call("set_profile", profile=profile)
 
     async def metadata(self) -> Mapping[str, JSON]:
-        """Read the agent's metadata."""
+        """Get an agent's metadata."""
         answer: Mapping[str, JSON] = await self.call("metadata")
         return answer
 
     async def tune(self, *, apply: bool = False) -> list[Tuning]:
-        """Learn the agent's weights, of the stream and of the usual recall, from feedback; apply what does better."""
+        """Learn ranking weights from feedback and optionally apply them."""
         answer: list[Tuning] = await self.call("tune", apply=apply)
         return answer
 
@@ -61,21 +61,21 @@ class RemoteAgent(RemoteView):
         as_of: datetime | None = None,
         at: datetime | None = None,
     ) -> list[Association]:
-        """Return which events and thoughts each perceived triple reminds of, up to a limit of either."""
+        """Find events and thoughts that share keywords with each triple."""
         answer: list[Association] = await self.call(
             "associate", triples=triples, limit=limit, original=original, as_of=as_of, at=at
         )
         return answer
 
     async def last_chat(self, name: str, *, as_of: datetime | None = None, at: datetime | None = None) -> Memory | None:
-        """Return the newest chat with somebody, if there was one."""
+        """Get the latest chat with someone."""
         answer: Memory | None = await load("recollect.client.special").last_chat(self, name, as_of=as_of, at=at)
         return answer
 
     async def feedback(
-        self, given: Recollection | Feedback, useful: Sequence[UUID] = (), *, useless: Sequence[UUID] | None = None
+        self, given: RecallResult | Feedback, useful: Sequence[UUID] = (), *, useless: Sequence[UUID] | None = None
     ) -> int:
-        """Mark hits of a recollection as useful or useless, all others useless if none are named; count the marks."""
+        """Mark hits as useful or not."""
         answer: int = await load("recollect.client.special").feedback(self, given, useful, useless=useless)
         return answer
 
@@ -86,31 +86,31 @@ class RemoteAgent(RemoteView):
         report: Callable[[str], None] | None = None,
         timeout_seconds: float | None = None,
     ) -> Reflection:
-        """Let a worker of the server reflect on what has gathered, and wait for it: 10 minutes by default."""
+        """Run a reflection on recent memories in a worker of the server, and wait for it: 10 minutes by default."""
         answer: Reflection = await load("recollect.client.special").reflect(
             self, now, report=report, timeout_seconds=timeout_seconds
         )
         return answer
 
     async def reflect_later(self, now: datetime | None = None) -> str:
-        """Queue a reflection for the worker; return the number of the job, which may be waiting already."""
+        """Queue a reflection and return the job ID."""
         answer: str = await self.call("reflect_later", now=now)
         return answer
 
     async def reflection(self, job_id: str) -> ReflectionProgress:
-        """Return how far a reflection by the worker is, and its result."""
+        """Get the progress and result of a reflection."""
         answer: ReflectionProgress = await self.call("reflection", job_id=job_id)
         return answer
 
     async def overview(self) -> Overview:
-        """Return what the scope holds, in numbers."""
+        """Get statistics of a scope."""
         answer: Overview = await self.call("overview")
         return answer
 
-    async def activity(self, days: int = 30, zone: str = "") -> list[ActiveDay]:
-        """Count by day and kind what was stored on the last days that are still in sight; the oldest day first.
+    async def activity(self, days: int = 30, zone: str = "") -> list[DailyCount]:
+        """Count by day and kind the memories of the last days that recall can still find; the oldest day first.
 
         Days begin as they do where the client is, unless a zone is named.
         """
-        answer: list[ActiveDay] = await load("recollect.client.special").activity(self, days, zone)
+        answer: list[DailyCount] = await load("recollect.client.special").activity(self, days, zone)
         return answer

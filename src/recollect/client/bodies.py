@@ -21,7 +21,7 @@ IDEMPOTENCY_KEY = "idempotency_key"
 
 
 def as_list(kind: Callable[[], type]) -> Callable[[Any], list[Any]]:
-    """Take one or many; what is not a value yet is made one, as a memory of a text."""
+    """Return a function that turns one value or many into a list of values of a type."""
 
     def to_list(given: Any) -> list[Any]:  # noqa: ANN401 - one or many, of any type
         many: Sequence[Any] = given if isinstance(given, Sequence) and not isinstance(given, str) else [given]
@@ -31,17 +31,17 @@ def as_list(kind: Callable[[], type]) -> Callable[[Any], list[Any]]:
 
 
 def as_one(kind: Callable[[], type]) -> Callable[[Any], Any]:
-    """Take a value, or what makes one, as a text makes a cue; its type is loaded at its first use."""
+    """Return a function that converts an argument to a type, as a text to a cue; the type is loaded on first use."""
     return lambda given: given if isinstance(given, kind()) else kind()(given)
 
 
-def as_messages(given: Any) -> Any:  # noqa: ANN401 - what can be appended
-    """Take one message or many."""
+def as_messages(given: Any) -> Any:  # noqa: ANN401 - anything that can be appended
+    """Convert one message or many to a list of messages."""
     return load("recollect.core.conversations.messages").as_messages(given)
 
 
 def is_named(value: object, name: str) -> bool:
-    """Tell whether a value is of a class by its name, which stands for one thing, without loading the class."""
+    """Return whether a value's class has this name, without loading the class. No two classes share a name."""
     return type(value).__name__ == name
 
 
@@ -52,9 +52,9 @@ TAKEN: Mapping[str, Callable[[Any], Any]] = {
     "memories": as_list(lambda: models.NewMemory),
     "messages": as_messages,
     "short_id": lambda written: written.strip().strip("[]").lower(),
-    "topics.link.memories": as_list(lambda: models.Filing),
+    "topics.link.memories": as_list(lambda: models.NewTopicLink),
     "triples": as_list(lambda: models.Triple),
-    "window": as_one(lambda: models.Window),
+    "window": as_one(lambda: models.HistoryOptions),
 }
 """How an argument of many forms becomes values, by its name, and by the operation's where that matters."""
 NOT_OF_A_WINDOW = {"max_tokens", "as_of", "at"}
@@ -69,7 +69,8 @@ def write(view: RemoteView, key: str, arguments: Mapping[str, object]) -> tuple[
     if isinstance(view, ConversationPart):
         given = {"conversation": view.conversation} | given
     named = {
-        name: quote(str(take(f"{key}.{name}", given.pop(name))), safe="") for name in IN_PATH.findall(operation.path)
+        name: quote(str(to_payload(f"{key}.{name}", given.pop(name))), safe="")
+        for name in IN_PATH.findall(operation.path)
     }
     headers = {"Idempotency-Key": given.pop(IDEMPOTENCY_KEY) or uuid4().hex} if IDEMPOTENCY_KEY in given else {}
     for name, value in given.items():
@@ -79,9 +80,9 @@ def write(view: RemoteView, key: str, arguments: Mapping[str, object]) -> tuple[
 
 
 def write_argument(key: str, name: str, value: object) -> dict[str, Any]:
-    """Write an argument under its name; the fields of a value stand flat next to the others."""
+    """Return an argument under its name. The fields of a nested value are placed next to the others."""
     place = f"{key}.{name}"
-    taken = take(place, value)
+    taken = to_payload(place, value)
     if is_dataclass(taken) and not isinstance(taken, type):
         return {field: each for field, each in flatten(taken).items() if field not in LEFT_OUT.get(place, ())}
     if isinstance(taken, Sequence) and not isinstance(taken, str):
@@ -89,15 +90,15 @@ def write_argument(key: str, name: str, value: object) -> dict[str, Any]:
     return {name: to_jsonable_python(taken)}
 
 
-def take(place: str, value: object) -> Any:  # noqa: ANN401 - an argument of any type
+def to_payload(place: str, value: object) -> Any:  # noqa: ANN401 - an argument of any type
     """Convert an argument to the one form that is sent."""
     known = TAKEN.get(place) or TAKEN.get(place.rpartition(".")[2])
     return known(value) if known else value
 
 
 def flatten(value: Any) -> dict[str, Any]:  # noqa: ANN401 - a value of any type
-    """Write a value as a body has it: nested values stand flat, and None is left out."""
-    if is_named(value, "Shares"):
+    """Return a value as a body: the fields of nested values become fields of the body, and None is left out."""
+    if is_named(value, "BudgetShares"):
         return {f"{name}_share": share for name, share in to_jsonable_python(value).items()}
     body = dict[str, Any]()
     for field in fields(value):

@@ -1,4 +1,4 @@
-"""How the SDK calls an operation of a server, by its entry in the list of operations; and what it asks of a tenant."""
+"""Calls of the SDK to a server's operations, by the table of operations; and calls about a tenant."""
 
 from __future__ import annotations
 
@@ -13,13 +13,14 @@ import pydantic
 from recollect import models
 from recollect.client.operations import OPERATIONS
 from recollect.loading import load
+from recollect.misspelt import name_arguments
 
 if TYPE_CHECKING:
-    from recollect.models.conversations import PurgeReceipts
-    from recollect.models.service import Job, Jobs, JobState, Ledger, ScopeOrder, Scopes, ServiceStatus
+    from recollect.models.conversations import PurgeReceiptPage
+    from recollect.models.service import CostReport, Job, JobPage, JobState, ScopeOrder, ScopePage, ServiceStatus
 
 
-class Sender(Protocol):
+class RequestSender(Protocol):
     """Anything that sends requests to a server: a client."""
 
     async def send(self, method: str, path: str, **content: Any) -> bytes:  # noqa: ANN401 - the HTTP library's own
@@ -27,7 +28,7 @@ class Sender(Protocol):
         ...
 
     async def send_once(self, method: str, path: str, seconds: float, **content: Any) -> bytes:  # noqa: ANN401
-        """Send a request that must not be repeated, and wait so long for its answer; return the body."""
+        """Send a request that must not be repeated, wait at most `seconds` for the answer, and return its body."""
         ...
 
     def stream(self, path: str, parameters: Mapping[str, str]) -> AsyncIterator[bytes]:
@@ -43,14 +44,17 @@ class Sender(Protocol):
 class RemoteView:
     """A scope, or a part of one, on a server."""
 
-    client: Sender
+    client: RequestSender
     agent: str
     user: str
 
+    def __init_subclass__(cls) -> None:
+        name_arguments(cls)
+
     async def call(self, key: str, **arguments: object) -> Any:  # noqa: ANN401 - what the operation gives
         """Ask the server for an operation, and read its answer."""
-        method, path, content = write(self, key, arguments)
-        return read(key, await self.client.send(method, path, **content))
+        method, path, content = build_request(self, key, arguments)
+        return parse_answer(key, await self.client.send(method, path, **content))
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,13 +64,13 @@ class ConversationPart(RemoteView):
     conversation: str
 
 
-def write(view: RemoteView, key: str, arguments: Mapping[str, object]) -> tuple[str, str, dict[str, Any]]:
+def build_request(view: RemoteView, key: str, arguments: Mapping[str, object]) -> tuple[str, str, dict[str, Any]]:
     """Build a request: its method, its path, and its content."""
     written: tuple[str, str, dict[str, Any]] = load("recollect.client.bodies").write(view, key, arguments)
     return written
 
 
-def read(key: str, answer: bytes) -> Any:  # noqa: ANN401 - what the operation gives
+def parse_answer(key: str, answer: bytes) -> Any:  # noqa: ANN401 - what the operation gives
     """Read the answer of an operation; a list or a number comes under the name of a field."""
     operation = OPERATIONS[key]
     if operation.gives is None:
@@ -84,10 +88,10 @@ def reader(gives: Callable[[], Any], answer: str = "") -> Callable[[bytes], Any]
     return adapter.validate_json
 
 
-JOB, JOBS, LEDGER = (lambda: models.Job), (lambda: models.Jobs), (lambda: models.Ledger)
+JOB, JOBS, LEDGER = (lambda: models.Job), (lambda: models.JobPage), (lambda: models.CostReport)
 NUMBER: Callable[[], Any] = lambda: int  # noqa: E731 - a type, like the others
-SCOPES, STATUS = (lambda: models.Scopes), (lambda: models.ServiceStatus)
-RECEIPTS: Callable[[], Any] = lambda: models.PurgeReceipts  # noqa: E731 - a type, like the others
+SCOPES, STATUS = (lambda: models.ScopePage), (lambda: models.ServiceStatus)
+RECEIPTS: Callable[[], Any] = lambda: models.PurgeReceiptPage  # noqa: E731 - a type, like the others
 """The types of answers, which are loaded at their first use."""
 
 
@@ -107,11 +111,11 @@ class RemoteTenant:
         user: str | None = None,
         cursor: str | None = None,
         limit: int = 50,
-    ) -> Jobs:
+    ) -> JobPage:
         """Fetch one page of the tenant's unfinished or failed jobs, the newest first; of some scopes if named."""
         chosen = {"state": state, "task": task, "cursor": cursor, "limit": limit}
         parameters = name_scopes(agent, user) | {name: str(value) for name, value in chosen.items() if value}
-        found: Jobs = reader(JOBS)(await self.send("GET", "/v1/jobs", params=parameters))
+        found: JobPage = reader(JOBS)(await self.send("GET", "/v1/jobs", params=parameters))
         return found
 
     async def retry_job(self, job_id: str) -> Job:
@@ -133,30 +137,30 @@ class RemoteTenant:
         order: ScopeOrder | str = "recent",
         cursor: str | None = None,
         limit: int = 50,
-    ) -> Scopes:
+    ) -> ScopePage:
         """Fetch one page of the tenant's scopes: the latest written, the largest, or by name; a bound key's own."""
         chosen = {"agent": agent, "search": search, "order": order, "cursor": cursor, "limit": limit}
         parameters = {name: str(value) for name, value in chosen.items() if value}
-        found: Scopes = reader(SCOPES)(await self.send("GET", "/v1/scopes", params=parameters))
+        found: ScopePage = reader(SCOPES)(await self.send("GET", "/v1/scopes", params=parameters))
         return found
 
     async def status(self) -> ServiceStatus:
-        """Say how the server is set up, and what it still has to do for the tenant."""
+        """Return how the server is set up, and the work that is waiting for the tenant."""
         status: ServiceStatus = reader(STATUS)(await self.send("GET", "/v1/status"))
         return status
 
     async def receipts(
         self, agent: str | None = None, user: str | None = None, *, cursor: str | None = None, limit: int = 50
-    ) -> PurgeReceipts:
+    ) -> PurgeReceiptPage:
         """Fetch one page of what purges of conversations removed, the latest first; the tenant's needs `admin`."""
         parameters = name_scopes(agent, user) | {"limit": str(limit)} | ({"cursor": cursor} if cursor else {})
-        found: PurgeReceipts = reader(RECEIPTS)(await self.send("GET", "/v1/receipts", params=parameters))
+        found: PurgeReceiptPage = reader(RECEIPTS)(await self.send("GET", "/v1/receipts", params=parameters))
         return found
 
-    async def ledger(self, agent: str = "", user: str = "", *, days: int = 30) -> Ledger:
+    async def ledger(self, agent: str = "", user: str = "", *, days: int = 30) -> CostReport:
         """Sum up what models cost by day, step and model: in one scope, or in all if no agent is named."""
         parameters = {"agent": agent, "user": user, "days": str(days)}
-        added: Ledger = reader(LEDGER)(await self.send("GET", "/v1/ledger", params=parameters))
+        added: CostReport = reader(LEDGER)(await self.send("GET", "/v1/ledger", params=parameters))
         return added
 
 

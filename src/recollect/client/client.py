@@ -3,50 +3,49 @@
 from __future__ import annotations
 
 import re
-from collections.abc import AsyncIterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import AsyncIterator, Sequence
 from typing import TYPE_CHECKING, Any, BinaryIO
 
 from recollect import models
-from recollect.client.calls import RemoteTenant, Sender, name_scopes, reader
+from recollect.client.calls import RemoteTenant, RequestSender, name_scopes, reader
 from recollect.client.mind import RemoteMind
-from recollect.client.transport import MAX_STALENESS, Parameters, Transport
+from recollect.client.transport import Parameters, Transport
 from recollect.loading import load
 
 if TYPE_CHECKING:
     from datetime import datetime
     from uuid import UUID
 
-    from recollect.models.imports import ExportImport, UserErasure
-    from recollect.models.service import ApiKey, NewKey, OwnKey, Right
+    from recollect.models.imports import ImportResult, UserErasure
+    from recollect.models.service import ApiKey, CurrentKey, NewKey, Right
 
 
 ERASURE, ERASURES, IMPORTED = (
     (lambda: models.UserErasure),
     (lambda: list[models.UserErasure]),
-    (lambda: models.ExportImport),
+    (lambda: models.ImportResult),
 )
 KEY, KEYS, NEW_KEY, OWN_KEY = (
     (lambda: models.ApiKey),
     (lambda: list[models.ApiKey]),
     (lambda: models.NewKey),
-    (lambda: models.OwnKey),
+    (lambda: models.CurrentKey),
 )
 """The types of answers, which are loaded at their first use."""
 PLAIN_NAMES = re.compile(r"[\w.:@-]{1,128} [\w.:@-]{0,128}", re.ASCII)
 """An agent and a user that need no closer look."""
-LONGEST_SECONDS = 3_900.0
+IMPORT_TIMEOUT_SECONDS = 3_900.0
 """Longer than a server takes for an import or an erasure."""
 KEY_SECONDS = 30.0
 """How long to wait for a new key."""
 
 
-class RemoteKeyVerbs(Sender):
+class RemoteKeyVerbs(RequestSender):
     """What the holder of an API key does with keys."""
 
-    async def key(self) -> OwnKey:
-        """Tell what one's own key may do, for which scopes, and until when."""
-        own: OwnKey = reader(OWN_KEY)(await self.send("GET", "/v1/key"))
+    async def key(self) -> CurrentKey:
+        """Return the rights, scopes and expiry of your own key."""
+        own: CurrentKey = reader(OWN_KEY)(await self.send("GET", "/v1/key"))
         return own
 
     async def keys(self) -> list[ApiKey]:
@@ -78,34 +77,6 @@ class RemoteKeyVerbs(Sender):
         return revoked
 
 
-@dataclass(frozen=True, slots=True)
-class StaleSender(Sender):
-    """A client whose answers may be some seconds behind, as far as it has not written anything itself."""
-
-    client: Sender
-    max_staleness: float
-
-    def allow(self, content: dict[str, Any]) -> dict[str, Any]:
-        """Say in a request how far behind its answer may be."""
-        return content | {"headers": {**content.get("headers", {}), MAX_STALENESS: f"{self.max_staleness:.3f}"}}
-
-    async def send(self, method: str, path: str, **content: Any) -> bytes:  # noqa: ANN401 - httpx's own arguments
-        """Send a request, and retry where the server is unavailable; return the body."""
-        return await self.client.send(method, path, **self.allow(content))
-
-    async def send_once(self, method: str, path: str, seconds: float, **content: Any) -> bytes:  # noqa: ANN401
-        """Send a request that must not be repeated, and wait so long for its answer; return the body."""
-        return await self.client.send_once(method, path, seconds, **self.allow(content))
-
-    def stream(self, path: str, parameters: Mapping[str, str]) -> AsyncIterator[bytes]:
-        """Read a long answer piece by piece."""
-        return self.client.stream(path, parameters)
-
-    async def pause(self, seconds: float) -> None:
-        """Wait before the next request."""
-        await self.client.pause(seconds)
-
-
 class Client(RemoteKeyVerbs, RemoteTenant):
     """A connection to a Recollect server, as the holder of one API key."""
 
@@ -114,25 +85,12 @@ class Client(RemoteKeyVerbs, RemoteTenant):
     ) -> None:
         self._transport = transport(url, key, timeout_seconds)
 
-    async def mind(self, agent: str, user: str = "", *, max_staleness: float | None = None) -> RemoteMind:
-        """Choose a scope; nothing is sent.
-
-        What is written through this client is always found. Before that, a replica may answer if it is at most so
-        many seconds behind; else the primary does.
-        """
+    async def mind(self, agent: str, user: str = "") -> RemoteMind:
+        """Choose a scope; nothing is sent."""
         # Without an agent the server takes the scope that the key is bound to.
         if agent and not PLAIN_NAMES.fullmatch(f"{agent} {user}"):
             load("recollect.core.text.checks").check_scope(agent, user)
-        return RemoteMind(self if max_staleness is None else StaleSender(self, max_staleness), agent, user)
-
-    @property
-    def position(self) -> str:
-        """Return the newest position that this client has seen of each server; empty where there are no replicas."""
-        return self._transport.position
-
-    def see(self, position: str) -> None:
-        """Take into account what another program wrote, by the position that it was answered: reads will find it."""
-        self._transport.see(position)
+        return RemoteMind(self, agent, user)
 
     async def export_scopes(
         self, file: BinaryIO, agent: str | None = None, user: str | None = None, *, vectors: Sequence[str] = ()
@@ -150,17 +108,17 @@ class Client(RemoteKeyVerbs, RemoteTenant):
         agent: str | None = None,
         user: str | None = None,
         as_new: bool = False,
-    ) -> ExportImport:
+    ) -> ImportResult:
         """Import a file that an export wrote: restored by who may do that, else as new memories of `import:NAME`."""
         parameters = name_scopes(agent, user) | {"name": name, "as_new": str(as_new).lower()}
-        answer = await self._transport.upload("/v1/import", parameters, file, LONGEST_SECONDS)
-        imported: ExportImport = reader(IMPORTED)(answer)
+        answer = await self._transport.upload("/v1/import", parameters, file, IMPORT_TIMEOUT_SECONDS)
+        imported: ImportResult = reader(IMPORTED)(answer)
         return imported
 
     async def forget_user(self, user: str, *, dry_run: bool = False) -> UserErasure:
         """Erase a user over all agents for good, or only count what would go; needs the right `admin`."""
         body = {"user": user, "dry_run": dry_run}
-        answer = await self._transport.send_once("POST", "/v1/erasures", LONGEST_SECONDS, json=body)
+        answer = await self._transport.send_once("POST", "/v1/erasures", IMPORT_TIMEOUT_SECONDS, json=body)
         erasure: UserErasure = reader(ERASURE)(answer)
         return erasure
 
@@ -172,7 +130,7 @@ class Client(RemoteKeyVerbs, RemoteTenant):
 
     async def close(self) -> None:
         """Close the connection."""
-        await self._transport.close()
+        await self._transport.close_connections()
 
     async def __aenter__(self) -> Client:
         return self
@@ -189,7 +147,7 @@ class Client(RemoteKeyVerbs, RemoteTenant):
         return self._transport.stream(path, parameters)
 
     async def send_once(self, method: str, path: str, seconds: float, **content: Any) -> bytes:  # noqa: ANN401
-        """Send a request that must not be repeated, and wait so long for its answer; return the body."""
+        """Send a request that must not be repeated, wait at most `seconds` for the answer, and return its body."""
         return await self._transport.send_once(method, path, seconds, **content)
 
     async def pause(self, seconds: float) -> None:

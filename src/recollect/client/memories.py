@@ -1,4 +1,4 @@
-"""What is remembered in one scope: write it, read it, forget it, and let it fade: on a server.
+"""The memories of one scope: write, read, forget and fade them: on a server.
 
 Written by tools/clients.py: change the methods of recollect.mind that declare the operations, and run it.
 """
@@ -15,18 +15,18 @@ from recollect.loading import load
 if TYPE_CHECKING:
     from recollect.models.memories import (
         EvidenceWalk,
+        FadeDecision,
         FadedPage,
-        Fading,
+        FadeReport,
         FadingRules,
         IfNew,
-        Judgement,
         Memory,
         MemoryOrder,
+        MemoryPage,
+        MemoryUpdate,
         NewMemory,
-        Page,
         Receipt,
-        Revised,
-        Revision,
+        UpdateResult,
     )
     from recollect.models.recall import Filter
 
@@ -43,7 +43,7 @@ class RemoteMemories(RemoteView):
         idempotency_key: str = "",
         if_new: IfNew = "",
     ) -> list[Receipt]:
-        """Store one or many memories in one transaction; or only those that are not known yet."""
+        """Store one or more memories in one transaction, optionally skipping duplicates."""
         answer: list[Receipt] = await self.call(
             "remember", memories=memories, idempotency_key=idempotency_key, if_new=if_new
         )
@@ -60,18 +60,18 @@ class RemoteMemories(RemoteView):
         )
         return answer
 
-    async def get(self, memory_id: UUID) -> Memory:
-        """Fetch one memory, in the version of this id."""
+    async def get(self, memory_id: UUID | str) -> Memory:
+        """Fetch one memory, in the version of this ID; a short ID, as prompts show it, must be unique in the scope."""
         answer: Memory = await self.call("get", memory_id=memory_id)
         return answer
 
     async def get_many(self, ids: Sequence[UUID]) -> list[Memory]:
-        """Fetch up to 200 memories in the order of their ids, in the versions of these ids; unknown ones are absent."""
+        """Get up to 200 memories by ID. Unknown IDs are omitted."""
         answer: list[Memory] = await self.call("get_many", ids=ids)
         return answer
 
     async def evidence(self, memory_id: UUID, depth: int = 3, limit: int = 200) -> EvidenceWalk:
-        """Follow the evidence of a memory both ways: what it was made from, and what was made from it."""
+        """Get the sources of a memory and the memories derived from it."""
         answer: EvidenceWalk = await self.call("evidence", memory_id=memory_id, depth=depth, limit=limit)
         return answer
 
@@ -83,30 +83,30 @@ class RemoteMemories(RemoteView):
         *,
         order: MemoryOrder | str = "oldest",
         words: str = "",
-    ) -> Page:
-        """Fetch one page of the memories that a filter admits, oldest or newest first; only with these words."""
-        answer: Page = await self.call("browse", cursor=cursor, limit=limit, only=only, order=order, words=words)
+    ) -> MemoryPage:
+        """List memories that match a filter, oldest or newest first."""
+        answer: MemoryPage = await self.call("browse", cursor=cursor, limit=limit, only=only, order=order, words=words)
         return answer
 
-    async def revise(self, memory_id: UUID, revision: Revision) -> Revised:
-        """Add a version of a memory in place of the current one; what was derived from that is derived again."""
-        answer: Revised = await self.call("revise", memory_id=memory_id, revision=revision)
+    async def revise(self, memory_id: UUID, revision: MemoryUpdate) -> UpdateResult:
+        """Update a memory. The old version is kept; derived memories are derived again."""
+        answer: UpdateResult = await self.call("revise", memory_id=memory_id, revision=revision)
         return answer
 
     async def versions(self, memory_id: UUID) -> list[Memory]:
-        """Fetch every version of a memory, oldest first, also contested ones; the id of any of them names it."""
+        """List all versions of a memory, oldest first. Accepts the ID of any version."""
         answer: list[Memory] = await self.call("versions", memory_id=memory_id)
         return answer
 
     async def pin(self, ids: Sequence[UUID], *, pinned: bool = True) -> list[UUID]:
-        """Let every context show these memories, or stop it; return those that exist."""
+        """Pin or unpin memories. Returns the IDs that exist."""
         answer: list[UUID] = await self.call("pin", ids=ids, pinned=pinned)
         return answer
 
     async def forget(
         self, ids: Sequence[UUID] = (), only: Filter | None = None, *, dry_run: bool = False
     ) -> list[UUID]:
-        """Delete memories, or all that a filter admits, with all that was derived from them; or only list them."""
+        """Permanently delete memories by ID or filter, with everything derived from them. `dry_run` only lists them."""
         answer: list[UUID] = await self.call("forget", ids=ids, only=only, dry_run=dry_run)
         return answer
 
@@ -122,26 +122,26 @@ class RemoteFading(RemoteView):
         *,
         dry_run: bool = False,
         cursor: UUID | None = None,
-    ) -> Fading:
-        """Let memories fade that may, or only say which would; if the time is over, the cursor says how to continue."""
-        answer: Fading = await self.call("fading.fade", rules=rules, dry_run=dry_run, cursor=cursor)
+    ) -> FadeReport:
+        """Fade decayed and expired memories, or list what would fade. Returns a cursor if time runs out."""
+        answer: FadeReport = await self.call("fading.fade", rules=rules, dry_run=dry_run, cursor=cursor)
         return answer
 
     async def explain(
         self,
         ids: Sequence[UUID],
         rules: FadingRules | None = None,
-    ) -> list[Judgement]:
-        """Say of memories whether they would fade now, and why; what does not take part in recall is left out."""
-        answer: list[Judgement] = await self.call("fading.explain", ids=ids, rules=rules)
+    ) -> list[FadeDecision]:
+        """Explain for each memory whether it would fade now."""
+        answer: list[FadeDecision] = await self.call("fading.explain", ids=ids, rules=rules)
         return answer
 
     async def faded(self, cursor: UUID | None = None, limit: int = 50) -> FadedPage:
-        """Fetch one page of what has faded, the oldest memory first, each with its reason."""
+        """List faded memories with reasons, oldest first."""
         answer: FadedPage = await self.call("fading.faded", cursor=cursor, limit=limit)
         return answer
 
     async def revive(self, ids: Sequence[UUID]) -> list[UUID]:
-        """Restore faded memories, and return which; from now on they may fade again."""
+        """Restore faded memories."""
         answer: list[UUID] = await self.call("fading.revive", ids=ids)
         return answer

@@ -18,7 +18,8 @@ from recollect.client.topics import RemoteTopics
 from recollect.loading import load
 
 if TYPE_CHECKING:
-    from recollect.models.conversations import Conversations, ConversationState
+    from recollect.models.conversations import ConversationPage, ConversationState
+    from recollect.models.imports import UserErasure
     from recollect.models.service import Change
 
 
@@ -29,13 +30,18 @@ class RemoteMind(RemoteMemories, RemoteRecall, RemoteAgent):
 
     async def conversations(
         self, state: ConversationState | None = None, *, cursor: str = "", limit: int = 50
-    ) -> Conversations:
-        """Fetch one page of conversations, the latest first; active and archived ones unless a state is named."""
-        answer: Conversations = await self.call("conversations", state=state, cursor=cursor, limit=limit)
+    ) -> ConversationPage:
+        """List conversations, newest first. By default active and archived ones."""
+        answer: ConversationPage = await self.call("conversations", state=state, cursor=cursor, limit=limit)
+        return answer
+
+    async def forget_everything(self, *, dry_run: bool = False) -> UserErasure:
+        """Erase everything in this scope for good, in every table and mirror, or only count what would go."""
+        answer: UserErasure = await self.call("forget_everything", dry_run=dry_run)
         return answer
 
     async def changes(self, since: str = "") -> AsyncIterator[Change]:
-        """Follow the scope's changes as they are committed, after a cursor or from now on, each once and in order."""
+        """Stream changes of a scope as server-sent events."""
         async for piece in load("recollect.client.special").changes(self, since):
             yield piece
 
@@ -45,12 +51,12 @@ class RemoteMind(RemoteMemories, RemoteRecall, RemoteAgent):
 
     @property
     def blocks(self) -> RemoteBlocks:
-        """Return the view for blocks: what a cue reminds of as text for a prompt, and what its short ids stand for."""
+        """Return the view for blocks: memories that match a query as text for prompts, and memories by short ID."""
         return RemoteBlocks(self.client, self.agent, self.user)
 
     @property
     def fading(self) -> RemoteFading:
-        """Return the view for fading: what fades in the scope, what has faded, and how to restore it."""
+        """Return the view for fading: memories that fade, faded memories, and how to restore them."""
         return RemoteFading(self.client, self.agent, self.user)
 
     @property
@@ -60,12 +66,12 @@ class RemoteMind(RemoteMemories, RemoteRecall, RemoteAgent):
 
     @property
     def knowledge(self) -> RemoteKnowledge:
-        """Return the view of what is known in the scope: facts and entities."""
+        """Return the view of the facts and entities of the scope."""
         return RemoteKnowledge(self.client, self.agent, self.user)
 
     @property
     def topics(self) -> RemoteTopics:
-        """Return the view of the scope's topics: the tree, and what is filed under it."""
+        """Return the view of the scope's topics: the tree, and the memories filed under it."""
         return RemoteTopics(self.client, self.agent, self.user)
 
     @property

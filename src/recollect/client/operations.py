@@ -15,26 +15,27 @@ from recollect import models
 
 @dataclass(frozen=True, slots=True)
 class RemoteOperation:
-    """How an operation is asked for, and what it gives; the type is found at its first use."""
+    """The request of an operation, and the type of its answer; the type is loaded on first use."""
 
     method: str
     path: str
     gives: Callable[[], Any] | None = None
     answer: str = ""
-    """The field that the answer stands in, if it is no object of its own."""
+    """The field of the body that holds the answer; empty if the whole body is the answer."""
     agent_only: bool = False
     """Whether no user is named."""
 
 
 OPERATIONS: Mapping[str, RemoteOperation] = {
-    "activity": RemoteOperation("GET", "/v1/activity", lambda: list[models.ActiveDay], answer="days"),
+    "activity": RemoteOperation("GET", "/v1/activity", lambda: list[models.DailyCount], answer="days"),
     "associate": RemoteOperation("POST", "/v1/associate", lambda: list[models.Association], answer="associations"),
-    "browse": RemoteOperation("GET", "/v1/memories", lambda: models.Page),
+    "browse": RemoteOperation("GET", "/v1/memories", lambda: models.MemoryPage),
     "changes": RemoteOperation("GET", "/v1/changes"),
-    "conversations": RemoteOperation("GET", "/v1/conversations", lambda: models.Conversations),
+    "conversations": RemoteOperation("GET", "/v1/conversations", lambda: models.ConversationPage),
     "evidence": RemoteOperation("GET", "/v1/memories/{memory_id}/evidence", lambda: models.EvidenceWalk),
     "feedback": RemoteOperation("POST", "/v1/feedback", lambda: int, answer="marked"),
     "forget": RemoteOperation("POST", "/v1/forget", lambda: list[UUID], answer="forgotten"),
+    "forget_everything": RemoteOperation("POST", "/v1/forget/everything", lambda: models.UserErasure),
     "get": RemoteOperation("GET", "/v1/memories/{memory_id}", lambda: models.Memory),
     "get_many": RemoteOperation("POST", "/v1/memories/read", lambda: list[models.Memory], answer="memories"),
     "last_chat": RemoteOperation("GET", "/v1/last-chat", lambda: models.Memory),
@@ -45,27 +46,29 @@ OPERATIONS: Mapping[str, RemoteOperation] = {
     "overview": RemoteOperation("GET", "/v1/overview", lambda: models.Overview),
     "pin": RemoteOperation("POST", "/v1/pin", lambda: list[UUID], answer="pinned"),
     "profile": RemoteOperation("GET", "/v1/profile", lambda: models.Profile, agent_only=True),
-    "recall": RemoteOperation("POST", "/v1/recall", lambda: models.Recollection),
+    "recall": RemoteOperation("POST", "/v1/recall", lambda: models.RecallResult),
     "recall_each": RemoteOperation(
-        "POST", "/v1/recall-each", lambda: list[models.Recollection], answer="recollections"
+        "POST", "/v1/recall-each", lambda: list[models.RecallResult], answer="recollections"
     ),
     "reflect_later": RemoteOperation("POST", "/v1/reflect", lambda: str, answer="job"),
     "reflection": RemoteOperation("GET", "/v1/reflections/{job_id}", lambda: models.ReflectionProgress),
     "remember": RemoteOperation("POST", "/v1/memories", lambda: list[models.Receipt], answer="memories"),
-    "revise": RemoteOperation("POST", "/v1/memories/{memory_id}/revise", lambda: models.Revised),
+    "revise": RemoteOperation("POST", "/v1/memories/{memory_id}/revise", lambda: models.UpdateResult),
     "set_profile": RemoteOperation("PUT", "/v1/profile", agent_only=True),
     "tune": RemoteOperation("POST", "/v1/tune", lambda: list[models.Tuning], answer="tunings", agent_only=True),
     "versions": RemoteOperation(
         "GET", "/v1/memories/{memory_id}/versions", lambda: list[models.Memory], answer="versions"
     ),
-    "blocks.resolve": RemoteOperation("GET", "/v1/blocks/{short_id}", lambda: models.Resolved),
-    "blocks.show": RemoteOperation("POST", "/v1/blocks", lambda: models.Block),
-    "conversation.append": RemoteOperation("POST", "/v1/messages", lambda: list[models.Appended], answer="messages"),
+    "blocks.resolve": RemoteOperation("GET", "/v1/blocks/{short_id}", lambda: models.ResolvedId),
+    "blocks.show": RemoteOperation("POST", "/v1/blocks", lambda: models.MemoryBlock),
+    "conversation.append": RemoteOperation(
+        "POST", "/v1/messages", lambda: list[models.MessageReceipt], answer="messages"
+    ),
     "conversation.archive": RemoteOperation(
         "POST", "/v1/conversations/{conversation}/archive", lambda: models.Conversation
     ),
     "conversation.close_segment": RemoteOperation(
-        "POST", "/v1/conversations/{conversation}/segments", lambda: list[models.StoredSegment], answer="segments"
+        "POST", "/v1/conversations/{conversation}/segments", lambda: list[models.SegmentRecord], answer="segments"
     ),
     "conversation.context": RemoteOperation("POST", "/v1/context", lambda: models.Context),
     "conversation.converse": RemoteOperation("POST", "/v1/converse", lambda: models.Reply),
@@ -75,7 +78,7 @@ OPERATIONS: Mapping[str, RemoteOperation] = {
     "conversation.describe": RemoteOperation("PATCH", "/v1/conversations/{conversation}"),
     "conversation.history": RemoteOperation("POST", "/v1/history", lambda: models.History),
     "conversation.leaves": RemoteOperation(
-        "GET", "/v1/conversations/{conversation}/leaves", lambda: list[models.Leaf], answer="leaves"
+        "GET", "/v1/conversations/{conversation}/leaves", lambda: list[models.ThreadEnd], answer="leaves"
     ),
     "conversation.messages": RemoteOperation(
         "GET", "/v1/conversations/{conversation}/messages", lambda: models.MessagePage
@@ -91,12 +94,12 @@ OPERATIONS: Mapping[str, RemoteOperation] = {
         "POST", "/v1/conversations/{conversation}/restore", lambda: models.Conversation
     ),
     "conversation.segments": RemoteOperation(
-        "GET", "/v1/conversations/{conversation}/segments", lambda: list[models.StoredSegment], answer="segments"
+        "GET", "/v1/conversations/{conversation}/segments", lambda: list[models.SegmentRecord], answer="segments"
     ),
     "fading.explain": RemoteOperation(
-        "POST", "/v1/fading/explain", lambda: list[models.Judgement], answer="judgements"
+        "POST", "/v1/fading/explain", lambda: list[models.FadeDecision], answer="judgements"
     ),
-    "fading.fade": RemoteOperation("POST", "/v1/fading", lambda: models.Fading),
+    "fading.fade": RemoteOperation("POST", "/v1/fading", lambda: models.FadeReport),
     "fading.faded": RemoteOperation("GET", "/v1/faded", lambda: models.FadedPage),
     "fading.revive": RemoteOperation("POST", "/v1/faded/revive", lambda: list[UUID], answer="revived"),
     "items.batch": RemoteOperation("POST", "/v1/items", lambda: list[dict[str, Any]], answer="results"),
@@ -105,21 +108,21 @@ OPERATIONS: Mapping[str, RemoteOperation] = {
         "GET", "/v1/connections", lambda: list[models.FactPath], answer="connections"
     ),
     "knowledge.end": RemoteOperation("POST", "/v1/facts/{fact_id}/end", lambda: models.Fact),
-    "knowledge.entities": RemoteOperation("GET", "/v1/entities", lambda: models.Entities),
-    "knowledge.entities_by_facts": RemoteOperation("GET", "/v1/entities/by-facts", lambda: models.Entities),
+    "knowledge.entities": RemoteOperation("GET", "/v1/entities", lambda: models.EntityPage),
+    "knowledge.entities_by_facts": RemoteOperation("GET", "/v1/entities/by-facts", lambda: models.EntityPage),
     "knowledge.entity": RemoteOperation("GET", "/v1/entities/{entity_id}", lambda: models.Entity),
     "knowledge.export": RemoteOperation("GET", "/v1/graph"),
     "knowledge.fact_versions": RemoteOperation(
         "GET", "/v1/facts/{fact_id}/versions", lambda: list[models.Fact], answer="versions"
     ),
-    "knowledge.facts": RemoteOperation("GET", "/v1/facts", lambda: models.Facts),
+    "knowledge.facts": RemoteOperation("GET", "/v1/facts", lambda: models.FactPage),
     "knowledge.merge": RemoteOperation("POST", "/v1/entities/{entity_id}/merge", lambda: models.Entity),
-    "knowledge.neighbours": RemoteOperation("GET", "/v1/entities/{entity_id}/neighbours", lambda: models.Neighbourhood),
-    "knowledge.proposed_merges": RemoteOperation("GET", "/v1/merges/proposed", lambda: models.MergeProposals),
+    "knowledge.neighbours": RemoteOperation("GET", "/v1/entities/{entity_id}/neighbours", lambda: models.Neighbors),
+    "knowledge.proposed_merges": RemoteOperation("GET", "/v1/merges/proposed", lambda: models.MergeProposalPage),
     "knowledge.split": RemoteOperation("POST", "/v1/entities/{entity_id}/split", lambda: models.Entity),
-    "knowledge.timeline": RemoteOperation("GET", "/v1/entities/{entity_id}/timeline", lambda: models.Timeline),
+    "knowledge.timeline": RemoteOperation("GET", "/v1/entities/{entity_id}/timeline", lambda: models.TimelinePage),
     "recalls.explain": RemoteOperation("GET", "/v1/recalls/{recall_id}", lambda: models.Explanation),
-    "recalls.list": RemoteOperation("GET", "/v1/recalls", lambda: models.KeptRecalls),
+    "recalls.list": RemoteOperation("GET", "/v1/recalls", lambda: models.SavedRecallPage),
     "recalls.replay": RemoteOperation("POST", "/v1/recalls/{recall_id}/replay", lambda: models.Replay),
     "topics.link": RemoteOperation("POST", "/v1/topics/links", lambda: models.Topic),
     "topics.links": RemoteOperation("GET", "/v1/topics/links", lambda: list[models.TopicLink], answer="links"),

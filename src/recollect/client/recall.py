@@ -1,4 +1,4 @@
-"""Recall in one scope: by cues, as text for a prompt, and what was kept of recalls: on a server.
+"""Recall in one scope: by query, as text for a prompt, and saved recalls: on a server.
 
 Written by tools/clients.py: change the methods of recollect.mind that declare the operations, and run it.
 """
@@ -13,9 +13,9 @@ from uuid import UUID
 from recollect.client.calls import RemoteView
 
 if TYPE_CHECKING:
-    from recollect.models.blocks import Block, Resolved
-    from recollect.models.kept import KeptRecalls, Replay
-    from recollect.models.recall import Cue, Explanation, Recollection
+    from recollect.models.blocks import MemoryBlock, ResolvedId
+    from recollect.models.recall import Cue, Explanation, RecallResult
+    from recollect.models.saved_recalls import Replay, SavedRecallPage
 
 
 class RemoteRecall(RemoteView):
@@ -23,19 +23,19 @@ class RemoteRecall(RemoteView):
 
     __slots__ = ()
 
-    async def recall(self, cue: str | Cue, *, limit: int | None = None) -> Recollection:
-        """Return what a cue reminds of, best first."""
-        answer: Recollection = await self.call("recall", cue=cue, limit=limit)
+    async def recall(self, cue: str | Cue, *, limit: int | None = None) -> RecallResult:
+        """Search memories, best match first."""
+        answer: RecallResult = await self.call("recall", cue=cue, limit=limit)
         return answer
 
-    async def recall_each(self, cues: Sequence[str | Cue], *, isolated: bool = False) -> list[Recollection]:
-        """Recall by several cues in turn, each seeing the accesses before it; or all of them isolated."""
-        answer: list[Recollection] = await self.call("recall_each", cues=cues, isolated=isolated)
+    async def recall_each(self, cues: Sequence[str | Cue], *, isolated: bool = False) -> list[RecallResult]:
+        """Run several recalls. With `isolated`, all use one snapshot."""
+        answer: list[RecallResult] = await self.call("recall_each", cues=cues, isolated=isolated)
         return answer
 
 
 class RemoteBlocks(RemoteView):
-    """What can be shown of one scope, on a server."""
+    """The texts that one scope has for prompts, on a server."""
 
     __slots__ = ()
 
@@ -47,20 +47,20 @@ class RemoteBlocks(RemoteView):
         conversation: str = "",
         repeat: bool = False,
         tokenizer: str = "",
-    ) -> Block:
-        """Return what a cue reminds of as one text within a budget in tokens, each line with its short id.
+    ) -> MemoryBlock:
+        """Return the memories that match a query as one text within a token budget, each line with its short ID.
 
-        In a conversation, what was shown before is left out until it has faded; with `repeat` it is shown again, in
-        fewer and fewer words.
+        In a conversation, memories that were shown before are left out until they have faded; with `repeat` they are
+        shown again, in fewer and fewer words.
         """
-        answer: Block = await self.call(
+        answer: MemoryBlock = await self.call(
             "blocks.show", cue=cue, budget=budget, conversation=conversation, repeat=repeat, tokenizer=tokenizer
         )
         return answer
 
-    async def resolve(self, short_id: str, conversation: str = "") -> Resolved:
-        """Return the memory of a short id in a conversation, or in the scope, and its evidence."""
-        answer: Resolved = await self.call("blocks.resolve", short_id=short_id, conversation=conversation)
+    async def resolve(self, short_id: str, conversation: str = "") -> ResolvedId:
+        """Get the memory behind a short ID."""
+        answer: ResolvedId = await self.call("blocks.resolve", short_id=short_id, conversation=conversation)
         return answer
 
 
@@ -69,19 +69,19 @@ class RemoteRecalls(RemoteView):
 
     __slots__ = ()
 
-    async def list(self, cursor: UUID | None = None, limit: int = 50) -> KeptRecalls:
-        """Fetch one page of kept recalls, the latest first."""
-        answer: KeptRecalls = await self.call("recalls.list", cursor=cursor, limit=limit)
+    async def list(self, cursor: UUID | None = None, limit: int = 50) -> SavedRecallPage:
+        """List saved recalls, newest first."""
+        answer: SavedRecallPage = await self.call("recalls.list", cursor=cursor, limit=limit)
         return answer
 
     async def explain(self, recall_id: UUID) -> Explanation:
-        """Return the input of a recall's ranking, what each channel proposed, and the place of each candidate."""
+        """Explain the ranking of a saved recall."""
         answer: Explanation = await self.call("recalls.explain", recall_id=recall_id)
         return answer
 
     async def replay(
         self, recall_id: UUID, weights: Mapping[str, float] | None = None, *, as_of: datetime | None = None
     ) -> Replay:
-        """Rank what a recall found by other weights; or ask it again as of a moment, noting no access."""
+        """Rank a saved recall with other weights, or run it again as of an earlier time."""
         answer: Replay = await self.call("recalls.replay", recall_id=recall_id, weights=weights, as_of=as_of)
         return answer

@@ -16,13 +16,13 @@ from pydantic_core import to_json
 
 from recollect import errors
 from recollect.client.bodies import flatten
-from recollect.client.calls import ConversationPart, RemoteView, read, write
+from recollect.client.calls import ConversationPart, RemoteView, build_request, parse_answer
 from recollect.client.transport import ATTEMPTS, read_problem
 from recollect.core.agents.feedback import judge
 from recollect.core.items.rules import check_operations, is_write
 from recollect.core.memories.checks import count_characters
-from recollect.loading import own_zone
-from recollect.models.agents import NOTHING_THERE, ActiveDay, Feedback, Reflection
+from recollect.loading import local_timezone
+from recollect.models.agents import NOTHING_THERE, DailyCount, Feedback, Reflection
 from recollect.models.conversations import Context, Reply
 from recollect.models.items import (
     DropItem,
@@ -38,18 +38,18 @@ from recollect.models.items import (
 )
 from recollect.models.knowledge import GraphFormat
 from recollect.models.memories import Memory, NewMemory
-from recollect.models.recall import Recollection
+from recollect.models.recall import RecallResult
 from recollect.models.service import Change, JobState
 
 if TYPE_CHECKING:
     from recollect.client.agents import RemoteAgent
 
-MOST_IN_PART, LARGEST_PART, LONGEST_PART = 1_000, 1_500_000, 250_000
+MAX_MEMORIES_PER_REQUEST, MAX_REQUEST_BYTES, MAX_PART_LENGTH = 1_000, 1_500_000, 250_000
 """How many memories, bytes and characters one request of a load takes, so that a server reads them in time."""
-LONGEST_ANSWER_SECONDS = 3_900.0
+CHAT_TIMEOUT_SECONDS = 3_900.0
 """Longer than any server waits for its chat model."""
 REFLECTION_SECONDS = 600.0
-FIRST_WAIT_SECONDS, LONGEST_PAUSE_SECONDS = 0.05, 2.0
+FIRST_WAIT_SECONDS, MAX_PAUSE_SECONDS = 0.05, 2.0
 CHANGE = TypeAdapter(Change)
 ITEM_OPERATIONS = {GetItem: "get", PutItem: "put", DropItem: "drop", FindItems: "find", ListPaths: "paths"}
 ITEM_RESULTS: Mapping[str, Callable[[Any], ItemResult]] = {
@@ -60,12 +60,12 @@ ITEM_RESULTS: Mapping[str, Callable[[Any], ItemResult]] = {
 }
 
 
-async def activity(view: RemoteAgent, days: int, zone: str) -> list[ActiveDay]:
-    """Count by day and kind what was stored on the last days that are still in sight; the oldest day first.
+async def activity(view: RemoteAgent, days: int, zone: str) -> list[DailyCount]:
+    """Count by day and kind the memories of the last days that recall can still find; the oldest day first.
 
     Days begin as they do where the client is, unless a zone is named.
     """
-    answer: list[ActiveDay] = await view.call("activity", days=days, zone=zone or own_zone())
+    answer: list[DailyCount] = await view.call("activity", days=days, zone=zone or local_timezone())
     return answer
 
 
@@ -76,7 +76,7 @@ async def load(view: RemoteView, memories: Sequence[NewMemory], *, idempotency_k
     that are. Load the same again under the same key, and they are not stored twice.
     """
     key, stored = idempotency_key or uuid4().hex, list[UUID]()
-    method, path, content = write(view, "load", {})
+    method, path, content = build_request(view, "load", {})
     scope = to_json(content["json"])[:-1]
     for number in count(1):
         size, part = to_part(memories, stored)
@@ -88,19 +88,19 @@ async def load(view: RemoteView, memories: Sequence[NewMemory], *, idempotency_k
             answer = await view.client.send(method, path, content=body, headers=headers)
         except errors.RecollectError as problem:
             raise type(problem)(f"{len(stored)} of {len(memories)} memories are stored. {problem}") from None
-        stored += read("load", answer)
+        stored += parse_answer("load", answer)
     return stored
 
 
 def to_part(memories: Sequence[NewMemory], stored: Sequence[UUID]) -> tuple[int, bytes]:
     """Write as many memories after those that are stored as one request takes, as a JSON list; return how many."""
     start, bodies, size, characters = len(stored), list[bytes](), 0, 0
-    for memory in memories[start : start + MOST_IN_PART]:
+    for memory in memories[start : start + MAX_MEMORIES_PER_REQUEST]:
         sources = tuple(find_source(source, start, stored) for source in memory.evidence)
         body = to_json(flatten(replace(memory, evidence=sources)))
         size += len(body) + 1
         characters += count_characters(memory)
-        if bodies and (size > LARGEST_PART or characters > LONGEST_PART):
+        if bodies and (size > MAX_REQUEST_BYTES or characters > MAX_PART_LENGTH):
             break
         bodies.append(body)
     return len(bodies), b"[" + b",".join(bodies) + b"]"
@@ -116,7 +116,7 @@ def find_source(source: UUID | int, start: int, stored: Sequence[UUID]) -> UUID 
 async def last_chat(
     view: RemoteView, name: str, *, as_of: datetime | None = None, at: datetime | None = None
 ) -> Memory | None:
-    """Return the newest chat with somebody, if there was one."""
+    """Get the latest chat with someone."""
     try:
         return cast("Memory", await view.call("last_chat", name=name, as_of=as_of, at=at))
     except errors.NotFoundError:
@@ -125,13 +125,13 @@ async def last_chat(
 
 async def feedback(
     view: RemoteView,
-    given: Recollection | Feedback,
+    given: RecallResult | Feedback,
     useful: Sequence[UUID] = (),
     *,
     useless: Sequence[UUID] | None = None,
 ) -> int:
-    """Mark hits of a recollection as useful or useless, all others useless if none are named; count the marks."""
-    marks = judge(given, useful, useless) if isinstance(given, Recollection) else given
+    """Mark hits as useful or not."""
+    marks = judge(given, useful, useless) if isinstance(given, RecallResult) else given
     named = replace(marks, recall_id=marks.recall_id or uuid4())
     return cast("int", await view.call("feedback", given=named))
 
@@ -151,10 +151,10 @@ async def converse(
     together with the answer.
     """
     asked = {"text": text, "budget": budget, **more}
-    method, path, content = write(view, "conversation.converse", asked)
-    seconds = LONGEST_ANSWER_SECONDS if timeout_seconds is None else timeout_seconds
+    method, path, content = build_request(view, "conversation.converse", asked)
+    seconds = CHAT_TIMEOUT_SECONDS if timeout_seconds is None else timeout_seconds
     answer = await view.client.send_once(method, path, seconds, **content)
-    reply: Reply = read("conversation.converse", answer)
+    reply: Reply = parse_answer("conversation.converse", answer)
     if report is not None:
         report(reply.context)
     return reply
@@ -167,8 +167,8 @@ async def export(
     as_of: datetime | None = None,
     at: datetime | None = None,
 ) -> AsyncIterator[str]:
-    """Export the scope's facts and their entities as text, piece by piece, as long as it takes."""
-    _, path, content = write(view, "knowledge.export", {"format": format, "as_of": as_of, "at": at})
+    """Export facts and entities as GraphML or Cypher (streamed)."""
+    _, path, content = build_request(view, "knowledge.export", {"format": format, "as_of": as_of, "at": at})
     decoder = getincrementaldecoder("utf-8")()
     async for piece in view.client.stream(path, content["params"]):
         if text := decoder.decode(piece):
@@ -176,10 +176,10 @@ async def export(
 
 
 async def changes(view: RemoteView, since: str = "") -> AsyncIterator[Change]:
-    """Follow the scope's changes as they are committed, after a cursor or from now on, each once and in order."""
+    """Stream changes of a scope as server-sent events."""
     cursor, begun, failed = since, False, 0
     while True:
-        _, path, content = write(view, "changes", {"since": cursor})
+        _, path, content = build_request(view, "changes", {"since": cursor})
         try:
             async for name, data in read_events(view.client.stream(path, content["params"])):
                 if name == "problem":
@@ -193,7 +193,7 @@ async def changes(view: RemoteView, since: str = "") -> AsyncIterator[Change]:
             failed += 1
             if failed == ATTEMPTS:
                 raise
-        # A server that stops, or a proxy, has ended it: what was missed is read from the cursor on.
+        # The server stopped, or a proxy closed the connection: read missed changes from the cursor.
         await view.client.pause(FIRST_WAIT_SECONDS * 4**failed)
 
 
@@ -215,15 +215,17 @@ async def reflect(
     report: Callable[[str], None] | None = None,
     timeout_seconds: float | None = None,
 ) -> Reflection:
-    """Let a worker of the server reflect on what has gathered, and wait for it: 10 minutes by default."""
+    """Run a reflection on recent memories in a worker of the server, and wait for it: 10 minutes by default."""
     try:
         job_id = await view.reflect_later(now)
     except errors.NotFoundError:
         return Reflection((), (), NOTHING_THERE)  # The scope does not exist yet.
-    return await follow(view, job_id, report, REFLECTION_SECONDS if timeout_seconds is None else timeout_seconds)
+    return await wait_for_reflection(
+        view, job_id, report, REFLECTION_SECONDS if timeout_seconds is None else timeout_seconds
+    )
 
 
-async def follow(
+async def wait_for_reflection(
     view: RemoteAgent, job_id: str, report: Callable[[str], None] | None, timeout_seconds: float
 ) -> Reflection:
     """Wait for a reflection by a job, and report its progress."""
@@ -233,17 +235,17 @@ async def follow(
         if progress.reflection is not None:
             return progress.reflection
         if progress.state is JobState.FAILED:
-            raise errors.RecollectError(f"The reflection failed: {progress.reason} Job {job_id} can be tried again.")
+            raise errors.RecollectError(f"Reflection failed: {progress.reason} Retry job {job_id}.")
         reached = f"{progress.state}: {progress.reason}" if progress.reason else str(progress.state)
         if report is not None and reached != told:
             report(reached)
         told, left = reached, until - time.monotonic()
         if left <= 0:
             raise errors.UnavailableError(
-                f"No reflection within {timeout_seconds:g} seconds; job {job_id} goes on ({reached})."
+                f"No reflection within {timeout_seconds:g} seconds; job {job_id} continues ({reached})."
             )
         await view.client.pause(min(wait, left))
-        wait = min(LONGEST_PAUSE_SECONDS, wait * 1.5)
+        wait = min(MAX_PAUSE_SECONDS, wait * 1.5)
 
 
 async def batch(
@@ -252,8 +254,8 @@ async def batch(
     """Run operations in one transaction; writes without a key get one, so that retries are safe."""
     # Here as well as there: the transport would turn invalid JSON into valid.
     check_operations(operations)
-    method, path, content = write(view, "items.batch", {})
+    method, path, content = build_request(view, "items.batch", {})
     content["json"]["operations"] = [{"op": ITEM_OPERATIONS[type(each)], **flatten(each)} for each in operations]
     key = idempotency_key or (uuid4().hex if any(map(is_write, operations)) else "")
     answer = await view.client.send(method, path, **content | {"headers": {"Idempotency-Key": key} if key else {}})
-    return [ITEM_RESULTS[name](result) for each in read("items.batch", answer) for name, result in each.items()]
+    return [ITEM_RESULTS[name](result) for each in parse_answer("items.batch", answer) for name, result in each.items()]

@@ -6,19 +6,17 @@ import json
 import random
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping, Sequence
-from contextlib import AbstractAsyncContextManager, contextmanager, suppress
+from contextlib import AbstractAsyncContextManager, contextmanager
 from functools import partial
 from typing import Any, BinaryIO, TypeAlias, TypeVar
 
 import httpx
 
 from recollect import errors
-from recollect.core.service.positions import join_positions, read_positions, write_positions
 from recollect.loading import load
-from recollect.models.shards import Position
 
 R = TypeVar("R")
-LONGEST_WAIT_SECONDS = 8.0
+MAX_WAIT_SECONDS = 8.0
 UNAVAILABLE = frozenset({429, 502, 503, 504})
 ERRORS = {
     kind.code: kind
@@ -31,7 +29,7 @@ ERRORS = {
         errors.CursorExpiredError,
         errors.UnavailableError,
         errors.RateLimitError,
-        errors.WakingError,
+        errors.ScopeRestoringError,
         errors.ColdStorageError,
         errors.ChatModelError,
         errors.SetupError,
@@ -41,55 +39,48 @@ ATTEMPTS = 4
 PIECE_BYTES = 256 * 1024
 PIECE_SECONDS = 15.0
 """How long to wait at least for the next piece of a long answer; a server that has none sends signs of life."""
-POSITION, MAX_STALENESS = "Recollect-Position", "Recollect-Max-Staleness"
 Parameters: TypeAlias = Mapping[str, str | Sequence[str]]
 
 
 class Transport:
-    """A transport that waits on the event loop; it remembers the newest positions of what was written through it."""
+    """A transport that waits on the event loop."""
+
+    _met = False
+    """Whether the server has ever answered."""
 
     def __init__(self, url: str, key: str, timeout_seconds: float) -> None:
         self._timeout_seconds = timeout_seconds
-        self._seen: Mapping[int, Position] = {}
         self._http = httpx.AsyncClient(**options(url, key, timeout_seconds))
-
-    @property
-    def position(self) -> str:
-        """Return the newest positions that were seen; a replica answers if it has come so far."""
-        return write_positions(self._seen)
-
-    def see(self, position: str) -> None:
-        """Take into account a position that an answer had, or another client."""
-        self._seen = join_positions(self._seen, read_positions(position).values())
 
     async def send(self, method: str, path: str, **content: Any) -> bytes:  # noqa: ANN401 - httpx's own arguments
         """Send a request, and retry where the server or the network is unavailable; return the body."""
         for attempt in range(ATTEMPTS):
-            wait = random.uniform(0, min(LONGEST_WAIT_SECONDS, 0.2 * 2**attempt))  # noqa: S311
+            wait = random.uniform(0, min(MAX_WAIT_SECONDS, 0.2 * 2**attempt))  # noqa: S311
             try:
                 answer = await self._request(method, path, **content)
             except httpx.TransportError as problem:
-                if attempt == ATTEMPTS - 1:
+                # A server that never answered is not running, or its address is wrong: neither passes in a second.
+                if attempt == ATTEMPTS - 1 or (isinstance(problem, httpx.ConnectError) and not self._met):
                     raise unavailable_error(problem) from None
             else:
                 if answer.status_code not in UNAVAILABLE or attempt == ATTEMPTS - 1:
-                    return read(answer)
+                    return read_response_body(answer)
                 wait = max(wait, retry_after(answer.headers))
             await self.pause(wait)
         raise AssertionError("the last attempt returns or raises")
 
     async def send_once(self, method: str, path: str, seconds: float, **content: Any) -> bytes:  # noqa: ANN401
-        """Send a request that must not be repeated, and wait so long for its answer; return the body."""
+        """Send a request that must not be repeated, wait at most `seconds` for the answer, and return its body."""
         content["timeout"] = httpx.Timeout(self._timeout_seconds, read=seconds)
         try:
-            return read(await self._request(method, path, **content))
+            return read_response_body(await self._request(method, path, **content))
         except httpx.ReadTimeout:
             raise errors.UnavailableError(f"No answer within {seconds:g} seconds; it may still come.") from None
         except httpx.TransportError as problem:
             raise unavailable_error(problem) from None
 
     async def upload(self, path: str, parameters: Parameters, file: BinaryIO, seconds: float) -> bytes:
-        """Send a file piece by piece, once, and wait so long for the answer; return the body."""
+        """Send a file piece by piece, once; wait at most `seconds` for the answer, and return its body."""
         return await self.send_once("POST", path, seconds, params=parameters, content=pieces_of(file))
 
     async def stream(self, path: str, parameters: Parameters) -> AsyncIterator[bytes]:
@@ -98,7 +89,7 @@ class Transport:
             async with self._http.stream("GET", path, params=parameters, timeout=self._patient()) as answer:
                 if not answer.is_success:
                     await answer.aread()
-                    read(answer)
+                    read_response_body(answer)
                 async for piece in answer.aiter_bytes():
                     yield piece
         except httpx.TransportError as problem:
@@ -107,24 +98,16 @@ class Transport:
     def _patient(self) -> httpx.Timeout:
         return httpx.Timeout(self._timeout_seconds, read=max(self._timeout_seconds, PIECE_SECONDS))
 
-    async def close(self) -> None:
+    async def close_connections(self) -> None:
         """Close the HTTP client."""
         await self._http.aclose()
 
     async def _request(self, method: str, path: str, **content: Any) -> httpx.Response:  # noqa: ANN401
-        return self._note(await self._http.request(method, path, **self._tell(content)))
-
-    def _tell(self, content: dict[str, Any]) -> dict[str, Any]:
-        """Tell the server what was seen."""
-        if not self._seen:
-            return content
-        return content | {"headers": {**content.get("headers", {}), POSITION: self.position}}
+        return self._note(await self._http.request(method, path, **content))
 
     def _note(self, answer: httpx.Response) -> httpx.Response:
-        """Remember how far the server's log has come by a write."""
-        if position := answer.headers.get(POSITION, ""):
-            with suppress(errors.InvalidInputError):
-                self.see(position)
+        """Remember that the server answers."""
+        self._met = True
         return answer
 
     async def pause(self, seconds: float) -> None:
@@ -137,11 +120,10 @@ class BlockingTransport(Transport):
 
     def __init__(self, url: str, key: str, timeout_seconds: float) -> None:
         self._timeout_seconds = timeout_seconds
-        self._seen = {}
         self._blocking = httpx.Client(**options(url, key, timeout_seconds))
 
     async def upload(self, path: str, parameters: Parameters, file: BinaryIO, seconds: float) -> bytes:
-        """Send a file piece by piece, once, and wait so long for the answer; return the body."""
+        """Send a file piece by piece, once; wait at most `seconds` for the answer, and return its body."""
         content = iter(partial(file.read, PIECE_BYTES), b"")
         return await self.send_once("POST", path, seconds, params=parameters, content=content)
 
@@ -151,25 +133,25 @@ class BlockingTransport(Transport):
             with self._blocking.stream("GET", path, params=parameters, timeout=self._patient()) as answer:
                 if not answer.is_success:
                     answer.read()
-                    read(answer)
+                    read_response_body(answer)
                 for piece in answer.iter_bytes():
                     yield piece
         except httpx.TransportError as problem:
             raise unavailable_error(problem) from None
 
-    async def close(self) -> None:
+    async def close_connections(self) -> None:
         """Close the HTTP client."""
         self._blocking.close()
 
     async def _request(self, method: str, path: str, **content: Any) -> httpx.Response:  # noqa: ANN401
-        return self._note(self._blocking.request(method, path, **self._tell(content)))
+        return self._note(self._blocking.request(method, path, **content))
 
     async def pause(self, seconds: float) -> None:
         """Wait before the next request."""
         time.sleep(seconds)  # noqa: ASYNC251 - there is no loop to hold up
 
 
-class NoLoop:
+class SyncRunner:
     """Runs a coroutine that never suspends, in the caller's thread."""
 
     def call(self, function: Callable[..., Awaitable[R]], *arguments: object) -> R:
@@ -199,24 +181,32 @@ async def pieces_of(file: BinaryIO) -> AsyncIterator[bytes]:
 
 def options(url: str, key: str, timeout_seconds: float) -> dict[str, Any]:
     """Return the options of every request."""
+    if not url.lower().startswith(("http://", "https://")):
+        raise errors.SetupError(f"The URL of the server must begin with http:// or https://, as in http://{url}")
     headers = {"Authorization": f"Bearer {key}"}
     # Certificates take long to load, and only HTTPS has them.
-    secure = not url.startswith("http:")
-    return {"base_url": url, "headers": headers, "timeout": timeout_seconds, "trust_env": False, "verify": secure}
+    secure = not url.lower().startswith("http:")
+    # Every path begins with /v1, and so may the URL end that somebody copied.
+    base = url.rstrip("/").removesuffix("/v1")
+    return {"base_url": base, "headers": headers, "timeout": timeout_seconds, "trust_env": False, "verify": secure}
 
 
 def unavailable_error(problem: httpx.TransportError) -> errors.UnavailableError:
     """Make the error of a server that does not answer."""
-    return errors.UnavailableError(f"The server is unavailable ({type(problem).__name__}).")
+    asked = problem.request.url
+    address = str(asked.copy_with(path="/", query=None)).rstrip("/")
+    if isinstance(problem, httpx.ConnectError):
+        return errors.UnavailableError(f"Cannot reach {address}. Is the server running? Start one with `recollect up`.")
+    return errors.UnavailableError(f"{address} did not answer ({type(problem).__name__}).")
 
 
 def retry_after(headers: Mapping[str, str]) -> float:
     """Read how long the server asks to wait."""
     asked = headers.get("retry-after", "0")
-    return min(LONGEST_WAIT_SECONDS, float(asked)) if asked.isdigit() else 0.0
+    return min(MAX_WAIT_SECONDS, float(asked)) if asked.isdigit() else 0.0
 
 
-def read(answer: httpx.Response) -> bytes:
+def read_response_body(answer: httpx.Response) -> bytes:
     """Return the body, or raise the error that the server described."""
     if answer.is_success:
         return answer.content

@@ -9,16 +9,16 @@ from pydantic import AwareDatetime, BaseModel, ConfigDict, TypeAdapter, Validati
 
 from recollect.errors import InvalidInputError
 from recollect.models.evaluations import (
+    ConfidenceInterval,
     Evaluation,
     EvaluationDifference,
     EvaluationQuestion,
-    Interval,
     QualityMean,
     QuestionResult,
 )
 
 ALL = "all"
-LONGEST_LINE, LONGEST_TEXT = 80, 200
+MAX_LINE_LENGTH, MAX_TEXT_LENGTH = 80, 200
 EVALUATION: TypeAdapter[Evaluation] = TypeAdapter(Evaluation)
 QUALITY = ("", "questions", "R@5", "R@10", "95 %", "R@30", "nDCG@10")
 
@@ -51,7 +51,7 @@ def read_questions(path: Path) -> list[EvaluationQuestion]:
                 where = ".".join(map(str, first["loc"]))
                 raise InvalidInputError(f"{path.name}, line {number}: {where} {first['msg']}".strip()) from None
     if not found:
-        raise InvalidInputError(f"{path.name} holds no question")
+        raise InvalidInputError(f"{path.name} contains no questions")
     return found
 
 
@@ -60,7 +60,7 @@ def read_evaluation(path: Path) -> Evaluation:
     try:
         return EVALUATION.validate_json(path.read_bytes())
     except ValidationError:
-        raise InvalidInputError(f"{path.name} is no evaluation that --json wrote") from None
+        raise InvalidInputError(f"{path.name} is not a file written by --json") from None
 
 
 def to_json(evaluation: Evaluation) -> bytes:
@@ -76,8 +76,8 @@ def to_markdown(evaluation: Evaluation, difference: EvaluationDifference | None 
     lines += [f"The share that the first hits of so many tokens hold, counted by {evaluation.tokenizer}.", ""]
     lines += [*_write_table(*list_budgets(evaluation)), ""]
     if difference:
-        lines += ["## Against the evaluation before", "", *(f"- {each}" for each in tell_difference(difference)), ""]
-    lines += ["## How the channels searched", "", *(f"- {each}" for each in tell_methods(evaluation.methods)), ""]
+        lines += ["## Against the evaluation before", "", *(f"- {each}" for each in format_difference(difference)), ""]
+    lines += ["## How the channels searched", "", *(f"- {each}" for each in format_methods(evaluation.methods)), ""]
     worst = list_worst(evaluation)
     lines += [f"## Not all found among ten: {len(worst)} questions, the worst first", ""]
     lines += [line for result in worst for line in _write_question(result)]
@@ -107,27 +107,27 @@ def list_qualities(evaluation: Evaluation) -> list[tuple[str, ...]]:
 
 
 def list_budgets(evaluation: Evaluation) -> tuple[tuple[str, ...], list[tuple[str, ...]]]:
-    """List the budgets, and for all questions and each category what they hold."""
+    """List the budgets, and the recall within them for all questions and each category."""
     rows = [(name, *(f"{each.mean:.3f}" for each in mean.within.values())) for name, mean in list_means(evaluation)]
     overall = evaluation.overall.within.values()
     rows.insert(1, ("95 %", *(f"{each.low:.2f}-{each.high:.2f}" for each in overall)))
     return ("tokens", *(f"{budget:,}" for budget in evaluation.overall.within)), rows
 
 
-def tell_difference(difference: EvaluationDifference) -> list[str]:
-    """Say what changed, a line each."""
+def format_difference(difference: EvaluationDifference) -> list[str]:
+    """Return the changes, one line each."""
     parts = {"R@10": difference.recall_10, "nDCG@10": difference.ndcg_10}
     parts |= {f"within {budget:,} tokens": each for budget, each in difference.within.items()}
     return [f"{name}: {write_change(each)}" for name, each in parts.items()]
 
 
-def write_change(change: Interval) -> str:
+def write_change(change: ConfidenceInterval) -> str:
     """Write a paired difference with its interval."""
     return f"{change.mean:+.3f} [{change.low:+.3f}, {change.high:+.3f}]"
 
 
-def tell_methods(methods: Mapping[str, Mapping[str, int]]) -> list[str]:
-    """Say how each channel searched, and how often."""
+def format_methods(methods: Mapping[str, Mapping[str, int]]) -> list[str]:
+    """Return how each channel searched, and how often."""
     return [
         f"{name}: " + "; ".join(f"{how} ({count})" for how, count in ways.items()) for name, ways in methods.items()
     ]
@@ -138,26 +138,26 @@ def list_worst(evaluation: Evaluation) -> list[QuestionResult]:
     return [result for result in evaluation.results if result.quality.recall_10 < 1]
 
 
-def shorten(text: str, longest: int = LONGEST_LINE) -> str:
+def shorten(text: str, longest: int = MAX_LINE_LENGTH) -> str:
     """Bring a text onto one line of limited length."""
     line = " ".join(text.split())
     return line if len(line) <= longest else line[: longest - 1] + "…"
 
 
 def write_place(place: int | None) -> str:
-    """Write where an expected memory stands."""
+    """Write the rank of an expected memory."""
     return "not among the hits" if place is None else f"place {place}"
 
 
 def _write_question(result: QuestionResult) -> list[str]:
     category = f" ({result.question.category})" if result.question.category else ""
-    lines = [f"### {_escape(shorten(result.question.cue, LONGEST_TEXT))}{category}", ""]
+    lines = [f"### {_escape(shorten(result.question.cue, MAX_TEXT_LENGTH))}{category}", ""]
     for expected, place in result.places.items():
         where = "not in the scope: check the question" if expected in result.unknown else write_place(place)
-        lines.append(f"- expected, {where}: {_escape(shorten(expected, LONGEST_TEXT))}")
+        lines.append(f"- expected, {where}: {_escape(shorten(expected, MAX_TEXT_LENGTH))}")
     for above in result.above:
         relevance = "" if above.relevance is None else f", relevance {above.relevance:.3f}"
-        lines.append(f"- above it{relevance}: {_escape(shorten(above.content, LONGEST_TEXT))} (`{above.id}`)")
+        lines.append(f"- above it{relevance}: {_escape(shorten(above.content, MAX_TEXT_LENGTH))} (`{above.id}`)")
     return [*lines, ""]
 
 

@@ -15,8 +15,8 @@ FRAMES = 8
 def log_to_stderr(level: str = "info") -> None:
     """Log our own events from a level on, and warnings of libraries as events of ours."""
     handler = logging.StreamHandler()
-    handler.setFormatter(Lines())
-    handler.addFilter(Seldom())
+    handler.setFormatter(JsonFormatter())
+    handler.addFilter(OncePerMinute())
     logging.basicConfig(level=logging.WARNING, handlers=[handler])
     logging.getLogger(OURS).setLevel(level.upper())
 
@@ -28,39 +28,39 @@ def report(log: logging.Logger, event: str, problem: BaseException, **ids: str) 
 
 
 def is_ours(record: logging.LogRecord) -> bool:
-    """Tell whether an event is our own."""
+    """Return whether an event is our own."""
     return record.name.split(".")[0] == OURS
 
 
-class Lines(logging.Formatter):
+class JsonFormatter(logging.Formatter):
     """One line for each record; of a library's only its origin, because its text may quote content."""
 
     def format(self, record: logging.LogRecord) -> str:
         """Write one line."""
-        head = f'{{"time": "{tell_time(record.created)}", "level": "{record.levelname.lower()}", '
+        head = f'{{"time": "{format_timestamp(record.created)}", "level": "{record.levelname.lower()}", '
         if is_ours(record):
             return head + record.getMessage().removeprefix("{")
-        line = {"event": "library", "logger": record.name}
+        line = {"event": "library_log", "logger": record.name}
         line["place"] = f"{record.module}:{record.lineno}"
         if error := error_of(record):
             line["error"] = error
         return head + json.dumps(line).removeprefix("{")
 
 
-def tell_time(seconds: float) -> str:
-    """Write a moment by UTC, to the millisecond."""
+def format_timestamp(seconds: float) -> str:
+    """Write a time in UTC, to the millisecond."""
     return f"{datetime.fromtimestamp(seconds, UTC):%Y-%m-%dT%H:%M:%S}.{int(seconds * 1000) % 1000:03}Z"
 
 
-class Seldom(logging.Filter):
-    """Let a library log the same only once a minute: one that reconnects logs it many times a second."""
+class OncePerMinute(logging.Filter):
+    """Limit a library to one event of a kind per minute: one that reconnects logs it many times a second."""
 
     def __init__(self) -> None:
         super().__init__()
         self._said: dict[tuple[str, int, str], float] = {}
 
     def filter(self, record: logging.LogRecord) -> bool:
-        """Tell whether to write a record."""
+        """Return whether to write a record."""
         if is_ours(record):
             return True
         key = (record.pathname, record.lineno, error_of(record))

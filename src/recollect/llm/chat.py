@@ -1,4 +1,4 @@
-"""What the rest of Recollect asks of a chat model: a prompt goes in, a value of the asked type or words come out."""
+"""The interface of chat models: a prompt in, a value of a requested type or text out."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ Answer = TypeVar("Answer", bound=BaseModel)
 
 @dataclass(frozen=True, slots=True)
 class Usage:
-    """What one question cost, as the endpoint counts it, or an estimate."""
+    """The tokens of one call, as counted by the endpoint, or estimated."""
 
     prompt_tokens: int = 0
     completion_tokens: int = 0
@@ -21,7 +21,7 @@ class Usage:
 
 @dataclass(frozen=True, slots=True)
 class ModelAnswer:
-    """What the model said, whether it was complete, and what it cost."""
+    """The model's text, whether it is complete, and its tokens."""
 
     text: str
     whole: bool
@@ -29,34 +29,34 @@ class ModelAnswer:
 
 
 Spent: TypeAlias = Callable[[Usage], None]
-"""Called with the cost of each question as soon as it is answered, also if its answer is of no use."""
+"""Called with the tokens of each call when it is answered, even if the answer is unusable."""
 
 
-def spend_unseen(_: Usage) -> None:
-    """Do not note the cost."""
+def ignore_cost(_: Usage) -> None:
+    """Ignore the tokens of a call."""
 
 
 class ChatModel(Protocol):
-    """Answer prompts with values; raise nothing but ChatModelError."""
+    """Answers prompts with values; raises only ChatModelError."""
 
     @property
     def model(self) -> str:
-        """Name the model."""
+        """Return the name of the model."""
         ...
 
     @property
     def characters(self) -> int:
-        """Say how many characters of notes a prompt may hold."""
+        """Return the maximum number of characters of notes in a prompt."""
         ...
 
-    async def ask(self, prompt: str, answer: type[Answer], spent: Spent = spend_unseen) -> Answer:
-        """Return the model's answer as a valid value of the asked type, asked twice if needed."""
+    async def ask(self, prompt: str, answer: type[Answer], spent: Spent = ignore_cost) -> Answer:
+        """Return a valid value of the requested type; the model is called twice if needed."""
         ...
 
-    async def say(self, prompt: str, answer: type[BaseModel]) -> ModelAnswer:
-        """Return what the model said when asked for such a value, once: it may be cut off, empty or of no use."""
+    async def complete(self, prompt: str, answer: type[BaseModel]) -> ModelAnswer:
+        """Return the answer of one call unchecked: it may be cut off, empty or unusable."""
         ...
 
     async def close(self) -> None:
-        """Release what the model holds; it cannot be asked afterwards."""
+        """Release resources; the model cannot be called afterwards."""
         ...

@@ -1,4 +1,4 @@
-"""What the rest of Recollect asks of an embedding model, and the check every answer must pass."""
+"""The interface of embedding models, and the check that every result must pass."""
 
 from __future__ import annotations
 
@@ -18,34 +18,34 @@ from recollect.tracing import span
 
 MINILM = "all-MiniLM-L6-v2@1"
 GLOSS = "all-MiniLM-L6-v2@1+cc-cedict@1"
-"""MiniLM that reads Chinese through a gloss. The number after CC-CEDICT rises whenever glosses change."""
+"""MiniLM that reads Chinese through a gloss. The number after CC-CEDICT increases when glosses change."""
 CREDITS = {GLOSS: "CC-CEDICT, published by MDBG, CC BY-SA 4.0: https://creativecommons.org/licenses/by-sa/4.0/"}
-"""Whose work a space is made with, where a licence wants it named."""
+"""The authors of data in a space, if a license requires attribution."""
 LOCAL = (GLOSS, MINILM)
-"""The models that run in this process, the one that reads more first."""
-SHORTEST, LONGEST = 1e-6, 1e18
-"""A norm outside of these bounds means no direction, or one that float32 cannot hold."""
+"""The models that run in this process, the one with more languages first."""
+MIN_NORM, MAX_NORM = 1e-6, 1e18
+"""A norm outside of these bounds means no direction, or overflow of float32."""
 
 
-MOST_RECENT = 4_096
-"""Vectors that a process keeps of what it embedded lately: about 6 MB of those with 384 numbers."""
+MAX_CACHED_VECTORS = 4_096
+"""Maximum number of recent vectors to cache in a process: about 6 MB for vectors with 384 numbers."""
 
 
 class Embedder(Protocol):
-    """Turn texts into unit vectors; raise nothing but EmbedderError."""
+    """Converts texts to unit vectors; raises only EmbedderError."""
 
     @property
     def model(self) -> str:
-        """Name the embedding space; it changes whenever vectors stop being comparable."""
+        """Return the name of the embedding space; it changes if vectors are no longer comparable."""
         ...
 
     @property
     def dimensions(self) -> int:
-        """Say how long each vector is."""
+        """Return the number of dimensions."""
         ...
 
     def reads(self, text: str) -> bool:
-        """Tell whether the model can read a text; the vector of one that it cannot read says nothing."""
+        """Return whether the model can read a text; otherwise its vector has no meaning."""
         ...
 
     async def embed(self, texts: Sequence[str]) -> NDArray[np.float32]:
@@ -53,11 +53,11 @@ class Embedder(Protocol):
         ...
 
     async def embed_cues(self, texts: Sequence[str]) -> NDArray[np.float32]:
-        """Return the same of cues: some models read a question and what answers it in two ways."""
+        """Return the same for cues: some models encode queries and documents differently."""
         ...
 
     async def close(self) -> None:
-        """Release what the model holds; it cannot embed afterwards."""
+        """Release resources; the embedder cannot be used afterwards."""
         ...
 
 
@@ -86,14 +86,14 @@ class TracedEmbedder:
 
 
 def serves(embedder: Embedder | None, space: EmbeddingSpace | None) -> bool:
-    """Tell whether an embedder's vectors belong to a space."""
+    """Return whether an embedder's vectors belong to a space."""
     if embedder is None or space is None:
         return False
     return (embedder.model, embedder.dimensions) == (space.model, space.dimensions)
 
 
-def explain_unserved(embedder: Embedder | None, space: EmbeddingSpace | None) -> str:
-    """Say why the active space gets no vectors from an embedder; empty if it does, or if there is no space."""
+def explain_not_served(embedder: Embedder | None, space: EmbeddingSpace | None) -> str:
+    """Return why an embedder does not serve the active space; empty if it does, or without a space."""
     if space is None or serves(embedder, space):
         return ""
     had = f"the embedder here is {embedder.model}" if embedder else "no embedder is configured here"
@@ -101,12 +101,12 @@ def explain_unserved(embedder: Embedder | None, space: EmbeddingSpace | None) ->
 
 
 def shares_vector(model: str, other: str, text: str) -> bool:
-    """Tell whether two models have the same vector of a text: the local ones do unless it is glossed."""
+    """Return whether two models have the same vector of a text: local models do, unless it is glossed."""
     return model == other or ({model, other} == set(LOCAL) and not has_ideographs(text))
 
 
 def check_vectors(rows: ArrayLike, count: int, dimensions: int) -> NDArray[np.float32]:
-    """Scale the rows to unit length, or refuse what no search could use."""
+    """Scale rows to unit length, or refuse rows that no search can use."""
     try:
         vectors = np.asarray(rows, dtype=np.float64)
     except (ValueError, TypeError, OverflowError):
@@ -116,27 +116,27 @@ def check_vectors(rows: ArrayLike, count: int, dimensions: int) -> NDArray[np.fl
     if vectors.shape != (count, dimensions):
         shape = " x ".join(map(str, vectors.shape))
         raise EmbedderError(
-            f"the model gave {shape} numbers for {count} x {dimensions}; set the model's true dimensions",
+            f"the model returned {shape} values instead of {count} x {dimensions}; check the configured dimensions",
             lasting=True,
         )
     if not np.isfinite(vectors).all():
         raise EmbedderError("the model gave numbers that are not finite", lasting=True)
     norms = np.linalg.norm(vectors, axis=1, keepdims=True)
-    if (norms <= SHORTEST).any() or (norms >= LONGEST).any():
-        raise EmbedderError("the model gave a vector without a usable length", lasting=True)
+    if (norms <= MIN_NORM).any() or (norms >= MAX_NORM).any():
+        raise EmbedderError("the model returned a zero-length or oversized vector", lasting=True)
     unit: NDArray[np.float32] = (vectors / norms).astype(np.float32)
     return unit
 
 
 class RecentVectors:
-    """The vectors of this process's latest texts, by model and text."""
+    """The vectors of this process's recent texts, by model and text."""
 
-    def __init__(self, most: int = MOST_RECENT) -> None:
+    def __init__(self, most: int = MAX_CACHED_VECTORS) -> None:
         self._most = most
         self._known: OrderedDict[tuple[str, bytes], Embedding] = OrderedDict()
 
     async def embed(self, embedder: Embedder, texts: Sequence[str], batch: int) -> dict[str, Embedding]:
-        """Return the vector of each text; only those that are not known are embedded, so many at a time."""
+        """Return the vector of each text; unknown texts are embedded in batches."""
         keys = {text: (embedder.model, blake2b(text.encode(), digest_size=16).digest()) for text in texts}
         found = {text: self._known[key] for text, key in keys.items() if key in self._known}
         lacking = [text for text in keys if text not in found]

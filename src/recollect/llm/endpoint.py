@@ -1,4 +1,4 @@
-"""Requests to a model endpoint: retried, timed out, and stopped for a while where it keeps failing."""
+"""Requests to a model endpoint: with retries, timeouts, and a pause after repeated failures."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from recollect.errors import SetupError
 
 
 class State(StrEnum):
-    """Whether calls pass (closed), are refused (open), or one may probe (half-open)."""
+    """Whether calls pass (closed), are refused (open), or one call may probe (half-open)."""
 
     CLOSED = "closed"
     OPEN = "open"
@@ -28,7 +28,7 @@ class State(StrEnum):
 
 
 class Breaker:
-    """Open after some failures in a row, refuse for a while, then let a single call probe."""
+    """Opens after a number of failures in a row, refuses calls for a time, then allows one probe."""
 
     def __init__(self, failures: int = 5, seconds: float = 10.0) -> None:
         self._limit = failures
@@ -38,19 +38,19 @@ class Breaker:
         self._probing = False
 
     def state(self, now: float) -> State:
-        """Return the state at a moment."""
+        """Return the state at a time."""
         if self._opened_at is None:
             return State.CLOSED
         return State.OPEN if self.wait(now) > 0 else State.HALF_OPEN
 
     def wait(self, now: float) -> float:
-        """Return the seconds until the next probe is allowed; 0 when calls may pass."""
+        """Return the seconds until the next probe is allowed; 0 if calls may pass."""
         if self._opened_at is None:
             return 0.0
         return max(0.0, self._opened_at + self._seconds - now)
 
     def allow(self, now: float) -> bool:
-        """Say whether a call may go out; in the half-open state only one at a time."""
+        """Return whether a call is allowed; in the half-open state only one at a time."""
         state = self.state(now)
         if state is State.HALF_OPEN and not self._probing:
             self._probing = True
@@ -58,13 +58,13 @@ class Breaker:
         return state is State.CLOSED
 
     def succeed(self) -> None:
-        """Note that the endpoint answered."""
+        """Record that the endpoint answered."""
         self._failed = 0
         self._opened_at = None
         self._probing = False
 
     def fail(self, now: float) -> None:
-        """Note that the endpoint did not answer; a failed probe opens at once."""
+        """Record that the endpoint did not answer; a failed probe opens the breaker immediately."""
         self._failed += 1
         # A late failure of a call from before the outage must not delay the next probe.
         if self.state(now) is State.HALF_OPEN or (self._opened_at is None and self._failed >= self._limit):
@@ -72,49 +72,49 @@ class Breaker:
         self._probing = False
 
     def release(self) -> None:
-        """Note that an allowed call ended without a result, so that another may probe."""
+        """Record that an allowed call ended without a result, so that another call may probe."""
         self._probing = False
 
 
 TRANSIENT_STATUS = frozenset({408, 409, 425, 429})
-FIRST_BACKOFF_SECONDS, LONGEST_BACKOFF_SECONDS = 0.25, 8.0
-LONGEST_RETRY_AFTER_SECONDS = 30.0
-MOST_DETAIL_BYTES = 4096
+FIRST_BACKOFF_SECONDS, MAX_BACKOFF_SECONDS = 0.25, 8.0
+MAX_RETRY_AFTER_SECONDS = 30.0
+MAX_DETAIL_BYTES = 4096
 OTHER_ADVICE = "look into the endpoint's log"
 
 
 @dataclass(frozen=True, slots=True)
 class EndpointAddress:
-    """What an endpoint is called in messages and settings, where it is, and how long to wait for it."""
+    """The name of an endpoint in messages and settings, its address and its timeouts."""
 
     name: str
     settings: str
     advice: Mapping[int, str]
-    """Advice for the statuses of a refusal."""
+    """Advice by status code of a refusal."""
     url: str
     key: str = field(repr=False)
     timeout_seconds: float
     attempts: int
     slow_seconds: float
-    """A caller who gives up after so long counts as a failure of the endpoint."""
+    """A call that is cancelled after this time counts as a failure of the endpoint."""
 
 
 class EndpointUnavailableError(Exception):
-    """The endpoint gave no answer, despite retries; the adapters turn it into errors of ours."""
+    """The endpoint gave no answer, despite retries; adapters convert it to our errors."""
 
 
 class RefusedError(Exception):
-    """The endpoint answers with a refusal; the adapters turn it into errors of ours."""
+    """The endpoint refused the request; adapters convert it to our errors."""
 
     def __init__(self, message: str, status: int = 0, detail: str = "") -> None:
         super().__init__(message)
         self.status = status
         self.detail = detail
-        """The endpoint's own words: for inspection, never to be shown, as they may quote the question."""
+        """The endpoint's own text, for inspection only: it must not be shown, because it may quote the request."""
 
 
 class _TransientError(Exception):
-    """A failure worth another attempt, and how long the endpoint asked to wait; stays in this module."""
+    """A temporary failure, and the delay that the endpoint requested; used only in this module."""
 
     def __init__(self, message: str, retry_after: float = 0.0) -> None:
         super().__init__(message)
@@ -122,7 +122,7 @@ class _TransientError(Exception):
 
 
 class EndpointClient:
-    """Post questions to an endpoint: with retries, a deadline and a circuit breaker."""
+    """Sends requests to an endpoint, with retries, a deadline and a circuit breaker."""
 
     def __init__(
         self,
@@ -144,16 +144,16 @@ class EndpointClient:
             transport=transport,
         )
 
-    async def close(self) -> None:
+    async def close_connections(self) -> None:
         """Close the connections."""
         await self._client.aclose()
 
     @asynccontextmanager
     async def calling(self, seconds: float) -> AsyncIterator[float]:
-        """Allow a call unless the breaker is open; yield the moment by which it must end."""
+        """Allow a call unless the breaker is open; yield the time by which it must end."""
         name = self._reach.name
         if self._client.is_closed:
-            raise RefusedError(f"the line to {name} is closed")
+            raise RefusedError(f"the client for {name} is closed")
         if not self._breaker.allow(self._clock()):
             wait = self._breaker.wait(self._clock())
             raise EndpointUnavailableError(f"{name} keeps failing; the next try is due in {wait:.0f} s")
@@ -172,8 +172,8 @@ class EndpointClient:
         most_bytes: int,
         until: float,
         refusals: frozenset[int] = frozenset(),
-    ) -> Any:  # noqa: ANN401 - parsed JSON; who asked judges it
-        """Return the answer's JSON; failures that may pass are retried, refusals never."""
+    ) -> Any:  # noqa: ANN401 - parsed JSON; the caller checks it
+        """Return the JSON of the response; temporary failures are retried, refusals never."""
         attempt = 0
         while True:
             attempt += 1
@@ -189,11 +189,11 @@ class EndpointClient:
             await asyncio.sleep(delay)
 
     def _jitter(self, attempt: int) -> float:
-        longest = min(LONGEST_BACKOFF_SECONDS, FIRST_BACKOFF_SECONDS * 2 ** (attempt - 1))
+        longest = min(MAX_BACKOFF_SECONDS, FIRST_BACKOFF_SECONDS * 2 ** (attempt - 1))
         return self._random.uniform(0, longest)
 
     async def _ask(self, path: str, question: Mapping[str, object], most_bytes: int, refusals: frozenset[int]) -> Any:  # noqa: ANN401 - parsed JSON
-        """Make one request and tell the breaker how it went."""
+        """Make one request, and record its outcome in the breaker."""
         started = self._clock()
         try:
             async with asyncio.timeout(self._reach.timeout_seconds):
@@ -203,9 +203,9 @@ class EndpointClient:
             if isinstance(error, _TransientError):
                 raise
             kind = type(error).__name__
-            raise _TransientError(f"{self._reach.name} gave no whole answer ({kind})") from None
+            raise _TransientError(f"{self._reach.name} sent an incomplete response ({kind})") from None
         except RefusedError:
-            # An endpoint that refuses is there: only its silence and its own errors count against it.
+            # An endpoint that refuses is available: only missing answers and server errors count as failures.
             self._breaker.succeed()
             raise
         except asyncio.CancelledError:
@@ -220,7 +220,7 @@ class EndpointClient:
     ) -> Any:  # noqa: ANN401 - parsed JSON
         body = bytearray()
         url = self._reach.url.rstrip("/") + path
-        # A lone surrogate is no character: it is sent as a question mark instead of failing the request.
+        # A lone surrogate is not a valid character: it is sent as a question mark, so that the request does not fail.
         content = json.dumps(question, ensure_ascii=False).encode("utf-8", "replace")
         async with self._client.stream("POST", url, content=content) as response:
             if not response.is_success:
@@ -239,18 +239,18 @@ class EndpointClient:
         message = f"{self._reach.name} answered {status}: {self._reach.advice.get(status, OTHER_ADVICE)}"
         if status not in refusals and (status in TRANSIENT_STATUS or status >= 500):
             wait = read_retry_after(response.headers.get("Retry-After", ""), datetime.now(UTC))
-            raise _TransientError(message, min(wait, LONGEST_RETRY_AFTER_SECONDS))
+            raise _TransientError(message, min(wait, MAX_RETRY_AFTER_SECONDS))
         detail = bytearray()
         with suppress(httpx.HTTPError):
             async for part in response.aiter_bytes():
                 detail += part
-                if len(detail) > MOST_DETAIL_BYTES:
+                if len(detail) > MAX_DETAIL_BYTES:
                     break
         raise RefusedError(message, status, detail.decode("utf-8", "replace"))
 
 
 def read_retry_after(header: str, now: datetime) -> float:
-    """Return the seconds a Retry-After header asks for, given as a number or a date; 0 for none."""
+    """Return the seconds of a Retry-After header, as a number or a date; 0 without one."""
     try:
         return max(0.0, float(header))
     except ValueError:
@@ -262,7 +262,7 @@ def read_retry_after(header: str, now: datetime) -> float:
 
 
 def _headers(key: str) -> dict[str, str]:
-    # No compression: a small answer must not be able to swell beyond the limit in one step.
+    # No compression: a small response must not expand beyond the limit in one step.
     headers = {"Content-Type": "application/json", "Accept-Encoding": "identity"}
     return headers | ({"Authorization": f"Bearer {key}"} if key else {})
 

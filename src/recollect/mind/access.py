@@ -3,69 +3,41 @@
 from __future__ import annotations
 
 import asyncio
-import re
-from collections.abc import AsyncIterator, Iterator, Sequence
-from contextlib import AbstractContextManager, asynccontextmanager, contextmanager
+from collections.abc import AsyncIterator, Sequence
+from contextlib import asynccontextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Self
 
-from recollect.core.service.positions import read_positions, write_positions
-from recollect.core.service.rights import check_all_users, check_right
-from recollect.core.text.variants import NEWEST, folding_by
-from recollect.errors import InvalidInputError, UnavailableError
+from recollect.core.service.permissions import check_all_users, check_right
+from recollect.errors import UnavailableError
 from recollect.models.recall import Cue
 from recollect.models.service import Caller, Right, Scope
-from recollect.store.database.calls import CallPositions, is_served, serving
 from recollect.store.database.pool import Database
-from recollect.store.database.replicas import ReplicaDatabase, primary_of
-from recollect.store.service.scopes import Place, locate
-from recollect.store.shards.probe import AnyProbe
-from recollect.verbs.parts import Parts, awake
+from recollect.store.service.scopes import ScopeHandle, locate
+from recollect.verbs.dependencies import Dependencies, with_scope_restored
 
 RIGHT_TO_RECALL = "`read`; `write` to keep the recall, or to date an access"
-
-
-SECONDS = re.compile(r"\d{1,9}(\.\d{1,9})?", re.ASCII)
 
 
 @dataclass(frozen=True, slots=True)
 class Access:
     """One caller's access to one scope."""
 
-    parts: Parts
+    parts: Dependencies
     caller: Caller
     scope: Scope
     deadline_seconds: float
-    place: Place | None = None
+    place: ScopeHandle | None = None
     """The place of the scope when the caller was authorized, valid for that request; None looks it up each time."""
-    probe: AnyProbe | None = None
-    max_staleness: float | None = None
-    """By how many seconds what is read may be behind where nothing was written in this process; None is not at all."""
 
     @asynccontextmanager
-    async def asking(self, right: Right, *, all_users: bool = False) -> AsyncIterator[Self]:
+    async def authorized_call(self, right: Right, *, all_users: bool = False) -> AsyncIterator[Self]:
         """Do something that needs a right, within the deadline."""
         self.require(right, all_users=all_users)
         async with within(self.deadline_seconds):
-            yield self if right is Right.READ else self.at_primary()
-
-    def choose_replica(self) -> ReplicaDatabase | None:
-        """Choose a replica that has what the caller has seen; None if the primary is to be asked."""
-        if self.caller.key_id and not is_served():
-            # Somebody outside of this process, and nobody knows what it has seen.
-            return None
-        return self.parts.servers.choose_replica(self.parts.database, self.max_staleness)
-
-    def at_primary(self) -> Self:
-        """Return the access to the scope on the server that writes."""
-        primary = primary_of(self.parts.database)
-        return self if primary is self.parts.database else self.asking_of(primary)
-
-    def asking_of(self, database: Database) -> Self:
-        """Return the access to the scope by way of other connections."""
-        return replace(self, parts=replace(self.parts, database=database))
+            yield self
 
     def require(self, right: Right, *, all_users: bool = False) -> None:
         """Refuse a caller without a right, or one who is bound to one user where all users are concerned."""
@@ -73,25 +45,20 @@ class Access:
             check_all_users(self.caller)
         check_right(self.caller, right)
 
-    async def follow(self) -> Self:
-        """Return the access to the scope where it lies now, after it has been moved."""
+    async def renew_access(self) -> Self:
+        """Return the access to the scope in its current database, after the scope has been moved."""
         await self.parts.servers.read_anew(self.scope.tenant_id)
-        database = await self.parts.servers.of_scope(self.scope)
-        return replace(self.asking_of(lend_to(self.caller, database)), place=None)
+        database = await self.parts.servers.for_scope(self.scope)
+        return replace(self, parts=replace(self.parts, database=connection_for(self.caller, database)), place=None)
 
-    def folding(self) -> AbstractContextManager[None]:
-        """Fold texts as the scope stores them; where its place is not known, as the database is known to."""
-        known = self.place or self.probe
-        return folding_by(known.text_version if known else NEWEST)
-
-    async def locate(self) -> Place:
+    async def locate(self) -> ScopeHandle:
         """Return the place of the scope."""
         if self.place is not None:
             return self.place
-        return await awake(self.parts, partial(locate, self.parts.database, self.scope))
+        return await with_scope_restored(self.parts, partial(locate, self.parts.database, self.scope))
 
 
-def lend_to(caller: Caller, database: Database) -> Database:
+def connection_for(caller: Caller, database: Database) -> Database:
     """Return the connections for a caller: the change log names its key."""
     return database.used(key_id=str(caller.key_id)) if caller.key_id else database
 
@@ -106,47 +73,24 @@ async def within(seconds: float | None) -> AsyncIterator[None]:
         raise UnavailableError(f"No answer within {seconds:g} seconds; try again.") from None
 
 
+@dataclass(slots=True)
 class OutsideCall:
-    """A call of somebody outside of this process: what it has seen of others, and what comes of it."""
+    """A call of a program outside this process."""
 
-    def __init__(self, position: str = "", max_staleness: str = "") -> None:
-        if max_staleness and not SECONDS.fullmatch(max_staleness):
-            raise InvalidInputError("The staleness that is allowed is a number of seconds.")
-        self._positions = CallPositions(read_positions(position), float(max_staleness) if max_staleness else None)
-        self.caller: Caller | None = None
-        """Who calls, once the database has said so."""
-
-    @contextmanager
-    def serving(self) -> Iterator[None]:
-        """Serve it."""
-        before = OUTSIDE.set(self)
-        try:
-            with serving(self._positions):
-                yield
-        finally:
-            OUTSIDE.reset(before)
-
-    @property
-    def position(self) -> str:
-        """Say how far the servers' logs came by it; empty if it wrote nothing, or where there are no replicas."""
-        return write_positions(self._positions.written) if self._positions.written else ""
-
-    @property
-    def served_by(self) -> str:
-        """Say who has read for it, the primary or a replica, where there are replicas."""
-        return self._positions.served_by
+    caller: Caller | None = None
+    """The caller, once the database has accepted its key."""
 
 
 OUTSIDE: ContextVar[OutsideCall | None] = ContextVar("outside", default=None)
 
 
-def note_caller(caller: Caller) -> None:
-    """Tell the call from outside, if one is served, who calls."""
+def record_caller(caller: Caller) -> None:
+    """Record the caller in the context of the call from outside, if there is one."""
     call = OUTSIDE.get()
     if call is not None:
         call.caller = caller
 
 
 def right_for(cues: Sequence[Cue]) -> Right:
-    """Tell which right a recall needs: setting the time of an access, or keeping the recall, is a write."""
+    """Return the right that a recall needs: setting an access time or saving the recall needs the right to write."""
     return Right.WRITE if any(cue.keep or (cue.now is not None and cue.touch) for cue in cues) else Right.READ

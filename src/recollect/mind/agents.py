@@ -1,4 +1,4 @@
-"""The agent of one scope: its profile, what it associates and reflects, and what it learns from feedback."""
+"""The agent of one scope: its profile, its associations and reflections, and its learning from feedback."""
 
 from __future__ import annotations
 
@@ -7,12 +7,12 @@ from datetime import datetime
 from uuid import UUID
 
 from recollect.core.agents.feedback import judge
-from recollect.loading import own_zone
+from recollect.loading import local_timezone
 from recollect.mind.access import Access, within
 from recollect.mind.operations import operation
 from recollect.models.agents import (
-    ActiveDay,
     Association,
+    DailyCount,
     Feedback,
     Overview,
     Profile,
@@ -21,7 +21,7 @@ from recollect.models.agents import (
     Tuning,
 )
 from recollect.models.memories import JSON, Memory, Triple
-from recollect.models.recall import Filter, Recollection
+from recollect.models.recall import Filter, RecallResult
 from recollect.models.service import Right
 from recollect.verbs.agents.associate import associate, last_chat
 from recollect.verbs.agents.profile import (
@@ -33,7 +33,7 @@ from recollect.verbs.agents.profile import (
     set_profile,
     tune,
 )
-from recollect.verbs.agents.reflect import Occasion, defer_reflection, follow_reflection, reflect
+from recollect.verbs.agents.reflect import ReflectOptions, defer_reflection, follow_reflection, reflect
 
 
 class AgentVerbs:
@@ -44,22 +44,22 @@ class AgentVerbs:
 
     @operation("GET /v1/profile", Right.READ, agent_only=True, command="profile")
     async def profile(self) -> Profile:
-        """Read the agent's default settings."""
+        """Get an agent's default settings."""
         return await read_profile(self.access.parts, self.access.scope)
 
     @operation("PUT /v1/profile", Right.ADMIN, agent_only=True, command="profile")
     async def set_profile(self, profile: Profile) -> None:
-        """Change the agent's default settings; unset fields return to their defaults."""
+        """Replace an agent's default settings. Omitted fields are reset."""
         await set_profile(self.access.parts, self.access.scope, profile)
 
     @operation("GET /v1/metadata", Right.READ, answer="metadata", agent_only=True)
     async def metadata(self) -> Mapping[str, JSON]:
-        """Read the agent's metadata."""
+        """Get an agent's metadata."""
         return await read_metadata(self.access.parts, self.access.scope)
 
     @operation("POST /v1/tune", "`read`; `admin` to apply", answer="tunings", agent_only=True, command="tune")
     async def tune(self, *, apply: bool = False) -> list[Tuning]:
-        """Learn the agent's weights, of the stream and of the usual recall, from feedback; apply what does better."""
+        """Learn ranking weights from feedback and optionally apply them."""
         access = self.access
         access.require(Right.ADMIN if apply else Right.READ, all_users=True)
         return await tune(access.parts, access.scope, apply=apply)
@@ -74,22 +74,22 @@ class AgentVerbs:
         as_of: datetime | None = None,
         at: datetime | None = None,
     ) -> list[Association]:
-        """Return which events and thoughts each perceived triple reminds of, up to a limit of either."""
+        """Find events and thoughts that share keywords with each triple."""
         perceived = [triples] if isinstance(triples, Triple) else triples
         only = Filter(as_of=as_of, at=at)
         return await associate(self.access.parts, self.access.scope, perceived, limit, original=original, only=only)
 
     @operation("GET /v1/last-chat", Right.READ)
     async def last_chat(self, name: str, *, as_of: datetime | None = None, at: datetime | None = None) -> Memory | None:
-        """Return the newest chat with somebody, if there was one."""
+        """Get the latest chat with someone."""
         return await last_chat(self.access.parts, self.access.scope, name, Filter(as_of=as_of, at=at))
 
     @operation("POST /v1/feedback", Right.WRITE, answer="marked", status=201)
     async def feedback(
-        self, given: Recollection | Feedback, useful: Sequence[UUID] = (), *, useless: Sequence[UUID] | None = None
+        self, given: RecallResult | Feedback, useful: Sequence[UUID] = (), *, useless: Sequence[UUID] | None = None
     ) -> int:
-        """Mark hits of a recollection as useful or useless, all others useless if none are named; count the marks."""
-        marks = judge(given, useful, useless) if isinstance(given, Recollection) else given
+        """Mark hits as useful or not."""
+        marks = judge(given, useful, useless) if isinstance(given, RecallResult) else given
         place = await self.access.locate()
         return await feedback(self.access.parts, self.access.scope, marks, place.profile)
 
@@ -100,28 +100,28 @@ class AgentVerbs:
         report: Callable[[str], None] | None = None,
         timeout_seconds: float | None = None,
     ) -> Reflection:
-        """Reflect on what has gathered, as long as the chat model takes; write every thought or none."""
+        """Reflect on recent memories, without a time limit by default. Store all thoughts or none."""
         access = self.access
         access.require(Right.WRITE)
         async with within(timeout_seconds):
-            return await reflect(access.parts, access.caller, access.scope, Occasion(now=now, report=report))
+            return await reflect(access.parts, access.caller, access.scope, ReflectOptions(now=now, report=report))
 
     @operation("POST /v1/reflect", Right.WRITE, answer="job", status=202)
     async def reflect_later(self, now: datetime | None = None) -> str:
-        """Queue a reflection for the worker; return the number of the job, which may be waiting already."""
+        """Queue a reflection and return the job ID."""
         return await defer_reflection(self.access.parts, self.access.scope, now)
 
     @operation("GET /v1/reflections/{job_id}", Right.WRITE)
     async def reflection(self, job_id: str) -> ReflectionProgress:
-        """Return how far a reflection by the worker is, and its result."""
+        """Get the progress and result of a reflection."""
         return await follow_reflection(self.access.parts, self.access.scope, job_id)
 
     @operation("GET /v1/overview", Right.READ, command="overview")
     async def overview(self) -> Overview:
-        """Return what the scope holds, in numbers."""
+        """Get statistics of a scope."""
         return await overview(self.access.parts, self.access.scope)
 
     @operation("GET /v1/activity", Right.READ, answer="days")
-    async def activity(self, days: int = 30, zone: str = "") -> list[ActiveDay]:
-        """Count by day and kind what was stored on the last days that are still in sight; the oldest day first."""
-        return await count_activity(self.access.parts, self.access.scope, days, zone or own_zone())
+    async def activity(self, days: int = 30, zone: str = "") -> list[DailyCount]:
+        """Count stored memories per day and kind."""
+        return await count_activity(self.access.parts, self.access.scope, days, zone or local_timezone())

@@ -2,38 +2,38 @@
 
 from __future__ import annotations
 
-import asyncio
-from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import BinaryIO
 
-from recollect.core.imports.manifest import ExportedScope, Manifest
-from recollect.core.service.rights import check_bounds, check_right, check_unbound, may_restore
+from recollect.core.service.permissions import check_bounds, check_right, check_unbound, may_restore
 from recollect.core.text.checks import check_line, check_scope
 from recollect.errors import InvalidInputError
-from recollect.models.imports import ExportImport, ExportOrder, ExportReport, ImportOrder, UserErasure
+from recollect.models.imports import ExportReport, ExportRequest, ImportOptions, ImportResult, UserErasure
 from recollect.models.service import Caller, Right, Scope
 from recollect.store.shards.servers import Servers
-from recollect.verbs.imports.bring_new import bring_new
+from recollect.verbs.dependencies import Dependencies, with_scope_restored
+from recollect.verbs.imports.checked import CheckedScope, check_upload
 from recollect.verbs.imports.erase import erase_user, list_erasures
 from recollect.verbs.imports.exports import export
-from recollect.verbs.imports.progress import Progress, keep_quiet
+from recollect.verbs.imports.import_as_new import import_scopes_as_new
+from recollect.verbs.imports.progress import Progress, silence_library_logs
 from recollect.verbs.imports.restore import restore
-from recollect.verbs.imports.zipped import open_export
-from recollect.verbs.parts import Parts, awake
-from recollect.verbs.service.moved import following
+from recollect.verbs.service.follow_moves import following
+
+ANY_TRUST = 100
+"""New memories may come from any: they get at most the trust of their caller."""
 
 
 @dataclass(frozen=True, slots=True)
 class Exports:
     """The exports of a tenant's scopes."""
 
-    parts: Parts
+    parts: Dependencies
 
-    async def write(
-        self, caller: Caller, order: ExportOrder, file: BinaryIO, report: Progress = keep_quiet
+    async def write_export_file(
+        self, caller: Caller, order: ExportRequest, file: BinaryIO, report: Progress = silence_library_logs
     ) -> ExportReport:
         """Write scopes with everything they hold to a file; deleted conversations, too, so it needs `admin`."""
         check_right(caller, Right.READ)
@@ -41,32 +41,40 @@ class Exports:
         agent, user = name_own(caller, order)
         return await export(self.parts, caller.tenant_id, replace(order, agent=agent, user=user), file, report)
 
-    def check_import(self, caller: Caller, order: ImportOrder) -> None:
-        """Refuse what can be refused before the file is read."""
+    def check_import(self, caller: Caller, order: ImportOptions) -> None:
+        """Check everything that can be checked before the file is read."""
         check_right(caller, Right.WRITE)
         check_line("name", order.name)
         name_own(caller, order)
 
-    async def read(
-        self, caller: Caller, order: ImportOrder, file: BinaryIO, report: Progress = keep_quiet
-    ) -> ExportImport:
+    async def import_export_file(
+        self,
+        caller: Caller,
+        order: ImportOptions,
+        file: BinaryIO,
+        report: Progress = silence_library_logs,
+        *,
+        limited: bool = True,
+    ) -> ImportResult:
         """Import a file: restored as it was by who may do that, else as new memories with the caller's trust."""
         self.check_import(caller, order)
-        reader = await asyncio.to_thread(open_export, file)
-        targets = choose_targets(caller, order, reader.manifest)
-        for scope, _ in targets:
-            check_bounds(caller, scope.agent, scope.user)
-        if may_restore(caller) and not order.as_new:
-            return await awake(self.parts, partial(restore, self.parts, targets, reader, report))
-        bringing = replace(caller, origin=f"import:{order.name}")
-        return add_up([await bring_new(self.parts, bringing, target, reader, report) for target in targets])
+        as_new = order.as_new or not may_restore(caller)
+        trust = ANY_TRUST if as_new else caller.trust
+        async with check_upload(file, trust, as_new=as_new, limited=limited) as export:
+            targets = choose_targets(caller, order, export.scopes)
+            for scope, _ in targets:
+                check_bounds(caller, scope.agent, scope.user)
+            if not as_new:
+                return await with_scope_restored(self.parts, partial(restore, self.parts, targets, export, report))
+            bringing = replace(caller, origin=f"import:{order.name}")
+            return await import_scopes_as_new(self.parts, bringing, targets, export, report)
 
 
 @dataclass(frozen=True, slots=True)
 class Erasures:
     """The erasures of a tenant's users."""
 
-    parts: Parts
+    parts: Dependencies
 
     @property
     def servers(self) -> Servers:
@@ -75,7 +83,7 @@ class Erasures:
 
     @following
     async def forget_user(
-        self, caller: Caller, user: str, report: Progress = keep_quiet, *, dry_run: bool = False
+        self, caller: Caller, user: str, report: Progress = silence_library_logs, *, dry_run: bool = False
     ) -> UserErasure:
         """Erase a user over all agents for good, in every table, or only count what would go."""
         check_right(caller, Right.ADMIN)
@@ -90,7 +98,7 @@ class Erasures:
         return await list_erasures(self.parts, caller, user, limit)
 
 
-def name_own(caller: Caller, order: ExportOrder | ImportOrder) -> tuple[str | None, str | None]:
+def name_own(caller: Caller, order: ExportRequest | ImportOptions) -> tuple[str | None, str | None]:
     """Fill in the names that a bound caller leaves out with its own; refuse others."""
     agent = caller.bounds.agent if order.agent is None else order.agent
     user = caller.bounds.user if order.user is None else order.user
@@ -98,25 +106,16 @@ def name_own(caller: Caller, order: ExportOrder | ImportOrder) -> tuple[str | No
     return agent, user
 
 
-def choose_targets(caller: Caller, order: ImportOrder, manifest: Manifest) -> list[tuple[Scope, ExportedScope]]:
+def choose_targets(
+    caller: Caller, order: ImportOptions, scopes: Sequence[CheckedScope]
+) -> list[tuple[Scope, CheckedScope]]:
     """Pair every scope of an export with the one it is imported into."""
     if order.agent is None and order.user is None:
-        return [(Scope(caller.tenant_id, held.agent, held.user), held) for held in manifest.scopes]
-    if len(manifest.scopes) > 1:
-        raise InvalidInputError(f"The export holds {len(manifest.scopes)} scopes, which keep their names: name none.")
-    held = next(iter(manifest.scopes))
+        return [(Scope(caller.tenant_id, held.agent, held.user), held) for held in scopes]
+    if len(scopes) > 1:
+        raise InvalidInputError(f"The export holds {len(scopes)} scopes, which keep their names: name none.")
+    held = scopes[0]
     agent = held.agent if order.agent is None else order.agent
     user = held.user if order.user is None else order.user
     check_scope(agent, user)
     return [(Scope(caller.tenant_id, agent, user), held)]
-
-
-def add_up(outcomes: Sequence[ExportImport]) -> ExportImport:
-    """Report on several scopes together."""
-    lines, left_out = Counter[str](), Counter[str]()
-    for each in outcomes:
-        lines.update(each.lines)
-        left_out.update(each.left_out)
-    remarks = dict.fromkeys(remark for each in outcomes for remark in each.remarks)
-    waiting = sum(each.waiting for each in outcomes)
-    return ExportImport(len(outcomes), dict(lines), dict(left_out), waiting, tuple(remarks), restored=False)

@@ -7,7 +7,7 @@ from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from uuid import UUID
 
-from recollect.core.service.rights import (
+from recollect.core.service.permissions import (
     check_delegated,
     check_expiry,
     check_new_bounds,
@@ -17,14 +17,16 @@ from recollect.core.service.rights import (
 )
 from recollect.core.text.checks import check_line
 from recollect.errors import ForbiddenError
-from recollect.models.service import ApiKey, Bounds, Caller, KeyRequest, OwnKey, Right
+from recollect.models.service import ApiKey, Caller, CurrentKey, KeyBinding, KeyRequest, Right
 from recollect.store.database.pool import Database
 from recollect.store.service import keys
+from recollect.store.service.scopes import find_tenant
 from recollect.store.shards.servers import Servers
-from recollect.verbs.parts import Parts
-from recollect.verbs.service.moved import following
+from recollect.verbs.dependencies import Dependencies
+from recollect.verbs.service.follow_moves import following
 
 SESSION_HOURS = 12
+NO_SESSION = "This is a session, and a session cannot begin another one: sign in with an API key."
 OPERATOR = "operator"
 """What the session of an operator is called, who has shown no key."""
 
@@ -33,7 +35,12 @@ class KeyVerbs:
     """What a caller does with the keys of a tenant."""
 
     __slots__ = ()
-    parts: Parts
+    parts: Dependencies
+
+    @staticmethod
+    def check_format(secret: str) -> int:
+        """Return the tenant that a key names, without asking for it; raise if no key looks like this."""
+        return find_tenant(secret)
 
     async def create_key(
         self,
@@ -41,7 +48,7 @@ class KeyVerbs:
         name: str,
         rights: Sequence[Right],
         trust: int,
-        bounds: Bounds = Bounds(),  # noqa: B008 - a frozen value
+        bounds: KeyBinding = KeyBinding(),  # noqa: B008 - a frozen value
         expires_at: datetime | None = None,
     ) -> tuple[ApiKey, str]:
         """Make a key for the caller's tenant: no more rights, trust or time and no wider bounds than its maker has."""
@@ -74,7 +81,7 @@ class KeyVerbs:
         return await self.parts.servers.home(caller.tenant_id)
 
     async def _maker(self, caller: Caller) -> ApiKey | None:
-        """Find the key that a caller acts for: a session acts for the key that was shown, and what it makes stays."""
+        """Find the key that a caller acts for. A session acts for the key that opened it; its new keys outlive it."""
         if caller.key_id is None:
             return None
         own = await keys.read_key(await self._home(caller), caller.tenant_id, caller.key_id)
@@ -89,13 +96,13 @@ class KeyVerbs:
         return await keys.list_keys(await self._home(caller), caller.tenant_id)
 
     @following
-    async def own_key(self, caller: Caller) -> OwnKey:
-        """Tell what the caller's own key may do, and until when."""
+    async def current_key(self, caller: Caller) -> CurrentKey:
+        """Return the rights of the caller's own key, and its expiry."""
         if caller.key_id is None:
-            raise ForbiddenError("Who asks has shown no API key.")
+            raise ForbiddenError("No API key was sent.")
         key = await keys.read_key(await self._home(caller), caller.tenant_id, caller.key_id)
         rest = (key.agent, key.user, key.created_at, key.expires_at)
-        return OwnKey(key.id, key.name, key.rights, key.trust, caller.tenant_id, *rest)
+        return CurrentKey(key.id, key.name, key.rights, key.trust, caller.tenant_id, *rest)
 
     @following
     async def revoke_key(self, caller: Caller, key_id: UUID) -> ApiKey:
@@ -109,6 +116,10 @@ class KeyVerbs:
         until, name = datetime.now(UTC) + timedelta(hours=SESSION_HOURS), OPERATOR
         if caller.key_id is not None:
             own = await keys.read_key(await self._home(caller), caller.tenant_id, caller.key_id)
+            maker = await self._maker(caller)
+            # A session alone has all rights of its parent: a key that was made by another one cannot make keys.
+            if maker and maker.id != own.id and maker.rights == own.rights:
+                raise ForbiddenError(NO_SESSION)
             until, name = min(until, own.expires_at or until), own.name
         wanted = KeyRequest(name, caller.rights, caller.trust, caller.bounds, until, caller.key_id)
         return await keys.create_key(await self._home(caller), caller.tenant_id, wanted)
@@ -116,6 +127,6 @@ class KeyVerbs:
     @following
     async def end_session(self, caller: Caller) -> None:
         """Revoke the key that the caller has shown, if it expires anyway, as every session does."""
-        own = await self.own_key(caller)
+        own = await self.current_key(caller)
         if own.expires_at is not None:
             await keys.revoke_key(await self._home(caller), caller.tenant_id, own.id)

@@ -1,4 +1,4 @@
-"""What is known in one scope as one object: state facts, and read facts and entities as of any moment."""
+"""The facts of one scope as one object: add facts, and read facts and entities as of any time."""
 
 from __future__ import annotations
 
@@ -11,17 +11,17 @@ from recollect.mind.access import Access
 from recollect.mind.operations import operation, streaming
 from recollect.models.knowledge import (
     AnyTime,
-    Entities,
     Entity,
+    EntityPage,
     EntityType,
     Fact,
+    FactPage,
     FactPath,
-    Facts,
     GraphFormat,
-    MergeProposals,
-    Neighbourhood,
+    MergeProposalPage,
+    Neighbors,
     NewFact,
-    Timeline,
+    TimelinePage,
 )
 from recollect.models.recall import Filter
 from recollect.models.service import Right
@@ -29,7 +29,7 @@ from recollect.store.knowledge.entities import EntityQuery
 from recollect.store.knowledge.facts import FactQuery
 from recollect.store.knowledge.graph import WalkLimits as Walk
 from recollect.verbs.knowledge.entities import check_cursor, get_entity, list_by_facts, list_entities, list_nearest
-from recollect.verbs.knowledge.facts import add, end, list_facts, list_versions, read_time
+from recollect.verbs.knowledge.facts import end_fact, list_facts, list_versions, read_time, remember_facts
 from recollect.verbs.knowledge.graph import connections, export, neighbours, timeline
 from recollect.verbs.knowledge.merge import merge, split
 from recollect.verbs.knowledge.proposals import list_proposals
@@ -37,20 +37,20 @@ from recollect.verbs.knowledge.proposals import list_proposals
 
 @dataclass(frozen=True, slots=True)
 class KnowledgeView:
-    """One caller's view of what is known in one scope."""
+    """One caller's view of the facts of one scope."""
 
     access: Access
 
     @operation("POST /v1/facts", Right.WRITE, answer="facts", status=201)
     async def add(self, facts: NewFact | Sequence[NewFact], *, idempotency_key: str = "") -> list[Fact]:
-        """State one or many facts in one transaction; what is known already is recognised, what they replace ends."""
+        """Add facts in one transaction. Known facts are recognized; replaced facts end."""
         stated = [facts] if isinstance(facts, NewFact) else facts
-        return await add(self.access.parts, self.access.caller, self.access.scope, stated, idempotency_key)
+        return await remember_facts(self.access.parts, self.access.caller, self.access.scope, stated, idempotency_key)
 
     @operation("POST /v1/facts/{fact_id}/end", Right.WRITE)
     async def end(self, fact_id: UUID, at: datetime) -> Fact:
-        """End a fact at a moment, by a further version of it."""
-        return await end(self.access.parts, self.access.caller, self.access.scope, fact_id, at)
+        """End a fact at a given time."""
+        return await end_fact(self.access.parts, self.access.caller, self.access.scope, fact_id, at)
 
     @operation("GET /v1/facts", Right.READ, command="facts")
     async def facts(
@@ -62,8 +62,8 @@ class KnowledgeView:
         at: datetime | AnyTime | None = None,
         cursor: UUID | None = None,
         limit: int = 50,
-    ) -> Facts:
-        """Fetch one page of facts, as believed at `as_of` and true `at` a moment; both are now by default.
+    ) -> FactPage:
+        """Fetch one page of facts, as believed at `as_of` and true `at` a time; both are now by default.
 
         At `any` time there are also those that are over, and without `as_of` every version.
         """
@@ -73,7 +73,7 @@ class KnowledgeView:
 
     @operation("GET /v1/facts/{fact_id}/versions", Right.READ, answer="versions", command="facts")
     async def fact_versions(self, fact_id: UUID) -> list[Fact]:
-        """Fetch every version of a fact, oldest first."""
+        """List all versions of a fact, oldest first."""
         return await list_versions(self.access.parts, self.access.scope, fact_id)
 
     @operation("GET /v1/entities", Right.READ, command="entities")
@@ -86,8 +86,8 @@ class KnowledgeView:
         as_of: datetime | None = None,
         cursor: UUID | None = None,
         limit: int = 50,
-    ) -> Entities:
-        """Fetch one page of entities, or the nearest to a text in meaning; as they were merged `as_of` a moment."""
+    ) -> EntityPage:
+        """List entities, or those most similar to a text."""
         wanted = EntityQuery(search, type, as_of, meaning)
         if not meaning:
             return await list_entities(self.access.parts, self.access.scope, wanted, cursor, limit)
@@ -102,32 +102,32 @@ class KnowledgeView:
         type: EntityType | None = None,  # noqa: A002 - its name
         cursor: UUID | None = None,
         limit: int = 50,
-    ) -> Entities:
-        """Fetch one page of the entities that facts speak of, those first that most do, each with how many."""
+    ) -> EntityPage:
+        """List entities by number of facts, most first."""
         wanted = EntityQuery(search, type)
         return await list_by_facts(self.access.parts, self.access.scope, wanted, cursor, limit)
 
     @operation("GET /v1/entities/{entity_id}", Right.READ)
     async def entity(self, entity_id: UUID, *, as_of: datetime | None = None) -> Entity:
-        """Fetch one entity with all its names, and its newest description; also one that another has absorbed."""
+        """Get an entity with its names and description."""
         return await get_entity(self.access.parts, self.access.scope, entity_id, as_of)
 
     @operation("POST /v1/entities/{entity_id}/merge", Right.WRITE, command="graph")
     async def merge(self, entity_id: UUID, absorbed: UUID) -> Entity:
-        """Let an entity absorb another that is the same: its names, and its facts in further versions."""
+        """Merge a duplicate entity into this one."""
         return await merge(self.access.parts, self.access.caller, self.access.scope, entity_id, absorbed)
 
     @operation("GET /v1/merges/proposed", Right.READ, command="graph")
     async def proposed_merges(
         self, *, judge: bool = False, cursor: UUID | None = None, limit: int = 50
-    ) -> MergeProposals:
-        """List which entities may be one, page by page; with `judge` the chat model is asked which surely are."""
+    ) -> MergeProposalPage:
+        """List likely duplicate entities."""
         place = await self.access.locate()
         return await list_proposals(self.access.parts, self.access.scope, place, cursor, limit, judge=judge)
 
     @operation("POST /v1/entities/{entity_id}/split", Right.WRITE, command="graph")
     async def split(self, entity_id: UUID) -> Entity:
-        """Take back that an entity was absorbed, with the facts that it had."""
+        """Undo a merge."""
         return await split(self.access.parts, self.access.caller, self.access.scope, entity_id)
 
     @operation("GET /v1/entities/{entity_id}/neighbours", Right.READ, command="graph")
@@ -139,8 +139,8 @@ class KnowledgeView:
         *,
         as_of: datetime | None = None,
         at: datetime | None = None,
-    ) -> Neighbourhood:
-        """Return which entities facts lead to from one, in up to 3 hops along at most `beam` facts each."""
+    ) -> Neighbors:
+        """List entities within 3 hops."""
         walk = Walk(hops, beam, Filter(as_of=as_of, at=at))
         return await neighbours(self.access.parts, self.access.scope, entity_id, walk)
 
@@ -155,15 +155,15 @@ class KnowledgeView:
         as_of: datetime | None = None,
         at: datetime | None = None,
     ) -> list[FactPath]:
-        """Return how two entities are connected by up to 6 facts, the shortest path first."""
+        """List paths of up to 6 facts between two entities, shortest first."""
         only = Filter(as_of=as_of, at=at)
         return await connections(self.access.parts, self.access.scope, (start, end), hops, limit, only)
 
     @operation("GET /v1/entities/{entity_id}/timeline", Right.READ, command="graph")
     async def timeline(
         self, entity_id: UUID, *, as_of: datetime | None = None, cursor: str = "", limit: int = 50
-    ) -> Timeline:
-        """Fetch one page of all versions of the facts about an entity, in the order in which they came true."""
+    ) -> TimelinePage:
+        """List all versions of the facts about an entity in chronological order."""
         return await timeline(self.access.parts, self.access.scope, entity_id, as_of, cursor, limit)
 
     @streaming("GET /v1/graph", Right.READ, command="graph")
@@ -174,7 +174,7 @@ class KnowledgeView:
         as_of: datetime | None = None,
         at: datetime | None = None,
     ) -> AsyncIterator[str]:
-        """Export the scope's facts and their entities as text, piece by piece, as long as it takes."""
+        """Export facts and entities as GraphML or Cypher (streamed)."""
         only = Filter(as_of=as_of, at=at)
         async for piece in export(self.access.parts, self.access.scope, GraphFormat(format), only):
             yield piece

@@ -10,14 +10,16 @@ from recollect.mind.agents import AgentVerbs
 from recollect.mind.conversations import ConversationView
 from recollect.mind.items import ItemsView
 from recollect.mind.knowledge import KnowledgeView
-from recollect.mind.memories import FadingView, MemoryVerbs
+from recollect.mind.memories import FadeView, MemoryVerbs
 from recollect.mind.operations import list_operations, operation, streaming
 from recollect.mind.recall import BlockView, RecallsView, RecallVerbs
 from recollect.mind.topics import TopicsView
-from recollect.models.conversations import Conversations, ConversationState
+from recollect.models.conversations import ConversationPage, ConversationState
+from recollect.models.imports import UserErasure
 from recollect.models.service import Change, Right
-from recollect.verbs.conversations.manage import list_conversations
-from recollect.verbs.service.changes import follow
+from recollect.verbs.conversations.lifecycle import list_conversations
+from recollect.verbs.imports.erase import erase_user
+from recollect.verbs.service.changes import follow_changes
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,14 +31,20 @@ class Mind(MemoryVerbs, RecallVerbs, AgentVerbs):
     @operation("GET /v1/conversations", Right.READ, command="conversations")
     async def conversations(
         self, state: ConversationState | None = None, *, cursor: str = "", limit: int = 50
-    ) -> Conversations:
-        """Fetch one page of conversations, the latest first; active and archived ones unless a state is named."""
+    ) -> ConversationPage:
+        """List conversations, newest first. By default active and archived ones."""
         return await list_conversations(self.access.parts, self.access.scope, state, cursor, limit)
+
+    @operation("POST /v1/forget/everything", Right.WRITE, timed=False, command="forget")
+    async def forget_everything(self, *, dry_run: bool = False) -> UserErasure:
+        """Erase everything in this scope for good, in every table and mirror, or only count what would go."""
+        parts, scope = self.access.parts, self.access.scope
+        return await erase_user(parts, self.access.caller, scope.user, agent=scope.agent, dry_run=dry_run)
 
     @streaming("GET /v1/changes", Right.READ, command="changes")
     async def changes(self, since: str = "") -> AsyncIterator[Change]:
-        """Follow the scope's changes as they are committed, after a cursor or from now on, each once and in order."""
-        async for change in follow(self.access.parts, self.access.caller, self.access.scope, since):
+        """Stream changes of a scope as server-sent events."""
+        async for change in follow_changes(self.access.parts, self.access.caller, self.access.scope, since):
             yield change
 
     def conversation(self, conversation: str) -> ConversationView:
@@ -45,13 +53,13 @@ class Mind(MemoryVerbs, RecallVerbs, AgentVerbs):
 
     @property
     def blocks(self) -> BlockView:
-        """Return the view for blocks: what a cue reminds of as text for a prompt, and what its short ids stand for."""
+        """Return the view for blocks: memories that match a query as text for prompts, and memories by short ID."""
         return BlockView(self.access)
 
     @property
-    def fading(self) -> FadingView:
-        """Return the view for fading: what fades in the scope, what has faded, and how to restore it."""
-        return FadingView(self.access)
+    def fading(self) -> FadeView:
+        """Return the view for fading: memories that fade, faded memories, and how to restore them."""
+        return FadeView(self.access)
 
     @property
     def items(self) -> ItemsView:
@@ -60,12 +68,12 @@ class Mind(MemoryVerbs, RecallVerbs, AgentVerbs):
 
     @property
     def knowledge(self) -> KnowledgeView:
-        """Return the view of what is known in the scope: facts and entities."""
+        """Return the view of the facts and entities of the scope."""
         return KnowledgeView(self.access)
 
     @property
     def topics(self) -> TopicsView:
-        """Return the view of the scope's topics: the tree, and what is filed under it."""
+        """Return the view of the scope's topics: the tree, and the memories filed under it."""
         return TopicsView(self.access)
 
     @property

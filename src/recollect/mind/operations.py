@@ -5,27 +5,22 @@ From these declarations the HTTP door makes its routes, `tools/clients.py` the c
 
 from __future__ import annotations
 
-import asyncio
 import inspect
 from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine
 from dataclasses import dataclass, replace
 from functools import partial, wraps
 from typing import Any, Concatenate, ParamSpec, Protocol, TypeAlias, TypeVar, cast, get_type_hints
 
-from recollect.errors import NotFoundError, SchemaError, UnavailableError
-from recollect.mind.access import RIGHT_TO_RECALL, Access
+from recollect.mind.access import Access
+from recollect.misspelt import check_arguments
 from recollect.models.service import Right
-from recollect.store.database.calls import CALL
-from recollect.verbs.parts import awake, fit_version
-from recollect.verbs.service.moved import repeat
+from recollect.verbs.dependencies import with_scope_restored
+from recollect.verbs.service.follow_moves import repeat
 
 Given = ParamSpec("Given")
 Answer = TypeVar("Answer")
 Method: TypeAlias = Callable[Concatenate[Any, Given], Coroutine[Any, Any, Answer]]
 StreamingMethod: TypeAlias = Callable[Concatenate[Any, Given], AsyncIterator[Answer]]
-NEAR_SHARE = 0.25
-"""The share of the deadline that a replica has to answer; then the primary is asked."""
-REPLICA, PRIMARY = "replica", "primary"
 DECLARED = "operation"
 """The attribute of a method that holds its declaration."""
 CONVERSATION = "conversation"
@@ -37,7 +32,7 @@ class HasAccess(Protocol):
 
     @property
     def access(self) -> Access:
-        """Return who asks, and for which scope."""
+        """Return the caller and the scope of the call."""
         ...
 
 
@@ -81,22 +76,19 @@ def operation(
 
     def declare(carry_out: Method[Given, Answer]) -> Method[Given, Answer]:
         async def attempt(view: HasAccess, *arguments: Given.args, **named: Given.kwargs) -> Answer:
-            carrying = partial(fit_version, partial(carry_out, view, *arguments, **named))
-            fitting = partial(awake, view.access.parts, carrying)
-            with view.access.folding():
-                if not isinstance(right, Right):
-                    return await fitting()
-                if not timed:
-                    view.access.require(right, all_users=agent_only)
-                    return await fitting()
-                async with view.access.asking(right, all_users=agent_only):
-                    return await fitting()
-
-        carry_on = read_near if timed and right in {Right.READ, RIGHT_TO_RECALL} else follow_moves
+            carrying = partial(with_scope_restored, view.access.parts, partial(carry_out, view, *arguments, **named))
+            if not isinstance(right, Right):
+                return await carrying()
+            if not timed:
+                view.access.require(right, all_users=agent_only)
+                return await carrying()
+            async with view.access.authorized_call(right, all_users=agent_only):
+                return await carrying()
 
         @wraps(carry_out)
         async def call(self: HasAccess, /, *arguments: Given.args, **named: Given.kwargs) -> Answer:
-            return await carry_on(self, lambda view: attempt(view, *arguments, **named))
+            check_arguments(carry_out, named)
+            return await follow_moves(self, lambda view: attempt(view, *arguments, **named))
 
         note(call, carry_out, http, right, agent_only=agent_only, **more)
         return call
@@ -104,45 +96,12 @@ def operation(
     return declare
 
 
-async def read_near(view: HasAccess, attempt: Callable[[HasAccess], Awaitable[Answer]]) -> Answer:
-    """Make an attempt on a replica that has what the caller has seen; if there is none or it fails, on the primary."""
-    access = view.access
-    near = access.choose_replica()
-    if near is not None:
-        try:
-            async with asyncio.timeout(NEAR_SHARE * access.deadline_seconds):
-                answer = await attempt(with_access(view, access.asking_of(near)))
-        except NotFoundError:
-            # Somebody else may have written it just now, and have told its name.
-            near.note()
-        except (UnavailableError, SchemaError, TimeoutError) as problem:
-            near.note(problem)
-        else:
-            near.note()
-            note_server(REPLICA if near.asked else PRIMARY)
-            return answer
-    if access.parts.database.log is not None:
-        note_server(PRIMARY)
-    return await follow_moves(view, attempt)
-
-
-def note_server(name: str) -> None:
-    """Tell the call who has read for it."""
-    if (call := CALL.get()) is not None:
-        call.served_by = name
-
-
-def with_access(view: HasAccess, access: Access) -> HasAccess:
-    """Return the same view by way of another access."""
-    return cast("HasAccess", replace(cast("Any", view), access=access))
-
-
 async def follow_moves(view: HasAccess, attempt: Callable[[HasAccess], Awaitable[Answer]]) -> Answer:
     """Make an attempt; if the scope has gone to another server, or is going there, look for it and try again."""
     seen = [view]
 
     async def look() -> None:
-        seen[0] = with_access(view, await view.access.follow())
+        seen[0] = replace(cast("Any", view), access=await view.access.renew_access())
 
     return await repeat(lambda: attempt(seen[0]), look)
 
@@ -155,6 +114,7 @@ def streaming(
     def declare(carry_out: StreamingMethod[Given, Answer]) -> StreamingMethod[Given, Answer]:
         @wraps(carry_out)
         async def call(self: HasAccess, /, *arguments: Given.args, **named: Given.kwargs) -> AsyncIterator[Answer]:
+            check_arguments(carry_out, named)
             self.access.require(right)
             async for piece in carry_out(self, *arguments, **named):
                 yield piece

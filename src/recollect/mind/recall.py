@@ -1,4 +1,4 @@
-"""Recall in one scope: by cues, as text for a prompt, and what was kept of recalls."""
+"""Recall in one scope: by query, as text for a prompt, and saved recalls."""
 
 from __future__ import annotations
 
@@ -11,16 +11,16 @@ from recollect.core.recall.quality import compare
 from recollect.core.text.tokens import ESTIMATE, estimate
 from recollect.mind.access import RIGHT_TO_RECALL, Access, right_for
 from recollect.mind.operations import operation
-from recollect.models.blocks import Block, Resolved
-from recollect.models.evaluations import Evaluation, EvaluationDifference, EvaluationQuestion, RelevanceFit
-from recollect.models.kept import KeptRecalls, Replay
-from recollect.models.recall import Cue, Explanation, Recollection
+from recollect.models.blocks import MemoryBlock, ResolvedId
+from recollect.models.evaluations import Evaluation, EvaluationDifference, EvaluationQuestion, RelevanceCalibration
+from recollect.models.recall import Cue, Explanation, RecallResult
+from recollect.models.saved_recalls import Replay, SavedRecallPage
 from recollect.models.service import Right
 from recollect.verbs.conversations.block import BlockRequest, block, resolve
 from recollect.verbs.recall import evaluate as evaluation
-from recollect.verbs.recall.absence import recall_for
-from recollect.verbs.recall.keep import list_recalls
-from recollect.verbs.recall.replay import explain, replay
+from recollect.verbs.recall.no_hits import recall_for
+from recollect.verbs.recall.replay import explain_recall, replay
+from recollect.verbs.recall.save import list_recalls
 
 
 class RecallVerbs:
@@ -30,28 +30,26 @@ class RecallVerbs:
     access: Access
 
     @operation("POST /v1/recall", RIGHT_TO_RECALL, command="recall", tool="recall")
-    async def recall(self, cue: str | Cue, *, limit: int | None = None) -> Recollection:
-        """Return what a cue reminds of, best first."""
+    async def recall(self, cue: str | Cue, *, limit: int | None = None) -> RecallResult:
+        """Search memories, best match first."""
         asked = Cue(cue) if isinstance(cue, str) else cue
         asked = asked if limit is None else replace(asked, limit=limit)
-        async with self.access.asking(right_for([asked])) as access:
+        async with self.access.authorized_call(right_for([asked])) as access:
             place = await access.locate()
             return (await recall_for(access.parts, access.caller, access.scope, [asked], place))[0]
 
     @operation("POST /v1/recall-each", RIGHT_TO_RECALL, answer="recollections")
-    async def recall_each(self, cues: Sequence[str | Cue], *, isolated: bool = False) -> list[Recollection]:
-        """Recall by several cues in turn, each seeing the accesses before it; or all of them isolated."""
+    async def recall_each(self, cues: Sequence[str | Cue], *, isolated: bool = False) -> list[RecallResult]:
+        """Run several recalls. With `isolated`, all use one snapshot."""
         asked = [Cue(cue) if isinstance(cue, str) else cue for cue in cues]
-        async with self.access.asking(right_for(asked)) as near:
-            # A replica does not see the accesses of the cues before.
-            access = near if isolated or len(asked) == 1 else near.at_primary()
+        async with self.access.authorized_call(right_for(asked)) as access:
             place = await access.locate()
             return await recall_for(access.parts, access.caller, access.scope, asked, place, isolated=isolated)
 
 
 @dataclass(frozen=True, slots=True)
 class BlockView:
-    """One caller's view of what can be shown of one scope."""
+    """One caller's view of the texts that one scope has for prompts."""
 
     access: Access
 
@@ -64,19 +62,19 @@ class BlockView:
         conversation: str = "",
         repeat: bool = False,
         tokenizer: str = "",
-    ) -> Block:
-        """Return what a cue reminds of as one text within a budget in tokens, each line with its short id.
+    ) -> MemoryBlock:
+        """Return the memories that match a query as one text within a token budget, each line with its short ID.
 
-        In a conversation, what was shown before is left out until it has faded; with `repeat` it is shown again, in
-        fewer and fewer words.
+        In a conversation, memories that were shown before are left out until they have faded; with `repeat` they are
+        shown again, in fewer and fewer words.
         """
         asked = BlockRequest(Cue(cue) if isinstance(cue, str) else cue, budget, conversation, repeat, tokenizer)
-        async with self.access.asking(right_for([asked.cue])) as access:
+        async with self.access.authorized_call(right_for([asked.cue])) as access:
             return await block(access.parts, access.scope, asked, access.place)
 
-    @operation("GET /v1/blocks/{short_id}", Right.READ, command="resolve")
-    async def resolve(self, short_id: str, conversation: str = "") -> Resolved:
-        """Return the memory of a short id in a conversation, or in the scope, and its evidence."""
+    @operation("GET /v1/blocks/{short_id}", Right.READ)
+    async def resolve(self, short_id: str, conversation: str = "") -> ResolvedId:
+        """Get the memory behind a short ID."""
         return await resolve(self.access.parts, self.access.scope, short_id, conversation)
 
 
@@ -87,20 +85,20 @@ class RecallsView:
     access: Access
 
     @operation("GET /v1/recalls", Right.READ, command="recalls")
-    async def list(self, cursor: UUID | None = None, limit: int = 50) -> KeptRecalls:
-        """Fetch one page of kept recalls, the latest first."""
+    async def list(self, cursor: UUID | None = None, limit: int = 50) -> SavedRecallPage:
+        """List saved recalls, newest first."""
         return await list_recalls(self.access.parts, self.access.scope, cursor, limit)
 
     @operation("GET /v1/recalls/{recall_id}", Right.READ, command="explain")
     async def explain(self, recall_id: UUID) -> Explanation:
-        """Return the input of a recall's ranking, what each channel proposed, and the place of each candidate."""
-        return await explain(self.access.parts, self.access.scope, recall_id)
+        """Explain the ranking of a saved recall."""
+        return await explain_recall(self.access.parts, self.access.scope, recall_id)
 
     @operation("POST /v1/recalls/{recall_id}/replay", Right.READ, command="replay")
     async def replay(
         self, recall_id: UUID, weights: Mapping[str, float] | None = None, *, as_of: datetime | None = None
     ) -> Replay:
-        """Rank what a recall found by other weights; or ask it again as of a moment, noting no access."""
+        """Rank a saved recall with other weights, or run it again as of an earlier time."""
         return await replay(self.access.parts, self.access.scope, recall_id, weights, as_of)
 
 
@@ -129,16 +127,15 @@ async def evaluate(
 
 async def fit_relevance(
     mind: RecallVerbs, questions: Sequence[EvaluationQuestion], *, like: Cue | None = None
-) -> list[RelevanceFit]:
+) -> list[RelevanceCalibration]:
     """Fit tables of relevance to every other question, and measure them on the rest; nothing is stored.
 
     Questions that expect nothing teach what no answer looks like. Only a mind in the process can do it.
     """
     access = mind.access
     access.require(Right.READ)
-    with access.folding():
-        place = await access.locate()
-        return await evaluation.fit_relevance(access.parts, access.scope, place, questions, like or Cue())
+    place = await access.locate()
+    return await evaluation.fit_relevance(access.parts, access.scope, place, questions, like or Cue())
 
 
 def compare_evaluations(now: Evaluation, before: Evaluation) -> EvaluationDifference | None:

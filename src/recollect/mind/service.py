@@ -5,44 +5,42 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from datetime import datetime
 from functools import partial
 from uuid import UUID
 
 import numpy as np
 from numpy.typing import NDArray
 
-from recollect.core.conversations.retention import usual_rules
-from recollect.core.service.rights import check_right, check_unbound
+from recollect.core.conversations.retention import default_rules
+from recollect.core.service.permissions import check_right, check_unbound
 from recollect.core.text.checks import check_line, check_scope
 from recollect.errors import EmbedderError, InvalidInputError, SetupError
-from recollect.jobs.cold import ColdDuties
-from recollect.jobs.derive import Reflecting
 from recollect.jobs.embed import embed_pending
-from recollect.jobs.running import work_everywhere
-from recollect.jobs.upkeep import retain_now, sync_scope
-from recollect.jobs.worker import STOP_SECONDS, Duties, build_app, run_worker
+from recollect.jobs.maintenance import retain_now, sync_scope
+from recollect.jobs.running import run_on_all_servers
+from recollect.jobs.worker import STOP_SECONDS, WorkerOptions, build_app, run_worker
 from recollect.llm.build import build_chat_model
 from recollect.llm.chat import ChatModel
-from recollect.llm.embedder import explain_unserved
-from recollect.mind.access import Access, lend_to, note_caller, within
+from recollect.llm.embedder import explain_not_served
+from recollect.mind.access import Access, connection_for, record_caller, within
 from recollect.mind.imports import Erasures, Exports
 from recollect.mind.keys import KeyVerbs
 from recollect.mind.mind import Mind
 from recollect.mind.operators.cold import ColdScopes
 from recollect.mind.operators.limits import OperatorLimits
 from recollect.mind.operators.mirrors import Mirrors
+from recollect.mind.operators.placements import TenantPlacements
 from recollect.mind.operators.spaces import EmbeddingSpaces
-from recollect.models.agents import Overview, Reflection, SavedMind
-from recollect.models.conversations import Due, PurgeReceipts
+from recollect.models.agents import MindSnapshot, Overview
+from recollect.models.conversations import DueConversation, PurgeReceiptPage
 from recollect.models.service import (
-    Bounds,
     Caller,
     EmbeddingSpace,
+    KeyBinding,
     Right,
     Scope,
+    ScopePage,
     ScopeQuery,
-    Scopes,
     ServiceStatus,
 )
 from recollect.settings import Settings
@@ -54,20 +52,14 @@ from recollect.store.service.jobs import nothing_ready
 from recollect.store.shards.probe import AnyProbe
 from recollect.store.shards.servers import OpenServer, Servers
 from recollect.store.shards.tenants import Tenants
-from recollect.verbs.agents.reflect import Occasion, reflect
-from recollect.verbs.cold.moves import bring_back, send_out
 from recollect.verbs.conversations.receipts import page_receipts
-from recollect.verbs.imports.erase import go_on_later
+from recollect.verbs.dependencies import Dependencies, with_scope_restored
 from recollect.verbs.imports.imports import Imports
-from recollect.verbs.knowledge.enrich import enrich
-from recollect.verbs.knowledge.rerun import Reruns
+from recollect.verbs.knowledge.rerun import EnrichRuns
 from recollect.verbs.memories import load
-from recollect.verbs.memories.rederive import rederive
-from recollect.verbs.memories.rewrite import rewrite_terms
-from recollect.verbs.parts import Parts, awake, fit_version
 from recollect.verbs.service.costs import Costs
+from recollect.verbs.service.follow_moves import following, repeat
 from recollect.verbs.service.jobs import JobControl, wait_for_jobs
-from recollect.verbs.service.moved import following, repeat
 from recollect.verbs.service.readers import Readers
 from recollect.verbs.service.tenants import list_scopes, read_status
 
@@ -86,7 +78,7 @@ class Addresses:
     maintenance: str = ""
     """Set where the database itself may have to be made: the embedded server's first database."""
     catalog: str = ""
-    """Set where there are several servers: the catalog's DSN for the service's role, and for its owner."""
+    """Only with several servers: the catalog's DSN for the service's role, and for its owner."""
     catalog_owner: str = ""
     erasure_log: str = ""
     """Where erasures are logged outside the database; empty if they are not."""
@@ -105,7 +97,7 @@ class Addresses:
 class Recollect(KeyVerbs):
     """A running Recollect: authorizes callers, opens minds, keeps keys."""
 
-    parts: Parts
+    parts: Dependencies
     settings: Settings
     addresses: Addresses
     probe: AnyProbe
@@ -118,38 +110,34 @@ class Recollect(KeyVerbs):
         async with within(self.settings.deadline_seconds):
             authorized, home = await self._authorize(secret, door, agent, user)
             if not authorized.scope.agent:
-                raise InvalidInputError("name an agent: this API key is not bound to one")
-            database = await self.parts.servers.of_scope(authorized.scope)
-        # Where the scope lies on another server than the key, nobody has looked there yet.
+                raise InvalidInputError("agent is required: this API key is not bound to one")
+            database = await self.parts.servers.for_scope(authorized.scope)
+        # If the scope is on another server than the key, its place there is not known yet.
         place = authorized.place if database.is_same(home) else None
         return bind(self, authorized.caller, authorized.scope, database, place)
 
-    async def _authorize(self, secret: str, door: str, agent: str, user: str) -> tuple[scopes.Authorized, Database]:
+    async def _authorize(
+        self, secret: str, door: str, agent: str, user: str
+    ) -> tuple[scopes.AuthorizedScope, Database]:
         """Ask the server that has the keys of the tenant, and if they have been moved, the one that has them now."""
         servers, tenant_id = self.parts.servers, scopes.find_tenant(secret)
 
-        async def ask() -> tuple[scopes.Authorized, Database]:
+        async def authorize_key() -> tuple[scopes.AuthorizedScope, Database]:
             home = await servers.home(tenant_id)
             authorizing = partial(scopes.authorize, home, secret, door, agent, user)
-            return await awake(self.parts, authorizing), home
+            return await with_scope_restored(self.parts, authorizing), home
 
-        authorized, home = await repeat(ask, lambda: servers.read_anew(tenant_id))
-        note_caller(authorized.caller)
+        authorized, home = await repeat(authorize_key, lambda: servers.read_anew(tenant_id))
+        record_caller(authorized.caller)
         return authorized, home
 
-    async def mind(
-        self, agent: str, user: str = "", *, tenant: str = "default", max_staleness: float | None = None
-    ) -> Mind:
-        """Open a scope in this process, with full trust; tenants are made when first named.
-
-        Replicas read for it what this process wrote; where it wrote nothing, if they are no staler than allowed.
-        """
+    async def mind(self, agent: str, user: str = "", *, tenant: str = "default") -> Mind:
+        """Open a scope in this process, with full trust; tenants are made when first named."""
         check_scope(agent, user)
         caller = await self.operator.act_for(tenant)
         scope = Scope(caller.tenant_id, agent, user)
         self.opened.add(scope)
-        mind = bind(self, replace(caller, origin="library"), scope, await self.parts.servers.of_scope(scope))
-        return mind if max_staleness is None else Mind(replace(mind.access, max_staleness=max_staleness))
+        return bind(self, replace(caller, origin="library"), scope, await self.parts.servers.for_scope(scope))
 
     async def authenticate(self, secret: str, door: str, right: Right | None = None, *, bound: bool = False) -> Caller:
         """Turn an API key into a caller, who has this right if one is named; refuse a bound key unless allowed."""
@@ -165,7 +153,7 @@ class Recollect(KeyVerbs):
         """Raise UnavailableError or SchemaError unless requests can be served; say why recall goes by words if so."""
         async with within(READY_SECONDS):
             await self.probe.check()
-            return explain_unserved(self.parts.embedder, await self.probe.active_space())
+            return explain_not_served(self.parts.embedder, await self.probe.active_space())
 
     def pool_counters(self) -> Mapping[str, Mapping[str, int]]:
         """Return the counters of the connection pools by shard; of the one server's, under an empty name."""
@@ -174,35 +162,31 @@ class Recollect(KeyVerbs):
     async def work(
         self, concurrency: int = 4, *, until_empty: bool = False, stop_seconds: float = STOP_SECONDS
     ) -> None:
-        """Run jobs until cancelled, or until none is left; when cancelled, give those that run so long to end."""
+        """Run jobs until cancelled, or until none is left. When cancelled, running jobs have `stop_seconds` to end."""
         work = partial(self._work, concurrency, stop_seconds, until_empty=until_empty)
         if until_empty:
             await asyncio.gather(*map(work, await self._servers_to_work_for()))
         else:
-            await work_everywhere(self._servers_to_work_for, work)
+            await run_on_all_servers(self._servers_to_work_for, work)
 
     async def _servers_to_work_for(self) -> Sequence[OpenServer]:
         """List the servers that answer, of those that the settings name if they name any."""
         chosen = set(self.settings.shards.replace(",", " ").split())
         servers = [each for each in await self.parts.servers.answering() if not chosen or each.name in chosen]
         if not servers:
-            raise SetupError("RECOLLECT_SHARDS names no shard that answers.")
+            raise SetupError("None of the shards in RECOLLECT_SHARDS responds.")
         return servers
 
     async def _work(self, concurrency: int, stop_seconds: float, server: OpenServer, *, until_empty: bool) -> None:
         """Run the jobs of one server."""
-        parts, batch = replace(self.parts, database=server.database), self.settings.embedder_batch
-        rederiving = partial(rederive, parts) if parts.chat else None
-        duties = Duties(join_reflection(parts), rederiving, usual_rules(self.settings), fading_days=parts.fading_days)
-        duties = replace(duties, enriching=partial(enrich, parts) if "segment" in parts.steps else None)
-        duties = replace(duties, mirrors=parts.mirrors, cold=join_moves(parts, self.settings.cold_after_days))
-        duties = replace(duties, erasing=partial(go_on_later, parts))
-        make_app = partial(build_app, server.database.direct, parts.database, parts.embedder, batch, duties)
+        parts = replace(self.parts, database=server.database)
+        duties = WorkerOptions(default_rules(self.settings), cold_after_days=self.settings.cold_after_days)
+        make_app = partial(build_app, parts, duties)
         until = partial(nothing_ready, parts.database) if until_empty else None
         await run_worker(make_app, concurrency, until=until, stop_seconds=stop_seconds)
 
     async def wait(self, timeout_seconds: float | None = None) -> bool:
-        """Wait until no job of the scopes opened here is ready or runs; tell whether that was in time."""
+        """Wait until no job of the scopes opened here is ready or runs; return whether that was in time."""
         return await wait_for_jobs(self.parts.servers, self.opened, timeout_seconds)
 
     @property
@@ -221,24 +205,25 @@ class Recollect(KeyVerbs):
         return Costs(self.parts, self.addresses.tenants)
 
     @property
-    def reruns(self) -> Reruns:
+    def reruns(self) -> EnrichRuns:
         """Return the view of re-runs over history."""
-        return Reruns(self.parts, self.addresses.tenants, partial(build_other, self.settings))
+        return EnrichRuns(self.parts, self.addresses.tenants, partial(build_other, self.settings))
 
     @property
     def operator(self) -> Operator:
         """Return the operations for operators."""
         cold = ColdScopes(self.parts, self.settings.deadline_seconds)
-        return Operator(self, Readers(self.addresses.tenants), cold, OperatorLimits(self.addresses.tenants))
+        tenants = self.addresses.tenants
+        return Operator(self, Readers(tenants), cold, OperatorLimits(tenants), TenantPlacements(tenants))
 
 
 def bind(
-    recollect: Recollect, caller: Caller, scope: Scope, database: Database, place: scopes.Place | None = None
+    recollect: Recollect, caller: Caller, scope: Scope, database: Database, place: scopes.ScopeHandle | None = None
 ) -> Mind:
-    """Return the mind of one scope, which lies in a database; a known place saves a lookup."""
+    """Return the mind of one scope in its database; a known place saves a lookup."""
     known, seconds = place if place and place.scope_id else None, recollect.settings.deadline_seconds
-    parts = replace(recollect.parts, database=lend_to(caller, database))
-    return Mind(Access(parts, caller, scope, seconds, known, recollect.probe))
+    parts = replace(recollect.parts, database=connection_for(caller, database))
+    return Mind(Access(parts, caller, scope, seconds, known))
 
 
 def build_other(settings: Settings, model: str) -> ChatModel | None:
@@ -248,9 +233,9 @@ def build_other(settings: Settings, model: str) -> ChatModel | None:
 
 @dataclass(frozen=True, slots=True)
 class TenantView:
-    """Where a tenant sees what it has; a bound key sees what is of its own scopes."""
+    """A tenant's view of its data; a bound key sees only its scopes."""
 
-    parts: Parts
+    parts: Dependencies
     probe: AnyProbe
 
     @property
@@ -259,17 +244,17 @@ class TenantView:
         return self.parts.servers
 
     @following
-    async def scopes(self, caller: Caller, wanted: ScopeQuery, cursor: str = "", limit: int = 50) -> Scopes:
+    async def scopes(self, caller: Caller, wanted: ScopeQuery, cursor: str = "", limit: int = 50) -> ScopePage:
         """Fetch one page of the scopes of the caller's tenant."""
         return await list_scopes(self.parts, caller, wanted, cursor, limit)
 
     @following
     async def status(self, caller: Caller) -> ServiceStatus:
-        """Say how the service is set up, and what it still has to do for the caller's tenant."""
+        """Return how the service is set up, and the work that is waiting for the caller's tenant."""
         return await read_status(self.parts, self.probe, caller)
 
     @following
-    async def receipts(self, caller: Caller, bounds: Bounds, cursor: str = "", limit: int = 50) -> PurgeReceipts:
+    async def receipts(self, caller: Caller, bounds: KeyBinding, cursor: str = "", limit: int = 50) -> PurgeReceiptPage:
         """Fetch one page of what purges of conversations removed, the latest first: of a scope, or of the tenant."""
         return await page_receipts(self.parts, caller, bounds, cursor, limit)
 
@@ -282,6 +267,7 @@ class Operator:
     readers: Readers
     cold: ColdScopes
     limits: OperatorLimits
+    placements: TenantPlacements
 
     async def act_for(self, tenant: str) -> Caller:
         """Act for a tenant with every right, making the tenant if it is new."""
@@ -306,13 +292,13 @@ class Operator:
         """Return the mirrors in other engines."""
         return Mirrors(self.recollect.parts.servers, self.recollect.parts.mirrors)
 
-    async def restore(self, mind: Mind, saved: SavedMind) -> list[UUID]:
+    async def restore(self, mind: Mind, saved: MindSnapshot) -> list[UUID]:
         """Load a whole mind into an empty scope in one transaction; return the ids of its memories."""
-        return await fit_version(partial(load.restore, mind.access.parts, mind.access.caller, mind.access.scope, saved))
+        return await load.restore(mind.access.parts, mind.access.caller, mind.access.scope, saved)
 
-    async def take_stock(self, mind: Mind) -> tuple[Overview, dict[str, int]]:
-        """Read a mind's overview, with every keyword, and count what it holds in addition to its memories."""
-        return await load.take_stock(mind.access.parts, mind.access.scope)
+    async def read_inventory(self, mind: Mind) -> tuple[Overview, dict[str, int]]:
+        """Read a mind's overview with every keyword, and count the objects that are not memories."""
+        return await load.read_inventory(mind.access.parts, mind.access.scope)
 
     async def read_vectors(
         self, mind: Mind, space: EmbeddingSpace, ids: Sequence[UUID]
@@ -335,9 +321,11 @@ class Operator:
         """Return the erasures of users over all agents."""
         return Erasures(self.recollect.parts)
 
-    async def retain(self, report: Callable[[int], None] = lambda _: None, *, dry_run: bool = False) -> list[Due]:
+    async def retain(
+        self, report: Callable[[int], None] = lambda _: None, *, dry_run: bool = False
+    ) -> list[DueConversation]:
         """List the conversations whose state is due to change, and unless it is a dry run change it."""
-        parts, rules = self.recollect.parts, usual_rules(self.recollect.settings)
+        parts, rules = self.recollect.parts, default_rules(self.recollect.settings)
         return await retain_now(parts.database, rules, report, dry_run=dry_run, rederive=parts.chat is not None)
 
     async def sync_states(self, mind: Mind, report: Callable[[int], None]) -> None:
@@ -348,15 +336,9 @@ class Operator:
         )
         await sync_scope(mind.access.parts.database, place.scope_id or 0, rederive=rederive, report=report)
 
-    async def rewrite_tables(self, report: rewrite.Report, *, dry_run: bool = False) -> rewrite.Rewritten:
+    async def rewrite_tables(self, report: rewrite.Report, *, dry_run: bool = False) -> rewrite.RewriteResult:
         """Rewrite every table that can hold content, so that no erased byte stays in the data files."""
         return await rewrite.rewrite_tables(self.recollect.addresses.require_owner(), report, dry_run=dry_run)
-
-    async def rewrite_terms(self, report: Callable[[int], None] = lambda _: None) -> int:
-        """Fold terms, keywords, names and topics by the newest rules; return how many scopes were behind."""
-        count = await rewrite_terms(self.recollect.parts, self.recollect.addresses.require_owner(), report)
-        await self.recollect.probe.check()
-        return count
 
     async def embed_waiting(self, mind: Mind, report: Callable[[int], None]) -> int:
         """Embed a mind's memories that wait for vectors, now and not by a worker; return how many."""
@@ -367,21 +349,3 @@ class Operator:
         if place.scope_id is None:
             return 0
         return await embed_pending(mind.access.parts.database, embedder, batch, place.scope_id, report)
-
-
-def join_moves(parts: Parts, after_days: float) -> ColdDuties | None:
-    """Return the moves of scopes for the worker, which may not import them; None without an object storage."""
-    if parts.cold is None:
-        return None
-    return ColdDuties(parts.cold, after_days, partial(send_out, parts), partial(bring_back, parts))
-
-
-def join_reflection(parts: Parts) -> Reflecting | None:
-    """Return the verb for the worker, which may not import it; None without a chat model."""
-    if parts.chat is None:
-        return None
-
-    async def reflecting(caller: Caller, scope: Scope, count: int, key: str, now: datetime | None) -> Reflection:
-        return await reflect(parts, caller, scope, Occasion(count=count, now=now, key=key))
-
-    return reflecting

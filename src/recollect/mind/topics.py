@@ -1,4 +1,4 @@
-"""One scope's topics as one object: the tree, what is filed under it, and how to reorganise it."""
+"""One scope's topics as one object: the tree, the memories filed under it, and how to reorganize it."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from uuid import UUID
 from recollect.mind.access import Access
 from recollect.mind.operations import operation
 from recollect.models.service import Right
-from recollect.models.topics import Filing, RelatedTopic, Topic, TopicLink, TopicTree
+from recollect.models.topics import NewTopicLink, RelatedTopic, Topic, TopicLink, TopicTree
 from recollect.verbs.topics.topics import link, list_links, merge, move, related, rename, tree, unlink
 
 
@@ -21,46 +21,46 @@ class TopicsView:
 
     @operation("GET /v1/topics", Right.READ, command="topics")
     async def tree(self, path: str = "", limit: int = 1_000) -> TopicTree:
-        """List a topic with all below it, or the whole tree, each topic with its number of memories."""
+        """List the topic tree, or a subtree, with counts."""
         return await tree(self.access.parts, self.access.scope, path, limit)
 
     @operation("GET /v1/topics/links", Right.READ, answer="links", command="topics")
     async def links(self, path: str = "", *, memory_id: UUID | None = None, limit: int = 50) -> list[TopicLink]:
-        """List what is filed under a topic, or what a memory is filed under, the newest first."""
+        """List the memories of a topic, or the topics of a memory, newest first."""
         return await list_links(self.access.parts, self.access.scope, path, memory_id, limit)
 
     @operation("GET /v1/topics/related", Right.READ, answer="related", command="topics")
     async def related(self, path: str, limit: int = 50) -> list[RelatedTopic]:
-        """List the topics to which the links of one lead, the strongest first."""
+        """List related topics, strongest first."""
         return await related(self.access.parts, self.access.scope, path, limit)
 
     @operation("POST /v1/topics/links", Right.WRITE, command="topics")
-    async def link(self, path: str, memories: UUID | Filing | Sequence[UUID | Filing]) -> Topic:
-        """File memories under a topic, which is created if it is new; what is filed there already is filed again."""
+    async def link(self, path: str, memories: UUID | NewTopicLink | Sequence[UUID | NewTopicLink]) -> Topic:
+        """Add memories to a topic. Creates the topic if needed."""
         return await link(self.access.parts, self.access.scope, path, as_filings(memories))
 
     @operation("POST /v1/topics/unlink", Right.WRITE, answer="unlinked", command="topics")
     async def unlink(self, path: str, ids: Sequence[UUID]) -> list[UUID]:
-        """Remove memories from a topic and return which; a topic that is not needed any more is deleted."""
+        """Remove memories from a topic. Empty topics are deleted."""
         return await unlink(self.access.parts, self.access.scope, path, ids)
 
     @operation("POST /v1/topics/rename", Right.WRITE, command="topics")
     async def rename(self, path: str, name: str) -> Topic:
-        """Rename a topic, which changes its path and those below it."""
+        """Rename a topic."""
         return await rename(self.access.parts, self.access.scope, path, name)
 
     @operation("POST /v1/topics/move", Right.WRITE, command="topics")
     async def move(self, path: str, under: str = "") -> Topic:
-        """Move a topic with all below it under another one, which is created if it is new; to the roots if none."""
+        """Move a topic and its subtopics. Creates the target if needed."""
         return await move(self.access.parts, self.access.scope, path, under)
 
     @operation("POST /v1/topics/merge", Right.WRITE, command="topics")
     async def merge(self, path: str, into: str) -> Topic:
-        """Merge one topic with all below it into another: what is filed under both keeps the newer link."""
+        """Merge a topic and its subtopics into another."""
         return await merge(self.access.parts, self.access.scope, path, into)
 
 
-def as_filings(memories: UUID | Filing | Sequence[UUID | Filing]) -> list[Filing]:
-    """Take one or many memories, by id or with how they are filed."""
-    given = [memories] if isinstance(memories, UUID | Filing) else memories
-    return [each if isinstance(each, Filing) else Filing(each) for each in given]
+def as_filings(memories: UUID | NewTopicLink | Sequence[UUID | NewTopicLink]) -> list[NewTopicLink]:
+    """Convert one or many memories, given by ID or with their links, to topic links."""
+    given = [memories] if isinstance(memories, UUID | NewTopicLink) else memories
+    return [each if isinstance(each, NewTopicLink) else NewTopicLink(each) for each in given]

@@ -1,4 +1,4 @@
-"""Values of an agent: its settings, and what it concludes, learns and holds."""
+"""Values of an agent: its settings, conclusions, learned weights and statistics."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ from enum import StrEnum
 from uuid import UUID
 
 from recollect.models.memories import JSON, Kind, Memory, NewMemory, Receipt, Triple
-from recollect.models.recall import Factors, Filter, Script, Weighing
+from recollect.models.recall import Factors, Filter, Script, StreamWeights
 from recollect.models.service import EmbeddingSpace, JobState
 
 
-class Enrich(StrEnum):
-    """What an agent learns from: conversations alone, or events, too."""
+class EnrichSource(StrEnum):
+    """The sources that an agent learns from."""
 
     TALK = "talk"
     ALL = "all"
@@ -22,114 +22,114 @@ class Enrich(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Profile(Filter):
-    """An agent's default settings, used where a call does not set them; what a recall is restricted to among them."""
+    """An agent's default settings, used when a call does not set them."""
 
-    weighing: Weighing = field(default_factory=Weighing)
+    weighing: StreamWeights = field(default_factory=StreamWeights)
     limit: int | None = None
     channels: tuple[str, ...] = ()
-    """Which ways of recalling to use; the usual ones if empty."""
+    """Channels to use; the default channels if empty."""
     weights: Mapping[str, float] = field(default_factory=dict[str, float])
-    """What channels and preferences weigh, by name; the usual weights for all that is not named."""
+    """Weights of channels and preferences, by name; default weights for all other names."""
     min_relevance: float | None = None
-    """Only hits that help with the cue at least so likely, 0 to 1."""
+    """Minimum relevance, 0 to 1."""
     consult: bool | None = None
-    """Whether the chat model also reads the cues; not, if None."""
+    """Whether the chat model also analyzes cues; false if None."""
     judge: bool | None = None
-    """Whether the chat model drops useless hits; not, if None."""
+    """Whether the chat model drops useless hits; false if None."""
     also: tuple[str, ...] = ()
-    """Up to four more scopes that every recall reads beside its own, each as `agent` or `agent/user`."""
+    """Up to four extra scopes for every recall, each as `agent` or `agent/user`."""
     reflection_threshold: float | None = None
-    """How much importance must gather before the agent reflects; 150 if None, never if 0."""
+    """Total importance at which the agent reflects. None = 150, 0 = never."""
     archive_after_days: float | None = None
-    """After how many days without use a conversation is archived; as the service has it if None, never if 0."""
+    """Days without use after which a conversation is archived. None = setting of the service, 0 = never."""
     delete_after_days: float | None = None
-    """After how many days without use a conversation is deleted; as the service has it if None, never if 0."""
+    """Days without use after which a conversation is deleted. None = setting of the service, 0 = never."""
     purge_after_days: float | None = None
-    """How many days after its deletion a conversation is purged; as the service has it if None, never if 0."""
+    """Days after its deletion when a conversation is purged. None = setting of the service, 0 = never."""
     fading_days: float | None = None
-    """Over how many days a memory fades that nobody recalls; as the service has it if None, never if 0."""
+    """Days in which a memory fades that is not recalled. None = setting of the service, 0 = never."""
     fading_threshold: float | None = None
-    """Memories with a higher score fade; 0.7 if None."""
+    """Memories with a higher score fade. None = 0.7."""
     fading_fact_days: float | None = None
-    """How old a fact may become; any age if None or 0."""
+    """Maximum age of facts in days. None or 0 = any age."""
     segment_depth: float | None = None
-    """How far the likeness of what is said before and after must dip where a topic ends; 0.5 if None, 2 ends none."""
+    """Drop in similarity that ends a topic. None = 0.5; with 2, topics never end segments."""
     idle_minutes: float | None = None
-    """After how many minutes of silence a segment ends; 60 if None, never if 0."""
-    enrich: Enrich = Enrich.TALK
-    """What entities, facts, topics and summaries are learned from: what is said, or remembered events as well."""
+    """Minutes of silence that end a segment. None = 60, 0 = never."""
+    enrich: EnrichSource = EnrichSource.TALK
+    """The sources of entities, facts, topics and summaries: conversations only, or also remembered events."""
     names: tuple[str, ...] = ()
-    """Names of those whose memory it is; cues are read without them, as they would match everything."""
+    """Names of the owners of the memory. They are removed from cues, because they would match everything."""
     language: str = ""
-    """The language of the words around memories in a prompt, `en` or `zh`; that of the cue if empty."""
+    """The language of fixed texts in prompts, `en` or `zh`; the language of the cue if empty."""
 
 
-NOTHING_THERE = "There is nothing to reflect on yet."
-NOTHING_NEW = "All that followed was thought before."
+NOTHING_THERE = "Nothing to reflect on yet."
+NOTHING_NEW = "No new insights."
 
 
 @dataclass(frozen=True, slots=True)
 class Reflection:
-    """What an agent asked itself and concluded."""
+    """Questions and conclusions of a reflection."""
 
     questions: tuple[str, ...]
-    """What it asked itself; of a reflection by a job, only what led to a thought."""
+    """The questions of the reflection; for a job, only those that led to a thought."""
     thoughts: tuple[Receipt, ...]
     reason: str = ""
-    """Why no thought was written, if none was."""
+    """Why no thoughts were written; empty if some were."""
 
 
 @dataclass(frozen=True, slots=True)
 class ReflectionProgress:
-    """How far a reflection by a job is."""
+    """The progress of a reflection by a job."""
 
     job: str
     state: JobState
     attempts: int
-    """How often it was tried and did not succeed; 0 once it has succeeded."""
+    """The number of failed attempts; 0 after success."""
     reason: str
-    """Why it failed the last time, if it did."""
+    """The reason of the last failure, if any."""
     reflection: Reflection | None = None
-    """What came of it, once it has succeeded."""
+    """The result after success."""
 
 
 @dataclass(frozen=True, slots=True)
-class Mark:
-    """One hit judged useful or not, with what it was ranked by."""
+class HitFeedback:
+    """One hit judged useful or not, with its ranking values."""
 
     memory_id: UUID
     useful: bool
     factors: Factors | None = None
-    """Of the channel `stream`, if that ranked it."""
+    """Factors of the channel `stream`, if it ranked the hit."""
     shares: Mapping[str, float] = field(default_factory=dict[str, float])
-    """What each channel and preference added to its score, where several did."""
+    """The shares of channels and preferences in the score, if there were several."""
 
 
 @dataclass(frozen=True, slots=True)
 class Feedback:
-    """What a caller said of the hits of one recall."""
+    """A caller's judgment of the hits of one recall."""
 
-    marks: tuple[Mark, ...]
+    marks: tuple[HitFeedback, ...]
     candidates: int | None = None
-    """How many memories the stream ranked, if it did; with it, a rank gives the recency for any decay."""
+    """Number of memories that the stream ranked, if it did; with it, a rank gives the recency for any decay."""
     recall_id: UUID | None = None
     """A name for the recall: feedback with the same name replaces its marks and counts once."""
     script: Script = Script.WORDS
-    """How the cue was written: the usual weights depend on it."""
+    """The script of the cue: default weights depend on it."""
 
 
 @dataclass(frozen=True, slots=True)
-class Fit:
-    """How well a weighing puts useful hits before useless ones."""
+class FitQuality:
+    """How well weights rank useful hits above useless ones."""
 
     accuracy: float
-    """The share of pairs of a useful and a useless hit that are in the right order."""
+    """The share of pairs (a useful and a useless hit) that are in the right order."""
     reciprocal_rank: float
-    """One divided by the place of the first useful hit, on average."""
+    """The mean of 1 / rank of the first useful hit."""
 
 
-class Tuned(StrEnum):
-    """Which weights are learned: the three of the channel `stream` with its decay, or those of the usual recall."""
+class TuningTarget(StrEnum):
+    """The weights to learn: those of the stream channel, or those of the default recall."""
 
     STREAM = "stream"
     USUAL = "usual"
@@ -137,24 +137,24 @@ class Tuned(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Tuning:
-    """What feedback changes in an agent's weights, with the fit before and after on both parts of the feedback."""
+    """Learned weights and their quality before and after, on training and held-out feedback."""
 
-    of: Tuned
+    of: TuningTarget
     before: Mapping[str, float]
     after: Mapping[str, float]
-    training: tuple[Fit, Fit]
-    held_out: tuple[Fit, Fit]
+    training: tuple[FitQuality, FitQuality]
+    held_out: tuple[FitQuality, FitQuality]
     recalls: tuple[int, int]
-    """How many recalls were learned from, and how many were held out."""
+    """Number of recalls for training, and number of held-out ones."""
     margin: float
-    """How much chance alone could change the accuracy on held-out feedback: two standard errors."""
+    """Change of accuracy on held-out feedback that chance alone can cause: two standard errors."""
     recommended: bool
     applied: bool = False
 
 
 @dataclass(frozen=True, slots=True)
 class Association:
-    """What is associated with one perceived triple, best first."""
+    """The memories associated with one perceived triple, best first."""
 
     triple: Triple
     events: tuple[Memory, ...]
@@ -162,8 +162,8 @@ class Association:
 
 
 @dataclass(frozen=True, slots=True)
-class Strength:
-    """How often memories of one kind were filed under a keyword."""
+class KeywordCount:
+    """How many memories of one kind have a keyword."""
 
     keyword: str
     kind: Kind
@@ -172,40 +172,40 @@ class Strength:
 
 @dataclass(frozen=True, slots=True)
 class Overview:
-    """What one scope holds, in numbers."""
+    """Statistics of one scope."""
 
     memories: int
     events: int
     thoughts: int
     chats: int
     unreflected_importance: float
-    """The importance of the events and messages since the last reflection."""
+    """Importance of the events and messages since the last reflection."""
     unreflected_memories: int
-    strengths: tuple[Strength, ...]
+    strengths: tuple[KeywordCount, ...]
     """The strongest keywords."""
     profile: Profile
     to_rederive: int = 0
-    """How many memories lost some of their evidence and wait to be derived again; no other number counts them."""
+    """Memories that lost some of their evidence and wait to be derived again; no other number includes them."""
     messages: int = 0
-    """So many take part in recall, as of facts and summaries."""
+    """Number of messages in recall; facts and summaries are counted in the same way."""
     facts: int = 0
     summaries: int = 0
     conversations: int = 0
-    """So many are active or archived."""
+    """Number of active and archived conversations."""
     entities: int = 0
     topics: int = 0
-    """Under so many topics something is filed."""
+    """Number of topics that have memories."""
     items: int = 0
     kinds: Mapping[Kind, int] = field(default_factory=dict[Kind, int])
-    """How many of each kind take part in recall."""
+    """Number of memories of each kind in recall."""
     faded: int = 0
-    """So many have faded."""
+    """Number of faded memories."""
     archived: int = 0
-    """So many are of archived conversations."""
+    """Number of memories of archived conversations."""
 
 
 @dataclass(frozen=True, slots=True)
-class ActiveDay:
+class DailyCount:
     """How many memories of one kind were stored on one day."""
 
     day: date
@@ -214,12 +214,12 @@ class ActiveDay:
 
 
 @dataclass(frozen=True, slots=True)
-class SavedMind:
-    """A whole mind to be loaded into an empty scope."""
+class MindSnapshot:
+    """A whole mind, to load into an empty scope."""
 
     memories: Sequence[NewMemory]
     space: EmbeddingSpace | None
-    """The space of the memories' own vectors; the active one if None."""
+    """The embedding space of the memories' own vectors; the active one if None."""
     profile: Profile
     metadata: Mapping[str, JSON]
     """Other metadata of the agent."""

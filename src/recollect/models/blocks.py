@@ -1,4 +1,4 @@
-"""Values of a block: memories as text for a prompt, line by line, each at its level."""
+"""Values of a block: memories as text for a prompt, line by line, each at its level of detail."""
 
 from __future__ import annotations
 
@@ -12,133 +12,133 @@ from recollect.models.memories import JSON, Kind, Memory
 from recollect.models.recall import Explanation, Status
 
 
-class Level(StrEnum):
-    """How much of a memory a line shows."""
+class DetailLevel(StrEnum):
+    """How much of a memory is shown."""
 
     FULL = "full"
-    """All it says; of a summary also some of what it was made from."""
+    """The whole text; for a summary also some of its sources."""
     COMPACT = "compact"
-    """How it begins, up to a few sentences; of a summary less of what it was made from."""
+    """The beginning, up to a few sentences; for a summary fewer sources."""
     ABSTRACT = "abstract"
-    """How it begins, up to a sentence; of a summary nothing of what it was made from."""
+    """The beginning, up to one sentence; for a summary no sources."""
 
 
 @dataclass(frozen=True, slots=True)
-class Line:
-    """One memory as a block shows it."""
+class BlockLine:
+    """One memory as a line of a block."""
 
     short_id: str
-    """The line is cited by it; it stands for one memory in the block, and in the conversation if one is named."""
+    """The ID to cite the line; unique in the block, and in the conversation if one is given."""
     memory_id: UUID
     kind: Kind
-    level: Level
+    level: DetailLevel
     occurred_at: datetime
     text: str
-    """As it stands in the block: a line, and an indented one for each source that it shows."""
+    """The text in the block: a line, and an indented line for each shown source."""
     tokens: int
     score: float
-    """The score of the recall; 0 for what only an earlier block showed."""
+    """The score of the recall; 0 for memories that only an earlier block showed."""
     evidence: tuple[UUID, ...]
-    """The memories that it was made from."""
+    """The memories that it is based on."""
     again: bool = False
-    """Whether the conversation was shown it before."""
+    """Whether it was already shown in the conversation."""
     pinned: bool = False
-    """Whether it is there because it is pinned, independent of the cue."""
+    """Whether it is included because it is pinned, independent of the cue."""
 
 
 @dataclass(frozen=True, slots=True)
-class ShareUse:
-    """What one part of a prompt could have cost, with what the others left, and what it costs, in tokens."""
+class BudgetPart:
+    """Tokens granted to and used by one part of a prompt."""
 
     granted: int
     used: int
 
 
 @dataclass(frozen=True, slots=True)
-class PromptShares:
-    """How the budget of a prompt was divided in the end."""
+class BudgetReport:
+    """The final division of a prompt's token budget."""
 
-    history: ShareUse
-    memories: ShareUse
-    summary: ShareUse
+    history: BudgetPart
+    memories: BudgetPart
+    summary: BudgetPart
 
 
-class LeftOutReason(StrEnum):
-    """Why a prompt does not show a memory that was recalled for it."""
+class OmitReason(StrEnum):
+    """Why a recalled memory is omitted."""
 
     NO_ROOM = "no_room"
     LIMIT = "limit"
-    """As many are shown as may be."""
+    """The maximum number of memories is reached."""
     IN_HISTORY = "in_history"
-    """The history says it, or the user just now."""
+    """The history or the user's message contains it."""
     REPEATED = "repeated"
-    """Another memory or the summary says the same."""
+    """Another memory or the summary has the same content."""
     IRRELEVANT = "irrelevant"
-    """It is hardly likely to help."""
+    """It is unlikely to help."""
 
 
 @dataclass(frozen=True, slots=True)
-class LeftOutHit:
-    """A memory that was recalled for a prompt and is not shown."""
+class OmittedHit:
+    """A recalled memory that the prompt omits."""
 
     id: UUID
     score: float
     tokens: int
-    """What its line would cost in full."""
-    why: LeftOutReason
+    """The tokens of its line in full."""
+    why: OmitReason
 
 
 @dataclass(frozen=True, slots=True)
-class LeftOut:
-    """What a prompt leaves out."""
+class Omitted:
+    """The memories and messages that a prompt omits."""
 
-    hits: tuple[LeftOutHit, ...]
+    hits: tuple[OmittedHit, ...]
     """Recalled memories, best first."""
     turns: int
-    """How many older turns of the thread are left out; of a very long thread, at least so many."""
+    """Number of older turns that are left out; for a very long thread, a lower bound."""
     tokens: int
-    """What they would cost."""
+    """The tokens of these turns."""
 
 
 @dataclass(frozen=True, slots=True)
-class Block:
-    """What is remembered, as a text within a budget, and the lines that it is made of."""
+class MemoryBlock:
+    """Relevant memories as text within a token budget, and its lines."""
 
     text: str
-    """Heading, tags and lines, grouped by kind; empty where nothing is remembered."""
-    lines: tuple[Line, ...]
+    """Heading, tags and lines, grouped by kind; empty if there are no memories."""
+    lines: tuple[BlockLine, ...]
     """In the order of the text."""
     messages: tuple[Mapping[str, JSON], ...]
-    """The same as one system message of an OpenAI-style `messages` array; none where nothing is remembered."""
+    """The text as one system message of an OpenAI-style `messages` array; empty if there are no memories."""
     tokens: int
-    """What that message costs."""
+    """The tokens of that message."""
     budget: int
     tokenizer: str
     left_out: int = 0
-    """How many memories were recalled that found no room."""
+    """Number of recalled memories that did not fit."""
     not_repeated: int = 0
-    """How many of the recalled memories are left out because the conversation was shown them before."""
+    """Number of recalled memories that are left out because the conversation already showed them."""
     methods: Mapping[str, str] = field(default_factory=dict[str, str])
-    """How each channel of the recall found its candidates."""
+    """How each channel of the recall searched."""
     status: Status = Status.OK
-    """How the recall went."""
+    """Status of the recall."""
     message: str = ""
     recall_id: UUID | None = None
-    """The id by which the recall is explained and replayed, if it was kept."""
+    """The ID to explain and replay the recall, if it was saved."""
     pinned_left_out: tuple[UUID, ...] = ()
-    """The pinned memories that found no room, the newest first."""
+    """Pinned memories that did not fit, the newest first."""
     explanation: Explanation | None = None
-    """How the recall came about, if the cue asks for that."""
+    """Explanation of the recall, if the cue requests it."""
 
-    def find(self, short_id: str) -> Line | None:
-        """Find the line that a short id stands for, written with or without its brackets."""
+    def find(self, short_id: str) -> BlockLine | None:
+        """Find the line with a short ID, which may have brackets."""
         wanted = short_id.strip().strip("[]").lower()
         return next((line for line in self.lines if line.short_id == wanted), None)
 
 
 @dataclass(frozen=True, slots=True)
-class Resolved:
-    """What a short id stands for: a memory, and the memories that it was made from as far as they are in sight."""
+class ResolvedId:
+    """The memory behind a short ID, and its visible sources."""
 
     memory: Memory
     evidence: tuple[Memory, ...]

@@ -1,4 +1,4 @@
-"""Values of conversations: messages, the conversation they belong to, and what of it goes into a prompt."""
+"""Values of conversations: messages, conversations, and their parts in a prompt."""
 
 from __future__ import annotations
 
@@ -9,18 +9,18 @@ from enum import StrEnum
 from typing import TypeAlias
 from uuid import UUID
 
-from recollect.models.blocks import LeftOut, Line, PromptShares
+from recollect.models.blocks import BlockLine, BudgetReport, Omitted
 from recollect.models.memories import JSON, Embedding, Memory, Role
 from recollect.models.recall import Hit, Status
 
 LEGACY = UUID(int=0)
-"""The parent of messages from before there were branches: each follows the one before it of its sort."""
+"""The parent of messages from before branches existed: each follows the previous such message."""
 PromptMessage: TypeAlias = Mapping[str, JSON]
 """One element of an OpenAI-style `messages` array."""
 
 
 class MessageStatus(StrEnum):
-    """How far a message has come."""
+    """Processing state of a message."""
 
     DONE = "done"
     PENDING = "pending"
@@ -32,15 +32,15 @@ class ConversationState(StrEnum):
 
     ACTIVE = "active"
     ARCHIVED = "archived"
-    """Not recalled, still readable, and active again with the next message."""
+    """Not recalled, but readable; the next message makes it active again."""
     DELETED = "deleted"
-    """Invisible, and restorable until it is purged."""
+    """Invisible; it can be restored until it is purged."""
     PURGING = "purging"
-    """Being erased for good."""
+    """Being erased permanently."""
 
 
 class PartType(StrEnum):
-    """What a part of a message is."""
+    """Type of a part of a message."""
 
     TEXT = "text"
     IMAGE = "image"
@@ -49,8 +49,8 @@ class PartType(StrEnum):
     TOOL_RESULT = "tool_result"
 
 
-class Oversized(StrEnum):
-    """What to do with a last turn that alone is longer than the budget."""
+class OversizedTurn(StrEnum):
+    """The handling of a last turn that alone is longer than the budget."""
 
     KEEP = "keep"
     CUT = "cut"
@@ -67,54 +67,53 @@ class Part:
     """The file's or the tool's name."""
     url: str = ""
     call_id: str = ""
-    """Which tool call it is, or is the result of."""
+    """ID of the tool call."""
 
 
 @dataclass(frozen=True, slots=True)
 class Attachment:
-    """A file of a message: where it is stored, not its content."""
+    """A file of a message: its location, not its content."""
 
     type: str
-    """The sender's word for it: image, document, audio, video, ..."""
+    """The type as the sender names it: image, document, audio, video, ..."""
     url: str = ""
     upload_id: str = ""
-    """Set instead of the URL where the file was uploaded to the caller's own store."""
+    """Used instead of the URL if the file is in the caller's storage."""
     side: Role | None = None
-    """Whose file it is, user or assistant; the message's own side if None."""
+    """The side that the file belongs to, user or assistant; the side of the message if None."""
     name: str = ""
 
 
 @dataclass(frozen=True, slots=True)
 class NewMessage:
-    """One message to append, before the service has given it id, order and token count."""
+    """One message to append, without ID, order and token count."""
 
     role: Role
     content: str = ""
     name: str = ""
     parts: tuple[Part, ...] = ()
-    """What is said in parts; the content is made from them where none is given."""
+    """The parts of the message; the content is made from them if it is empty."""
     attachments: tuple[Attachment, ...] = ()
     parent: UUID | int | None = None
-    """What it answers or follows: an id, a position in the same call, or LEGACY.
-
-    None = the message before it in the call; for the first one, the newest of the conversation."""
+    """The message that it follows: an ID, a position in the same call, or LEGACY. None = the message before it in the
+    call; for the first one, the newest of the conversation."""
     root: bool = False
-    """Whether it begins a new thread."""
+    """Whether it starts a new thread."""
     stated_parent: UUID | None = None
-    """The parent that its source names, where that is not in the conversation."""
+    """The parent that its source names, if that is not in the conversation."""
     status: MessageStatus = MessageStatus.DONE
     importance: float | None = None
-    """1 (mundane) to 10 (life-changing); what the rules say if None."""
+    """1 (mundane) to 10 (life-changing). None = rated by rules."""
     occurred_at: datetime | None = None
     embedding: Embedding | None = None
     external_id: str = ""
-    """Its id at the source; the same id twice in a conversation is refused."""
+    """Its ID at the source. An equal message is stored once; a different one with this ID is refused."""
     metadata: Mapping[str, JSON] = field(default_factory=dict[str, JSON])
 
 
 @dataclass(frozen=True, slots=True)
 class Message:
-    """One message of a conversation; it is recalled as the memory of the same id."""
+    """One message of a conversation; the memory with the same ID makes it searchable."""
 
     id: UUID
     role: Role
@@ -124,28 +123,30 @@ class Message:
     attachments: tuple[Attachment, ...]
     parent: UUID | None
     turn: UUID
-    """The message that began its turn: what a user said, with everything up to what a user says next."""
+    """The first message of its turn: a user message, with everything up to the next user message."""
     number: int
     """Its number in the conversation, counted from 1 in the order of writing."""
     status: MessageStatus
     tokens: int
-    """What it costs in a prompt, by the tokenizer that was asked for."""
+    """Its tokens in a prompt, by the requested tokenizer."""
     occurred_at: datetime
     external_id: str
     metadata: Mapping[str, JSON] = field(default_factory=dict[str, JSON])
-    """Metadata of its sender; no prompt shows it."""
+    """Metadata of its sender; not part of any prompt."""
 
 
 @dataclass(frozen=True, slots=True)
-class Appended:
-    """What an append acknowledges for one message."""
+class MessageReceipt:
+    """Receipt of one message."""
 
     id: UUID
     number: int
     parent: UUID | None
     tokens: int
-    position: str = ""
-    """How far the server's log came by the append, where the server has replicas: one that has come so far has it."""
+    known: bool = False
+    """Whether the conversation already had the message, by its `external_id`, so that nothing was stored."""
+    forgotten: bool = False
+    """Whether the message was forgotten, and is not stored again; then `number` is 0."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -156,7 +157,7 @@ class Conversation:
     name: str
     state: ConversationState
     message_count: int
-    """How many messages were ever appended."""
+    """Number of messages that were ever appended."""
     created_at: datetime
     updated_at: datetime
     changed_at: datetime
@@ -166,18 +167,16 @@ class Conversation:
 
 @dataclass(frozen=True, slots=True)
 class DeletedConversation(Conversation):
-    """A conversation that is deleted, or that a dry run left as it was."""
+    """A deleted conversation, or the result of a dry run."""
 
     hidden: Mapping[str, int]
-    """How many memories would go out of sight with it: its `messages`, and what was `derived` from them.
-
-    Empty for a deletion, which does not wait until they are counted.
-    """
+    """Number of memories that would be hidden: its `messages`, and memories `derived` from them. Empty after a
+    deletion, which does not wait for the count."""
 
 
 @dataclass(frozen=True, slots=True)
-class Conversations:
-    """One page of conversations, the latest first, and where the next one begins."""
+class ConversationPage:
+    """One page of conversations, the latest first, and the cursor of the next page."""
 
     conversations: tuple[Conversation, ...]
     next_cursor: str
@@ -185,15 +184,15 @@ class Conversations:
 
 @dataclass(frozen=True, slots=True)
 class MessagePage:
-    """Messages of all branches of a conversation in the order of their numbers, and where to go on."""
+    """Messages of all branches of a conversation by number, and the start of the next page."""
 
     messages: tuple[Message, ...]
     next: int | None
-    """The number of the last one, after which the next page begins; None on the last page."""
+    """The number of the last message, after which the next page begins; None on the last page."""
 
 
 @dataclass(frozen=True, slots=True)
-class Leaf:
+class ThreadEnd:
     """The end of one thread."""
 
     id: UUID
@@ -205,33 +204,33 @@ class Leaf:
 
 
 @dataclass(frozen=True, slots=True)
-class Window:
-    """Which part of a conversation a caller wants to see, and how."""
+class HistoryOptions:
+    """Options of a history: which part of a conversation to return, and in which form."""
 
     max_tokens: int = 2_000
     leaf: UUID | None = None
-    """Where the thread ends; the newest message if None."""
+    """The last message of the thread; the newest message if None."""
     tokenizer: str = ""
-    """A tokenizer's or a model's name; the service's first tokenizer if empty."""
-    oversized: Oversized = Oversized.KEEP
+    """Name of a tokenizer or model; the service's first tokenizer if empty."""
+    oversized: OversizedTurn = OversizedTurn.KEEP
     unanswered: bool = False
     """Whether a last turn without an answer is included."""
     images: bool = False
     """Whether images are passed on as image parts and not as `[image]`."""
     image_tokens: int = 765
-    """What an image costs that is passed on: OpenAI's figure for 1024 x 1024 pixels in high detail."""
+    """Tokens of an image that is passed on: OpenAI's figure for 1024 x 1024 pixels in high detail."""
     user_prefix: str = "Human"
-    """What the text form writes before a user's message."""
+    """Text before a user's message in the text form."""
     assistant_prefix: str = "Assistant"
-    """What the text form writes before an assistant's message."""
+    """Text before an assistant's message in the text form."""
     upstream: bool = False
-    """Whether to walk and to prune as Dify does, its mistakes included."""
+    """Select and trim messages exactly as Dify does."""
     message_limit: int | None = None
-    """How many turns are shown at most; with `upstream`, how many Dify would fetch."""
+    """Maximum number of turns; with `upstream`, the number that Dify would fetch."""
     as_of: datetime | None = None
-    """Only what was stored by then; a context takes it from its cue."""
+    """Only messages stored up to this time; a context uses the time of its cue."""
     at: datetime | None = None
-    """Only what was said by then; a context takes it from its cue."""
+    """Only messages that occurred up to this time; a context uses the time of its cue."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -240,22 +239,22 @@ class History:
 
     messages: tuple[Message, ...]
     prompt: tuple[PromptMessage, ...]
-    """The same as an OpenAI-style `messages` array."""
+    """The messages as an OpenAI-style `messages` array."""
     text: str
-    """The same as text, a line or more for each message."""
+    """The messages as text, at least one line each."""
     tokens: int
     tokenizer: str
     exact: bool
-    """Whether every message was counted by a model's own tokens; if not, costs are upper estimates, some or all."""
+    """Whether every message was counted with the model's tokenizer; if not, some tokens are upper estimates."""
     complete: bool
     """Whether it begins with the root of the thread."""
     cut: bool
-    """Whether the last turn was shortened."""
+    """Whether the last turn was cut."""
 
 
 @dataclass(frozen=True, slots=True)
-class Shares:
-    """How a token budget is divided, in fractions of one; what one part does not use goes to the others."""
+class BudgetShares:
+    """Shares of a token budget, which add up to 1; unused tokens of one part go to the others."""
 
     history: float = 0.5
     memories: float = 0.35
@@ -263,8 +262,8 @@ class Shares:
 
 
 @dataclass(frozen=True, slots=True)
-class Spending:
-    """What each part of a prompt costs, in tokens."""
+class TokenUsage:
+    """Tokens per part of the prompt."""
 
     system: int
     """The caller's own instructions."""
@@ -273,71 +272,71 @@ class Spending:
     history: int
     cue: int
     framing: int
-    """What the form of the prompt costs in addition to its parts."""
+    """Tokens of the prompt's format in addition to its parts."""
     total: int
     budget: int
 
 
 @dataclass(frozen=True, slots=True)
 class Context:
-    """One prompt, ready to be sent, and what it was made from."""
+    """One complete prompt, and the data that it was made from."""
 
     messages: tuple[PromptMessage, ...]
     block: str
-    """What is remembered, as the text that the prompt shows."""
+    """The memories as the text in the prompt."""
     summary: Memory | None
     hits: tuple[Hit, ...]
-    """The recalled memories that fitted, best first; none of them is in the history."""
+    """The recalled memories that fit, best first; none of them is in the history."""
     history: History
-    spending: Spending
+    spending: TokenUsage
     methods: Mapping[str, str]
-    """How each channel of the recall found its candidates."""
+    """How each channel of the recall searched."""
     asked: UUID | None = None
-    """The message that is the cue, if the thread ends with it and it has no answer yet."""
-    lines: tuple[Line, ...] = ()
-    """The block's lines in their order: what each short id stands for, and how much of it is shown."""
+    """The message that is the cue, if it ends the thread and has no answer yet."""
+    lines: tuple[BlockLine, ...] = ()
+    """The block's lines in order: the memory of each short ID, and its level of detail."""
     pinned_left_out: tuple[UUID, ...] = ()
-    """The pinned memories that found no room, the newest first."""
+    """Pinned memories that did not fit, the newest first."""
     status: Status = Status.OK
-    """How the recall went."""
+    """Status of the recall."""
     message: str = ""
-    shares: PromptShares | None = None
-    """What each part could have cost and costs, if the cue asks for an explanation; so for what is left out."""
-    left_out: LeftOut | None = None
+    shares: BudgetReport | None = None
+    """Granted and used tokens of each part, if the cue requests an explanation; `left_out` as well."""
+    left_out: Omitted | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class Reply:
-    """What a chat model answered, from which prompt, and what was appended."""
+    """The chat model's answer, the prompt, and the stored messages."""
 
     answer: str
     context: Context
-    appended: tuple[Appended, ...]
-    """The user's message, unless the thread had it already, and the assistant's."""
+    appended: tuple[MessageReceipt, ...]
+    """The user's message, unless the thread already had it, and the assistant's message."""
 
 
 @dataclass(frozen=True, slots=True)
 class PurgeReceipt:
-    """What a purge removed, or would remove, in numbers only, without content."""
+    """Number of rows that a purge removed, or would remove."""
 
     id: UUID | None
-    """None for a dry run, which leaves no receipt."""
+    """None for a dry run, which stores no receipt."""
     conversation: str
     asked_by: str
     removed: Mapping[str, int]
-    """How many rows went, by what they were."""
+    """Number of removed rows, by sort."""
     begun_at: datetime | None
     finished_at: datetime | None
-    """None while the purge is under way, here or in a mirror, and for a dry run."""
+    """None while the purge is running, here or in a mirror, and for a dry run."""
     erased_at: datetime | None = None
-    """When the record had nothing of it any more; None while it has."""
+    """When the database had removed all of it; None before that."""
     mirrors: Mapping[str, str] = field(default_factory=dict[str, str])
-    """What became of it in each mirror, by its name; one that is awaited is absent."""
+    """The result in each mirror, by name; a mirror that is not done yet is missing."""
 
 
 @dataclass(frozen=True, slots=True)
 class ListedReceipt(PurgeReceipt):
-    """A receipt among those of a tenant, which were all kept."""
+    """A receipt in the list of a tenant, which contains only stored receipts."""
 
     id: UUID
     begun_at: datetime
@@ -346,15 +345,15 @@ class ListedReceipt(PurgeReceipt):
 
 
 @dataclass(frozen=True, slots=True)
-class PurgeReceipts:
-    """One page of receipts, the latest first, and where the next one begins."""
+class PurgeReceiptPage:
+    """One page of receipts, the latest first, and the cursor of the next page."""
 
     receipts: tuple[ListedReceipt, ...]
     next_cursor: str | None
 
 
 @dataclass(frozen=True, slots=True)
-class Due:
+class DueConversation:
     """A conversation whose state the retention rules would change."""
 
     agent: str

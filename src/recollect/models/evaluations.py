@@ -1,4 +1,4 @@
-"""Values of an evaluation: questions whose answers are known, and how well recall finds these."""
+"""Values of an evaluation: questions with known answers, and how well recall finds these."""
 
 from __future__ import annotations
 
@@ -16,15 +16,15 @@ class EvaluationQuestion:
 
     cue: str
     expected: tuple[str, ...]
-    """Ids of memories, or their exact contents."""
+    """IDs of memories, or their exact contents."""
     category: str = ""
     now: datetime | None = None
-    """The moment it is asked at, for cues like "yesterday"; the present if None."""
+    """The time of the question, for cues like "yesterday"; the present if None."""
 
 
 @dataclass(frozen=True, slots=True)
 class Quality:
-    """How well one ranking, or the mean of many, meets what is expected."""
+    """Quality of one ranking, or the mean of several."""
 
     recall_5: float
     recall_10: float
@@ -33,8 +33,8 @@ class Quality:
 
 
 @dataclass(frozen=True, slots=True)
-class Interval:
-    """A mean, and the values between which it lies in 95 of 100 drawings of the questions."""
+class ConfidenceInterval:
+    """A mean, and the limits of its 95% interval over samples of the questions."""
 
     mean: float
     low: float
@@ -42,8 +42,8 @@ class Interval:
 
 
 @dataclass(frozen=True, slots=True)
-class HitAbove:
-    """A hit that nobody expected, above one that was."""
+class UnexpectedHit:
+    """An unexpected hit that ranks above an expected one."""
 
     id: UUID
     content: str
@@ -52,18 +52,18 @@ class HitAbove:
 
 @dataclass(frozen=True, slots=True)
 class QuestionResult:
-    """How one question went."""
+    """The result of one question."""
 
     question: EvaluationQuestion
     quality: Quality
     within: Mapping[int, float]
-    """The share of what is expected that the first hits of so many tokens hold."""
+    """The share of expected memories in the first hits within each number of tokens."""
     places: Mapping[str, int | None]
-    """The place of each expected memory among the hits, 1 for the best; None if it is not among them."""
-    above: tuple[HitAbove, ...] = ()
-    """The first hits above the lowest expected memory that nobody expected."""
+    """The place of each expected memory among the hits, 1 for the best; None if it is missing."""
+    above: tuple[UnexpectedHit, ...] = ()
+    """The first unexpected hits above the lowest expected memory."""
     unknown: tuple[str, ...] = ()
-    """What is expected and was not found in the scope at all: check the questions."""
+    """Expected memories that do not exist in the scope: check the questions."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,51 +72,51 @@ class QualityMean:
 
     questions: int
     quality: Quality
-    recall_10: Interval
-    within: Mapping[int, Interval]
+    recall_10: ConfidenceInterval
+    within: Mapping[int, ConfidenceInterval]
 
 
 @dataclass(frozen=True, slots=True)
 class Evaluation:
-    """How well recall answers some questions: the means, and every question, the worst first."""
+    """How well recall answers questions: the means, and every question, the worst first."""
 
     overall: QualityMean
     categories: Mapping[str, QualityMean]
     results: tuple[QuestionResult, ...]
     tokenizer: str = ""
-    """What counted the tokens."""
+    """The tokenizer that was used."""
     methods: Mapping[str, Mapping[str, int]] = field(default_factory=dict[str, Mapping[str, int]])
-    """How each channel searched, and for how many questions it did so."""
+    """How each channel searched, with the number of questions."""
 
 
 @dataclass(frozen=True, slots=True)
-class RelevanceFit:
-    """A table of relevance fitted to one half of some questions, and measured on the other beside the one in use."""
+class RelevanceCalibration:
+    """A relevance table fitted to half of the questions, and compared with the present one on the other half."""
 
     script: Script
     with_vector: bool
     questions: tuple[int, int]
-    """How many it was fitted to, and how many were held out."""
+    """Number of questions for fitting, and number of held-out ones."""
     table: Mapping[str, float]
-    """What each measure of a hit counts."""
+    """The coefficient of each measure of a hit."""
     before: tuple[float, float]
-    """Of the table in use, on what was held out: expected error, and area under the curve."""
+    """The table in use, on held-out questions: expected error, and area under the curve."""
     after: tuple[float, float]
-    """The same of the fitted one."""
-    loss: Interval
+    """The same values for the fitted table."""
+    loss: ConfidenceInterval
     """The change of the mean logarithmic loss, paired by question: below 0 is better."""
 
     @property
     def better(self) -> bool:
-        """Tell whether it is better on what was held out than chance explains."""
+        """Return whether it is better on held-out questions by more than chance."""
         return self.loss.high < 0
 
 
 @dataclass(frozen=True, slots=True)
 class EvaluationDifference:
-    """What became better or worse between two evaluations of the same questions, paired by question."""
+    """Changes between two evaluations of the same questions, paired by question."""
 
     questions: int
-    recall_10: Interval
-    ndcg_10: Interval
-    within: Mapping[int, Interval]
+    recall_10: ConfidenceInterval
+    ndcg_10: ConfidenceInterval
+    within: Mapping[int, ConfidenceInterval]

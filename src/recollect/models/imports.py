@@ -1,4 +1,4 @@
-"""Values of imports from other systems: what is wanted, and what was imported."""
+"""Values of imports and exports: the requests and the results."""
 
 from __future__ import annotations
 
@@ -11,35 +11,35 @@ from uuid import UUID
 from recollect.models.memories import JSON
 
 
-class UserBy(StrEnum):
-    """Which field of a Dify conversation names its user."""
+class DifyUserField(StrEnum):
+    """The field of a Dify conversation that names its user."""
 
     AUTO = "auto"
-    """What a Dify workflow sees as `sys.user_id`: the end user's session, else its id, else the account's id."""
+    """`sys.user_id` of a Dify workflow: the end user's session, else the end user's ID, else the account's ID."""
     SESSION = "session"
     END_USER = "end-user"
     ACCOUNT = "account"
     NOBODY = "nobody"
-    """All conversations belong to the agent alone."""
+    """No user: all conversations belong to the agent alone."""
 
 
 @dataclass(frozen=True, slots=True)
 class DifyImport:
-    """Which conversations of which Dify database are wanted, and for whom."""
+    """The conversations to import from a Dify database, and their agent."""
 
     dsn: str = field(repr=False)
     agent: str
     app: UUID | None = None
-    """One app's conversations; all apps' if None."""
-    user_by: UserBy = UserBy.AUTO
+    """Only conversations of this app; all apps if None."""
+    user_by: DifyUserField = DifyUserField.AUTO
     since: datetime | None = None
-    """Only conversations with a message since then, but those completely."""
+    """Only conversations with a message since this time, but these completely."""
     dry_run: bool = False
 
 
 @dataclass(frozen=True, slots=True)
-class Brought:
-    """How many of one sort were found, imported now, known before, and skipped."""
+class ImportCount:
+    """How many entries of one sort were found, imported now, already known, and skipped."""
 
     thing: str
     found: int
@@ -50,17 +50,17 @@ class Brought:
 
 @dataclass(frozen=True, slots=True)
 class ImportReport:
-    """What an import did, or would do."""
+    """The result of an import or a dry run."""
 
-    brought: tuple[Brought, ...]
+    brought: tuple[ImportCount, ...]
     remarks: Mapping[str, int]
-    """How often something was skipped, cut or changed, by what it was."""
+    """Number of skipped, cut or changed things, by description."""
     messages: int
-    """How many messages were appended: a question and an answer are two."""
+    """Number of appended messages: a question with its answer counts as two."""
 
 
 class Format(StrEnum):
-    """Which system a file was exported from."""
+    """The system that exported a file."""
 
     MEM0 = "mem0"
     LETTA = "letta"
@@ -71,7 +71,7 @@ class Format(StrEnum):
 
 
 class UserField(StrEnum):
-    """Which field of an entry of a file names its user."""
+    """The field of an entry that names its user."""
 
     USER_ID = "user-id"
     AGENT_ID = "agent-id"
@@ -82,93 +82,95 @@ class UserField(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class FileImport:
-    """Which system's export is wanted, and for whom."""
+    """The format of a file to import, and the owner of its memories."""
 
     format: Format
     agent: str
     user: str = ""
-    """The user where the file names none."""
+    """The user if the file names none."""
     user_by: UserField | None = None
     dry_run: bool = False
 
 
 @dataclass(frozen=True, slots=True)
 class Document:
-    """One JSON value of an export, and how much of its file is read by then."""
+    """One JSON value of an export, and the progress in its file."""
 
     value: JSON
     done: int = 0
-    """How many bytes are read."""
+    """Number of bytes read."""
     total: int = 0
 
 
 @dataclass(frozen=True, slots=True)
-class ExportOrder:
-    """Which scopes of a tenant are to be exported, and the vectors of which models."""
+class ExportRequest:
+    """The scopes of a tenant to export, and the models whose vectors to include."""
 
     agent: str | None = None
-    """One agent's; those of all agents if None."""
+    """Only scopes of this agent; all agents if None."""
     user: str | None = None
-    """One user's, the agent's own without a user if empty; those of all users if None."""
+    """Only scopes of this user; without a user if empty; all users if None."""
     vectors: tuple[str, ...] = ()
-    """Names of embedding models, or `all`; without any, an import makes the vectors again."""
+    """Names of embedding models, or `all`; if empty, an import computes the vectors again."""
 
 
 @dataclass(frozen=True, slots=True)
 class ExportReport:
-    """What an export holds."""
+    """The contents of an export."""
 
     scopes: int
     lines: Mapping[str, int]
-    """How many lines each section has, over all scopes."""
+    """Number of lines of each section, over all scopes."""
 
 
 @dataclass(frozen=True, slots=True)
-class ExportImport:
-    """What became of an export that was imported."""
+class ImportResult:
+    """The result of importing an export."""
 
     scopes: int
     lines: Mapping[str, int]
-    """How many lines of each section were stored."""
+    """Number of stored lines of each section."""
     left_out: Mapping[str, int]
-    """How many lines of each section were not."""
+    """Number of omitted lines of each section."""
     waiting: int = 0
-    """How many memories wait for a vector, which a worker makes."""
+    """Number of memories that wait for a vector from a worker."""
     remarks: tuple[str, ...] = ()
-    """What is other than in the file, in sentences."""
+    """Differences from the file, as sentences."""
     restored: bool = True
-    """Whether ids, origin, trust, times and receipts are as they were; if not, its memories are new ones."""
+    """Whether IDs, origin, trust, times and receipts were restored; if not, its memories are new."""
 
 
 @dataclass(frozen=True, slots=True)
-class ImportOrder:
-    """How an export is to be imported."""
+class ImportOptions:
+    """Options for importing an export."""
 
     name: str
-    """What the import is called: new memories have the origin `import:NAME`."""
+    """The name of the import: new memories have the origin `import:NAME`."""
     agent: str | None = None
-    """Whose memory it becomes, if the export holds one scope; as in the file if None."""
+    """The agent of the imported memory, if the export has one scope; the agent in the file if None."""
     user: str | None = None
     as_new: bool = False
-    """Whether its memories become new ones, although the caller might restore them."""
+    """Whether its memories become new, even if the caller may restore them."""
 
 
 @dataclass(frozen=True, slots=True)
 class UserErasure:
-    """What the erasure of a user removed, or would remove, in numbers only."""
+    """Numbers of rows that an erasure of a user or scope removed, or would remove."""
 
     id: UUID | None
-    """Of the receipt; None for a dry run, which leaves none."""
+    """ID of the receipt; None for a dry run, which stores none."""
     user: str
     asked_by: str
     scopes: int
-    """In how many scopes, one for each agent."""
+    """Number of scopes, one for each agent."""
     removed: Mapping[str, int]
-    """How many rows of each table."""
+    """Number of rows of each table."""
     begun_at: datetime | None = None
     finished_at: datetime | None = None
-    """None while it is under way, here or in a mirror, and for a dry run."""
+    """None while it is running, here or in a mirror, and for a dry run."""
     erased_at: datetime | None = None
-    """When the record had nothing of the user any more."""
+    """When the database had removed all data of the user."""
     mirrors: Mapping[str, str] = field(default_factory=dict[str, str])
-    """What became of it in each mirror, by its name; one that is awaited is absent."""
+    """The result in each mirror, by name; a mirror that is not done yet is missing."""
+    agent: str = ""
+    """The agent if only one scope was erased; empty if the user was erased for all agents."""

@@ -1,4 +1,4 @@
-"""Values of items: JSON values under the caller's own names, and the operations on them."""
+"""Values of items: JSON values under the caller's names, and the operations on them."""
 
 from __future__ import annotations
 
@@ -11,30 +11,30 @@ from uuid import UUID
 from recollect.models.memories import JSON, Embedding
 
 Path: TypeAlias = tuple[str, ...]
-"""Where an item lies: 1 to 16 segments, each of 1 to 200 characters."""
+"""The path of an item: 1 to 16 segments of 1 to 200 characters each."""
 
 
 @dataclass(frozen=True, slots=True)
 class Item:
-    """A JSON value under a path and a key of the caller's own."""
+    """A JSON value under the caller's path and key."""
 
     path: Path
     key: str
     value: Mapping[str, JSON]
     text: str
     memory_id: UUID | None
-    """The memory that is made of its text, if there is one."""
+    """The memory of its text, if there is one."""
     revision: int
-    """How often it was put since it was created."""
+    """How often it was put since its creation."""
     created_at: datetime
     updated_at: datetime
     embedding: tuple[float, ...] = ()
-    """Its own vector, scaled to length 1; only if a get asks for it."""
+    """The item's vector, scaled to length 1; only set if a get requests it."""
 
 
 @dataclass(frozen=True, slots=True)
 class FoundItem:
-    """An item that was looked for; with its cosine similarity where it was searched by meaning."""
+    """An item of a search, with its cosine similarity for a search by meaning."""
 
     item: Item
     score: float | None = None
@@ -42,47 +42,47 @@ class FoundItem:
 
 @dataclass(frozen=True, slots=True)
 class GetItem:
-    """Read one item, if it is there."""
+    """Read one item, if it exists."""
 
     path: Path
     key: str
     vector: bool = False
-    """Whether to return its own vector."""
+    """Whether to return the item's vector."""
 
 
 @dataclass(frozen=True, slots=True)
 class PutItem:
-    """Put an item under its name, replacing what is there."""
+    """Store an item under its name, and replace the previous one."""
 
     path: Path
     key: str
     value: Mapping[str, JSON]
     text: str = ""
-    """The text to remember; none if empty."""
+    """The text to remember; nothing if empty."""
     embedding: Embedding | None = None
-    """The caller's own vector, of any dimensions; compared only with vectors of as many."""
+    """The caller's vector, of any dimensions; compared only with vectors of the same size."""
     importance: float | None = None
-    """1 (mundane) to 10 (life-changing); what the rules say if None."""
+    """1 (mundane) to 10 (life-changing). None = rated by rules."""
     occurred_at: datetime | None = None
     expected: int | None = None
-    """The revision that must be there, 0 for no item; any if None."""
+    """The required present revision, 0 if the item must not exist; any if None."""
     memory: bool = True
-    """Whether the text becomes a memory; if not, it is only stored."""
+    """Whether the text becomes a memory; if not, the text is only stored."""
 
 
 @dataclass(frozen=True, slots=True)
 class DropItem:
-    """Drop one item, if it is there."""
+    """Delete one item, if it exists."""
 
     path: Path
     key: str
     expected: int | None = None
-    """The revision that must be there, 0 for no item; any if None."""
+    """The required present revision, 0 if the item must not exist; any if None."""
 
 
 @dataclass(frozen=True, slots=True)
 class FindItems:
-    """Find the items under a path: the newest, or the nearest to a text or to a vector."""
+    """Find the items under a path: the newest, or the nearest to a text or vector."""
 
     under: Path = ()
     where: Mapping[str, JSON] = field(default_factory=dict[str, JSON])
@@ -95,12 +95,12 @@ class FindItems:
 
 @dataclass(frozen=True, slots=True)
 class ListPaths:
-    """List the paths that hold items, in their order; `*` stands for any one segment."""
+    """List the paths that contain items, in order; `*` matches any one segment."""
 
     under: Path = ()
     suffix: Path = ()
     depth: int | None = None
-    """To how many segments paths are cut; not at all if None."""
+    """Maximum number of segments; paths are cut and listed once. None = not cut."""
     limit: int = 100
     offset: int = 0
 
@@ -109,4 +109,4 @@ ItemRead: TypeAlias = GetItem | FindItems | ListPaths
 ItemWrite: TypeAlias = PutItem | DropItem
 ItemOperation: TypeAlias = ItemRead | ItemWrite
 ItemResult: TypeAlias = Item | bool | tuple[FoundItem, ...] | tuple[Path, ...] | None
-"""Of a get the item or None; of a put the item; of a drop whether it was there; of a find and a list what there is."""
+"""For a get the item or None; for a put the item; for a drop whether it existed; for a find or list the results."""

@@ -12,11 +12,11 @@ from uuid import UUID
 from recollect.models.memories import Embedding
 
 AnyTime: TypeAlias = Literal["any"]
-"""Whenever it was true, and whatever was believed."""
+"""All times: whenever facts were true or believed."""
 
 
 class EntityType(StrEnum):
-    """What sort of thing an entity is."""
+    """Type of an entity."""
 
     PERSON = "person"
     PLACE = "place"
@@ -30,39 +30,39 @@ class EntityType(StrEnum):
     OTHER = "other"
 
 
-class Ending(StrEnum):
-    """Why a segment came to its end."""
+class SegmentEnd(StrEnum):
+    """Why a segment ended."""
 
     TOPIC = "topic"
     IDLE = "idle"
     LENGTH = "length"
     ASKED = "asked"
-    """A caller asked for it: the conversation ended, or is read to its end."""
+    """Requested by a caller: the conversation ended, or is processed to its end."""
 
 
 class SegmentState(StrEnum):
-    """How far a segment has come."""
+    """Processing state of a segment."""
 
     CLOSED = "closed"
-    """It waits for what can be learned from it."""
+    """It waits for enrichment."""
     ENRICHED = "enriched"
     FAILED = "failed"
-    """No model could extract anything; it has a summary of its own sentences."""
+    """No model could extract anything; its summary consists of sentences from the segment."""
 
 
 @dataclass(frozen=True, slots=True)
-class Span:
+class ValidTime:
     """When something is true in the world: from `valid_at` until just before `invalid_at`."""
 
     valid_at: datetime | None = None
-    """None where nobody said when it began."""
+    """None if the start is unknown."""
     invalid_at: datetime | None = None
-    """None while it lasts, as far as anybody said."""
+    """None if no end is known."""
 
 
 @dataclass(frozen=True, slots=True)
 class Entity:
-    """A person, place or thing that facts speak of; unique in its scope by normalised name and type."""
+    """A person, place or thing that facts are about; unique in its scope by normalized name and type."""
 
     id: UUID
     name: str
@@ -70,85 +70,85 @@ class Entity:
     aliases: tuple[str, ...] = ()
     description: str = ""
     merged_into: UUID | None = None
-    """The entity that has absorbed it and has its facts; None for one that stands for itself."""
+    """The entity that absorbed it and has its facts; None if it was not merged."""
     facts: int | None = field(default=None, compare=False)
-    """How many facts that are believed and not over speak of it; only set where entities are listed by that."""
+    """Number of present facts about it; only set in lists sorted by this number."""
 
 
 FactEnd: TypeAlias = UUID | str
-"""What a fact joins: an entity's id, or a name while no entity is found for it."""
+"""An end of a fact: an entity's ID, or a name if no entity is assigned yet."""
 
 
 @dataclass(frozen=True, slots=True)
 class Fact:
-    """One version of a fact: true in the world for a span, believed from its making until it is superseded."""
+    """One version of a fact: true in the world for a span, and believed until it is superseded."""
 
     id: UUID
-    """The fact's, the same for all of its versions."""
+    """The ID of the fact, equal for all of its versions."""
     subject: FactEnd
     predicate: str
     object: FactEnd
     text: str
-    span: Span
+    span: ValidTime
     created_at: datetime
     superseded_at: datetime | None = None
-    """When we stopped believing this version; None while we believe it."""
+    """When this version was no longer believed; None while it is believed."""
     version: int = 1
     memory_id: UUID | None = None
-    """The memory that this version is, where it was read from the store."""
+    """The memory of this version, if it was read from the store."""
     subject_name: str = ""
     object_name: str = ""
 
 
 @dataclass(frozen=True, slots=True)
 class NewFact:
-    """A fact as a caller states it, before it is known whether it is a new one."""
+    """A fact stated by a caller, which may be known already."""
 
     subject: FactEnd
-    """A name, or the id of an entity."""
+    """A name, or the ID of an entity."""
     predicate: str
     object: FactEnd
     text: str = ""
-    """The fact in one sentence; subject, predicate and object one after the other if left out."""
+    """The fact in one sentence; if empty, subject, predicate and object are joined."""
     subject_type: EntityType | None = None
     """None = any type of that name; a new entity gets the type `other`."""
     object_type: EntityType | None = None
     valid_at: datetime | None = None
-    """From when it is true; if left out, from `occurred_at` on, unless it was over by then."""
+    """When it became true; if None, at `occurred_at`, unless it was over by then."""
     invalid_at: datetime | None = None
     occurred_at: datetime | None = None
-    """When it was said; now if None."""
+    """When it was stated; now if None."""
     replaces: tuple[UUID, ...] = ()
-    """The facts that it contradicts, by the id of the fact or of any version of it."""
+    """The facts that it contradicts, by the ID of the fact or of any version."""
     evidence: tuple[UUID, ...] = ()
     importance: float | None = None
-    """1 (mundane) to 10 (life-changing); what the rules say if None."""
+    """1 (mundane) to 10 (life-changing). None = rated by rules."""
 
 
 @dataclass(frozen=True, slots=True)
-class Facts:
-    """One page of facts in the order in which they were written, and where the next one begins."""
+class FactPage:
+    """One page of facts in the order of writing, and the cursor of the next page."""
 
     facts: tuple[Fact, ...]
     next_cursor: UUID | None = None
 
 
 class EntityOrder(StrEnum):
-    """In which order entities are listed."""
+    """Order of listed entities."""
 
     AGE = "age"
-    """As they were first spoken of."""
+    """In the order of their first mention."""
     MEANING = "meaning"
     """The nearest to a text first."""
     WORDS = "words"
-    """Those first that have most words of the text, because no vector could be compared."""
+    """Entities with most words of the text first, used if no vector could be compared."""
     FACTS = "facts"
-    """Those first that most facts speak of."""
+    """Entities with most facts first."""
 
 
 @dataclass(frozen=True, slots=True)
-class Entities:
-    """One page of entities, and where the next one begins."""
+class EntityPage:
+    """One page of entities, and the cursor of the next page."""
 
     entities: tuple[Entity, ...]
     next_cursor: UUID | None = None
@@ -159,29 +159,29 @@ class MergeReason(StrEnum):
     """Why two entities may be one, the strongest reason first."""
 
     NAME = "name"
-    """They have the same name, or one is also called as the other."""
+    """They have the same name, or one has the other's name as an alias."""
     SPELLING = "spelling"
     MEANING = "meaning"
-    """Names and descriptions are near in meaning."""
+    """Names and descriptions are similar in meaning."""
 
 
 @dataclass(frozen=True, slots=True)
 class MergeProposal:
-    """Two entities that may be one; whoever accepts it merges them."""
+    """Two entities that may be duplicates."""
 
     kept: Entity
-    """The one that was spoken of first."""
+    """The entity that was mentioned first."""
     absorbed: Entity
     reason: MergeReason
     alike: float
-    """How much, from 0 to 1."""
+    """Similarity, from 0 to 1."""
     confirmed: bool | None = None
-    """Whether the chat model is sure that they are one; None where it was not asked."""
+    """Whether the chat model is sure that they are one; None if it was not asked."""
 
 
 @dataclass(frozen=True, slots=True)
-class MergeProposals:
-    """Proposals for one page of entities, the likeliest first, and where the next page begins."""
+class MergeProposalPage:
+    """Proposals for one page of entities, the most likely first, and the cursor of the next page."""
 
     proposals: tuple[MergeProposal, ...]
     next_cursor: UUID | None = None
@@ -189,7 +189,7 @@ class MergeProposals:
 
 @dataclass(frozen=True, slots=True)
 class Turn:
-    """One turn of a conversation as segmentation sees it."""
+    """One turn of a conversation for segmentation."""
 
     id: UUID
     occurred_at: datetime
@@ -197,43 +197,43 @@ class Turn:
     characters: int
     embedding: Embedding | None = None
     opens: bool = True
-    """Whether a segment may begin with it: an answer belongs to what it answers."""
+    """Whether a segment may begin with it: an answer belongs to its question."""
 
 
 @dataclass(frozen=True, slots=True)
 class Segment:
-    """A run of turns on one topic that has come to its end."""
+    """A closed run of turns on one topic."""
 
     turns: tuple[Turn, ...]
-    ending: Ending
+    ending: SegmentEnd
     similarity: float | None = None
-    """How alike its last turns and the next ones are, where a change of topic ended it."""
+    """Similarity of its last turns and the next ones, if a change of topic ended it."""
 
 
 @dataclass(frozen=True, slots=True)
-class StoredSegment:
-    """A segment of a conversation as it is kept: from which message to which, why it ended, and what became of it."""
+class SegmentRecord:
+    """A segment of a conversation: its messages, why it ended, and its status."""
 
     id: UUID
     conversation: str
     first_number: int
     last_number: int
-    ending: Ending
+    ending: SegmentEnd
     similarity: float | None
-    """How alike its last turns and the next ones are, where a change of topic ended it."""
+    """Similarity of its last turns and the next ones, if a change of topic ended it."""
     label: str
     state: SegmentState
     reason: str
-    """Why it failed, if it did."""
+    """The reason of a failure, if any."""
     closed_at: datetime
     enriched_at: datetime | None = None
     summary_id: UUID | None = None
-    """The memory that sums it up."""
+    """The memory with its summary."""
 
 
 @dataclass(frozen=True, slots=True)
 class Mention:
-    """An entity as an extraction names it, before it is known whether the scope has it already."""
+    """An entity of an extraction, before it is matched with the scope's entities."""
 
     name: str
     type: EntityType = EntityType.OTHER
@@ -243,52 +243,52 @@ class Mention:
 
 @dataclass(frozen=True, slots=True)
 class Statement:
-    """A fact as an extraction states it; both ends are names of the extraction's mentions."""
+    """A fact of an extraction; both ends are names of the extraction's mentions."""
 
     subject: str
     predicate: str
     object: str
     text: str
-    span: Span = Span()
+    span: ValidTime = ValidTime()
     replaces: tuple[int, ...] = ()
-    """Which of the facts that were shown it contradicts, by their numbers, counted from 1."""
+    """The numbers, from 1 on, of the shown facts that it contradicts."""
 
 
 @dataclass(frozen=True, slots=True)
 class ParsedExtraction:
-    """What of a model's extraction of a segment can be used; every value is within the bounds of core.extractions."""
+    """The usable parts of a model's extraction of a segment; all values are within the limits of core.extractions."""
 
     summary: str = ""
     label: str = ""
     paths: tuple[tuple[str, ...], ...] = ()
-    """Where in the topic tree it may belong, each path from the root down."""
+    """Possible places in the topic tree, each path from the root down."""
     mentions: tuple[Mention, ...] = ()
     statements: tuple[Statement, ...] = ()
     importance: int | None = None
     rated: Mapping[int, int] | None = None
-    """How important single messages are, by the numbers of their lines; None where nothing was said of that."""
+    """Importance of single messages by line number; None if the model returned none."""
     keywords: tuple[str, ...] = ()
     dropped: Mapping[str, int] = field(default_factory=dict[str, int])
-    """How often something could not be used, by what it was."""
+    """Number of unusable things, by sort."""
 
 
 class GraphFormat(StrEnum):
-    """How a graph is written down for other programs."""
+    """Format of an exported graph."""
 
     GRAPHML = "graphml"
-    """XML, as graph editors and libraries read it."""
+    """XML for graph editors and libraries."""
     CYPHER = "cypher"
-    """Statements with parameters, as graph databases run them."""
+    """Statements with parameters for graph databases."""
 
 
 @dataclass(frozen=True, slots=True)
 class Relation:
-    """One version of a fact together with the two entities that it joins."""
+    """One version of a fact with its two entities."""
 
     memory_id: UUID
-    """The version's own."""
+    """The ID of the version."""
     fact_id: UUID
-    """The fact's, the same for all of its versions."""
+    """The ID of the fact, equal for all of its versions."""
     version: int
     subject: Entity
     predicate: str
@@ -302,75 +302,75 @@ class Relation:
 
 @dataclass(frozen=True, slots=True)
 class Neighbour:
-    """An entity that facts lead to."""
+    """An entity that is reachable through facts."""
 
     entity: Entity
     depth: int
-    """How many facts lie between it and the beginning."""
+    """Number of facts between it and the start."""
     led_by: UUID
-    """The newest fact that led here from one hop nearer, by the id of its memory."""
+    """The memory of the newest fact that leads to it from one hop nearer."""
 
 
 @dataclass(frozen=True, slots=True)
-class Neighbourhood:
-    """What lies around an entity, nearest first."""
+class Neighbors:
+    """Entities around an entity, nearest first."""
 
     entity: Entity
     neighbours: tuple[Neighbour, ...]
     relations: tuple[Relation, ...]
-    """Every fact that was followed, once; also those that led nowhere new."""
+    """Every fact that was followed, without duplicates, even if it led to no new entity."""
     whole: bool
-    """True if nothing within so many hops was left out for being too much."""
+    """True if nothing within the hops was left out because of the limits."""
 
 
 @dataclass(frozen=True, slots=True)
 class FactPath:
-    """A way from one entity to another along facts that meets no entity twice."""
+    """A path of facts between two entities."""
 
     entities: tuple[Entity, ...]
     relations: tuple[Relation, ...]
-    """One less than entities: of several facts between two entities the newest."""
+    """One for each step; between two entities the newest fact."""
 
 
 @dataclass(frozen=True, slots=True)
-class Timeline:
-    """One page of all versions of the facts about an entity, in the order of the world."""
+class TimelinePage:
+    """One page of fact versions in chronological order."""
 
     relations: tuple[Relation, ...]
     next_cursor: str = ""
-    """Where the next page begins; empty on the last one."""
+    """The cursor of the next page; empty on the last page."""
 
 
 @dataclass(frozen=True, slots=True)
-class Rerun:
-    """Which history is to be read again, and by which model."""
+class EnrichRequest:
+    """The history to read again, and the model to use."""
 
     agent: str = ""
-    """Empty for all scopes of the tenant."""
+    """Empty means all scopes of the tenant."""
     user: str | None = None
-    """None for all scopes of the agent."""
+    """None means all scopes of the agent."""
     since: datetime | None = None
-    """Only segments in which something was said at this moment or after it."""
+    """Only segments with a message at or after this time."""
     model: str = ""
-    """Empty for the configured one; else another one of the same endpoint."""
+    """Empty means the configured model; else another model of the same endpoint."""
     ignore_budget: bool = False
-    """Whether to go on although the tokens of the day are used up."""
+    """Whether to continue when the day's tokens are used up."""
     tenant: str = "default"
 
 
 @dataclass(frozen=True, slots=True)
 class Cost:
-    """How often a model is asked, and what that comes to."""
+    """Number of model calls, and their cost."""
 
     calls: int = 0
     prompt_tokens: int = 0
     completion_tokens: int = 0
     price: float | None = None
-    """None where the model has no price."""
+    """None if the model has no price."""
 
 
 @dataclass(frozen=True, slots=True)
-class RerunPlan:
+class EnrichPlan:
     """The estimated cost of reading one scope's history again."""
 
     agent: str
@@ -378,20 +378,20 @@ class RerunPlan:
     segments: int
     messages: int
     cost: Cost
-    """For what is still to be asked: answers of an unfinished run are not asked for again."""
+    """The cost of the remaining calls: answers of an unfinished run are not requested again."""
 
 
 @dataclass(frozen=True, slots=True)
-class Reread:
+class EnrichResult:
     """The result of reading one scope's history again."""
 
     agent: str
     user: str
     segments: int
-    """How many use the new reading now."""
+    """Number of segments that use the new result now."""
     left: int
-    """How many keep the old one: nothing could be extracted, or they were changed meanwhile."""
+    """Number of segments that keep the old result: the extraction failed, or they changed during the run."""
     replaced: int
-    """How many believed facts were superseded."""
+    """Number of believed facts that were superseded."""
     cost: Cost
-    """As the ledger has it, since this reading was begun or resumed."""
+    """The cost in the ledger since this run was started or resumed."""

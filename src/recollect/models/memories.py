@@ -1,4 +1,4 @@
-"""Memories: what is remembered, how it is given back, and when it fades."""
+"""Memories: their values in writes and reads, and how they fade."""
 
 from __future__ import annotations
 
@@ -11,16 +11,16 @@ from uuid import UUID
 
 from pydantic import JsonValue
 
-from recollect.models.topics import USUAL_REACH, Reach
+from recollect.models.topics import DEFAULT_LINK_STRENGTH, LinkStrength
 
 JSON: TypeAlias = JsonValue
 Embedding: TypeAlias = Sequence[float]
 IfNew: TypeAlias = Literal["", "same", "near"]
-"""Whether to store only what is new: by the same text after folding, or also by nearly the same terms; no if empty."""
+"""Whether to store only new memories: by equal normalized text, or also by nearly equal terms; no check if empty."""
 
 
 class Kind(StrEnum):
-    """What sort of thing a memory is."""
+    """Kind of memory."""
 
     MESSAGE = "message"
     EVENT = "event"
@@ -31,7 +31,7 @@ class Kind(StrEnum):
 
 
 class Role(StrEnum):
-    """Who says a message."""
+    """Role of a message."""
 
     USER = "user"
     ASSISTANT = "assistant"
@@ -40,10 +40,7 @@ class Role(StrEnum):
 
 
 class MemoryProgress(StrEnum):
-    """How far a memory has come: searchable by text at once, by vector when embedded; failed if embedding gave up.
-
-    A message is enriched when what can be learned from its segment is known.
-    """
+    """Processing state: stored (searchable by words), embedded (also by meaning), enriched, or failed."""
 
     STORED = "stored"
     EMBEDDED = "embedded"
@@ -52,21 +49,21 @@ class MemoryProgress(StrEnum):
 
 
 class RecallState(StrEnum):
-    """Whether a memory takes part in recall now, and if not, why."""
+    """Whether a memory takes part in recall; if not, the reason."""
 
     CURRENT = "current"
     """It takes part."""
     IN_ARCHIVED = "in_archived"
-    """It is of an archived conversation."""
+    """It belongs to an archived conversation."""
     FADED = "faded"
     PAST = "past"
     """It is a version that is no longer believed, or a fact that is over."""
     WITHHELD = "withheld"
-    """It waits to be derived anew."""
+    """It waits to be derived again."""
 
 
 class ImportanceFrom(StrEnum):
-    """Who said how important a memory is: the caller, a model, or the rules that stand in for both."""
+    """Who set the importance: the caller, a model, or rules."""
 
     CALLER = "caller"
     MODEL = "model"
@@ -75,7 +72,7 @@ class ImportanceFrom(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Triple:
-    """What an event, chat or thought says in three parts."""
+    """Subject, predicate and object."""
 
     subject: str = ""
     predicate: str = ""
@@ -84,42 +81,42 @@ class Triple:
 
 @dataclass(frozen=True, slots=True)
 class NewMemory:
-    """One thing to remember, before the service has given it id, time, origin and trust."""
+    """One memory to store, without ID, time, origin and trust."""
 
     content: str
     kind: Kind = Kind.EVENT
     speaker: str = ""
     importance: float | None = None
-    """1 (mundane) to 10 (life-changing); what the rules say if None, and what enrichment says once it has."""
+    """1 (mundane) to 10 (life-changing). None = rated by rules, later by enrichment."""
     triple: Triple = Triple()
     idle: bool | None = None
-    """Whether it says that something does nothing, so that it is never in the stream; None = as its triple says."""
+    """Whether the memory means that something is idle, so that it is never in the stream; None = by its triple."""
     keywords: tuple[str, ...] = ()
-    """What it is filed under; taken from the triple where none are given."""
+    """Keywords of the memory; taken from the triple if empty."""
     occurred_at: datetime | None = None
     evidence: tuple[UUID | int, ...] = ()
-    """What it was made from: ids, or positions of memories before it in the same call."""
+    """Its sources: IDs, or positions of earlier memories in the same call."""
     embedding: Embedding | None = None
     embedding_text: str = ""
-    """What is embedded instead of speaker and content."""
+    """The text to embed instead of speaker and content."""
     metadata: Mapping[str, JSON] = field(default_factory=dict[str, JSON])
     expires_at: datetime | None = None
-    """From when on it is not recalled; never if None."""
+    """When it is no longer recalled; never if None."""
     topic: str = ""
-    """The path of the topic it is filed under, as `a->b->c`; none if empty."""
+    """The path of its topic, such as `a->b->c`; none if empty."""
     related_topics: tuple[str, ...] = ()
-    """Paths of topics that it leads to from there."""
-    reach: Reach = USUAL_REACH
-    """How readily it is recalled by its topic."""
+    """Paths of related topics."""
+    reach: LinkStrength = DEFAULT_LINK_STRENGTH
+    """How easily its topic recalls it."""
     pinned: bool = False
-    """Whether every context shows it, independent of the cue."""
+    """Whether every context includes it, independent of the cue."""
     importance_from: ImportanceFrom = ImportanceFrom.CALLER
-    """Who said how important it is, where an importance is given."""
+    """Who set the importance, if there is one."""
 
 
 @dataclass(frozen=True, slots=True)
 class Memory:
-    """One remembered thing."""
+    """One stored memory."""
 
     id: UUID
     kind: Kind
@@ -139,88 +136,86 @@ class Memory:
     embedding_text: str
     metadata: Mapping[str, JSON]
     conversation: str = ""
-    """Where it was said, if it is a message of a conversation."""
+    """The conversation of a message."""
     role: Role | None = None
     expires_at: datetime | None = None
-    """From when on it is not recalled, if it was given."""
+    """When it is no longer recalled, if set."""
     valid_at: datetime | None = None
-    """Since when a fact is true in the world; None where it is not known, and for other kinds."""
+    """When a fact became true in the world; None if unknown, and for other kinds."""
     invalid_at: datetime | None = None
-    """When a fact stopped being true, or will."""
+    """When a fact stopped being true, or will stop."""
     superseded_at: datetime | None = None
-    """When another version took its place; None while it is the current one."""
+    """When another version replaced it; None for the current version."""
     contested: bool = False
-    """Whether it is a revision that did not take effect, because its writer is trusted less."""
+    """Whether it is a revision that did not take effect, because its writer has less trust."""
     pinned: bool = False
-    """Whether every context shows it, independent of the cue."""
+    """Whether every context includes it, independent of the cue."""
     importance_from: ImportanceFrom = ImportanceFrom.CALLER
-    """Who said how important it is."""
+    """Who set the importance."""
     state: RecallState = RecallState.CURRENT
-    """Whether it takes part in recall now, and if not, why: as a filter names it."""
+    """Whether it takes part in recall now, or the reason why not; filters use the same names."""
     progress: MemoryProgress | None = field(default=None, compare=False)
-    """How far it has come; only set when it is read by its id."""
+    """Its processing state; only set if it is read by its ID."""
 
 
 @dataclass(frozen=True, slots=True)
 class Receipt:
-    """What a write acknowledges for one memory."""
+    """Receipt of one stored memory."""
 
     id: UUID
     progress: MemoryProgress
     known: bool = False
-    """Whether it was known already: nothing was stored, and the id is that of the memory that says the same."""
-    position: str = ""
-    """How far the server's log came by the write, where the server has replicas: one that has come so far has it."""
+    """Whether it was known already: nothing was stored, and the ID is that of the equal memory."""
 
 
 @dataclass(frozen=True, slots=True)
-class Revision:
-    """What a revision changes of a memory; what is None stays as it is."""
+class MemoryUpdate:
+    """The fields to change of a memory; None leaves a field unchanged."""
 
     content: str | None = None
     importance: float | None = None
     speaker: str | None = None
     keywords: tuple[str, ...] | None = None
-    """What it is filed under from now on."""
+    """The new keywords."""
     occurred_at: datetime | None = None
     expires_at: datetime | None = None
     embedding: Embedding | None = None
     embedding_text: str | None = None
     metadata: Mapping[str, JSON] | None = None
     topic: str | None = None
-    """The path of the topic it is filed under from now on, in place of all others."""
+    """The path of the new topic, which replaces all others."""
     related_topics: tuple[str, ...] | None = None
-    """Paths of topics that it leads to from the topic that is named."""
+    """Paths of topics that are related to the new topic."""
     pinned: bool | None = None
 
 
 @dataclass(frozen=True, slots=True)
-class Revised:
-    """What a revision did."""
+class UpdateResult:
+    """Result of an update."""
 
     id: UUID
-    """The new version; the current one if nothing changed."""
+    """The ID of the new version; of the current one if nothing changed."""
     progress: MemoryProgress
     version: int
-    """Its number among the versions of its memory, counted from 1."""
+    """The number of the version, counted from 1."""
     changed: bool = True
     """Whether a version was written."""
     contested: bool = False
-    """Whether it is only kept beside the current version, because its writer is trusted less."""
+    """Whether it is only stored next to the current version, because its writer has less trust."""
     outdated: tuple[UUID, ...] = ()
-    """What was derived from earlier versions and has left recall; a worker derives it again."""
+    """Memories that were derived from earlier versions and have left recall; a worker derives them again."""
 
 
 class MemoryOrder(StrEnum):
-    """In which order memories are listed: that of their storing, or its reverse."""
+    """Order of storage, or the reverse."""
 
     OLDEST = "oldest"
     NEWEST = "newest"
 
 
 @dataclass(frozen=True, slots=True)
-class Page:
-    """One page of memories, and where the next one begins."""
+class MemoryPage:
+    """One page of memories, and the cursor of the next page."""
 
     memories: tuple[Memory, ...]
     next_cursor: UUID | None
@@ -228,27 +223,27 @@ class Page:
 
 @dataclass(frozen=True, slots=True)
 class EvidenceStep:
-    """A memory that a walk along the evidence came to."""
+    """A memory that a walk along the evidence reached."""
 
     memory: Memory
     of: UUID
-    """The memory that led to it: it was made from this one, or this one was made from it."""
+    """The previous memory of the walk: the source or the derived memory of this one."""
     depth: int
-    """How many steps it is away, 1 for the nearest."""
+    """Number of steps from the start, 1 for the nearest."""
 
 
 @dataclass(frozen=True, slots=True)
 class EvidenceWalk:
-    """What a memory was made from, and what was made from it, each once, the nearest first."""
+    """Sources of a memory and memories derived from it, nearest first."""
 
     sources: tuple[EvidenceStep, ...]
     derived: tuple[EvidenceStep, ...]
     whole: bool
-    """Whether that is all; false where the depth or the limit ended the walk."""
+    """Whether the walk is complete; false if the depth or the limit ended it."""
 
 
-class Grounds(StrEnum):
-    """Which rule decided whether a memory fades."""
+class FadeReason(StrEnum):
+    """The rule that decided whether a memory fades."""
 
     EXPIRED = "expired"
     HELD = "held"
@@ -260,61 +255,61 @@ class Grounds(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class FadingRules:
-    """How memories fade; what is None is taken from the agent's profile, or from the service."""
+    """How memories fade. null = from the profile or the service."""
 
     days: float | None = None
-    """Over how many days a memory fades that is not recalled; with 0 only what expires fades."""
+    """Days in which a memory fades that is not recalled; with 0 only expired memories fade."""
     threshold: float | None = None
-    """Memories with a higher score fade; 0.7 by default."""
+    """Memories with a higher score fade. Default: 0.7."""
     fact_days: float | None = None
-    """How old a fact may become; any age if 0, which is the default."""
+    """Maximum age of facts in days. Default: 0 = any age."""
 
 
 @dataclass(frozen=True, slots=True)
-class Judgement:
-    """The decision about one memory, and its reason, in words that quote nothing remembered."""
+class FadeDecision:
+    """Decision about one memory, and the reason."""
 
     id: UUID
     kind: Kind
     fades: bool
     score: float
-    grounds: Grounds
+    grounds: FadeReason
     reason: str
 
 
 @dataclass(frozen=True, slots=True)
-class Fading:
-    """What a pass over a scope looked at and decided."""
+class FadeReport:
+    """Result of a fade run."""
 
     dry_run: bool
     rules: FadingRules
-    """The rules that it used, completed by the defaults."""
+    """The rules that were used, completed with the defaults."""
     looked_at: int
     faded: int
-    """How many faded, or would."""
-    grounds: Mapping[Grounds, int]
-    """How many were decided by which rule."""
-    judgements: tuple[Judgement, ...]
-    """The first that faded, or would."""
+    """Number of memories that faded, or would fade."""
+    grounds: Mapping[FadeReason, int]
+    """Number of decisions by each rule."""
+    judgements: tuple[FadeDecision, ...]
+    """The first memories that faded, or would fade."""
     next_cursor: UUID | None
-    """Where to continue if the time was over; None at the end of the scope."""
+    """The cursor to continue if the time ran out; None at the end of the scope."""
 
 
 @dataclass(frozen=True, slots=True)
-class Faded:
-    """One memory that has faded: when, and why."""
+class FadedMemory:
+    """One faded memory, with time and reason."""
 
     id: UUID
     kind: Kind
     faded_at: datetime
     score: float
-    grounds: Grounds
+    grounds: FadeReason
     reason: str
 
 
 @dataclass(frozen=True, slots=True)
 class FadedPage:
-    """One page of faded memories, oldest first, and where the next one begins."""
+    """One page of faded memories, oldest first, and the cursor of the next page."""
 
-    faded: tuple[Faded, ...]
+    faded: tuple[FadedMemory, ...]
     next_cursor: UUID | None

@@ -1,4 +1,4 @@
-"""What lies outside the record: mirrors in other engines, scopes in object storage, backups, and files of models."""
+"""Values outside the database: mirrors in other engines, scopes in object storage, backups, model files."""
 
 from __future__ import annotations
 
@@ -10,163 +10,129 @@ from enum import StrEnum
 
 @dataclass(frozen=True, slots=True)
 class MirrorStatus:
-    """How one filling of a mirror stands over all tenants."""
+    """Status of one generation of a mirror, over all tenants."""
 
     name: str
     generation: int
-    """The number of the filling."""
+    """The number of the generation."""
     state: str
-    """`ready` answers, `building` is filled beside it, `stale` was filled from another record or embedding space."""
+    """`ready` answers, `building` is being filled, `stale` was filled from another record or embedding space."""
     scopes: int
-    """How many scopes it holds."""
+    """Number of scopes that it contains."""
     behind: int
-    """In how many of them it lacks a change."""
+    """Number of its scopes that lack a change."""
     lag_seconds: float
-    """The age of the oldest change that it lacks."""
+    """The age of the oldest missing change."""
     answers: bool | None = None
-    """Whether the engine answers; None where this process has no address of it."""
+    """Whether the engine answers; None if this process has no address for it."""
     shard: str = ""
-    """Which server it is of, where there are several."""
+    """Name of its server, if there are several."""
 
 
 @dataclass(frozen=True, slots=True)
 class MirrorComparison:
-    """How a mirror compares with the record, by the checksums of its rows."""
+    """The differences between a mirror and the record, by the checksums of their rows."""
 
     scopes: int
     missing: int
-    """Rows that it lacked."""
+    """Rows that were missing in the mirror."""
     changed: int
-    """Rows that it had otherwise."""
+    """Rows that were different in the mirror."""
     extra: int
-    """Rows that it should not have had."""
+    """Rows that only the mirror had."""
     mended: bool
 
     @property
     def differing(self) -> int:
-        """Count the rows that were not equal."""
+        """Return the number of rows that differed."""
         return self.missing + self.changed + self.extra
 
 
-class Tier(StrEnum):
-    """Where the rows of a scope are."""
+class StorageTier(StrEnum):
+    """The location of a scope's rows."""
 
     HOT = "hot"
     LEAVING = "leaving"
-    """Still in the database; they leave unless somebody asks for the scope."""
+    """Still in the database; they leave unless the scope is used."""
     COLD = "cold"
 
 
 @dataclass(frozen=True, slots=True)
-class FoundScope:
-    """A scope of a tenant, and where its rows are."""
+class ScopeLocation:
+    """A scope of a tenant, and the location of its rows."""
 
     scope_id: int
     agent: str
     user: str
     memories: int
-    tier: Tier
+    tier: StorageTier
     since: datetime | None
 
 
 @dataclass(frozen=True, slots=True)
-class ColdStanding:
-    """How many scopes of all tenants are cold."""
+class ColdStats:
+    """Number of cold scopes, over all tenants."""
 
     cold: int = 0
     leaving: int = 0
     bytes: int = 0
-    """The size of the objects of those that are cold."""
+    """The size of the objects of cold scopes."""
     unneeded: int = 0
-    """Objects that are still to be removed, or on their way."""
+    """Objects that must still be removed, or are being uploaded."""
 
 
 @dataclass(frozen=True, slots=True)
-class Moved:
-    """What became of scopes that were to leave or to come back."""
+class MoveResult:
+    """The result of moving scopes to or from object storage."""
 
     moved: int = 0
     skipped: int = 0
-    """Asked for, written to or busy meanwhile, or not where they would have to be."""
+    """Scopes that were used, changed or busy during the move, or were in the wrong place."""
     bytes: int = 0
     """The size of the objects."""
 
 
-class BackupKind(StrEnum):
-    """How a backup was made."""
-
-    BASE = "base"
-    """All files of the server, by pg_basebackup."""
-    DUMP = "dump"
-    """One database, by pg_dump."""
-
-
-@dataclass(frozen=True, slots=True)
-class BackupReport:
-    """A backup that was made, or looked through."""
-
-    name: str
-    """Where it is."""
-    kind: BackupKind
-    made_at: datetime
-    bytes: int
-    rows: int
-    """How many rows it has in all tables."""
-    indexes: int = 0
-    """How many indexes were checked."""
-    compared: bool = True
-    """Whether the rows were compared with those of the server, which stood still meanwhile."""
-    remarks: tuple[str, ...] = ()
-
-
-@dataclass(frozen=True, slots=True)
-class Reapplied:
-    """What became of erasures from the log in a restored record."""
-
-    logged: int = 0
-    """How many entries were newer than the backup."""
-    applied: int = 0
-    """How many of them had something to erase."""
-    finished: int = 0
-    """How many scopes had a purge under way, which was finished."""
-
-
 @dataclass(frozen=True, slots=True)
 class RestoreReport:
-    """A record that was restored and may be used again."""
+    """A restored database that can be used again."""
 
-    made_at: datetime | None
-    """When the backup was begun; None where it was restored by other means."""
-    incarnation: str
-    """The new one."""
-    reapplied: Reapplied
+    logged: int = 0
+    """Number of log entries that are newer than the backup."""
+    applied: int = 0
+    """Number of these entries that had something to erase."""
+    finished: int = 0
+    """Number of scopes with an unfinished purge, which was finished."""
+    incarnation: str = ""
+    """The new incarnation."""
+    aside: str = ""
+    """The folder that the files of the replaced server were moved to."""
 
 
 @dataclass(frozen=True, slots=True)
 class KnownModel:
-    """An embedding model that Recollect can name: what is known of it before its files are there."""
+    """An embedding model that Recollect knows, before its files are downloaded."""
 
     name: str
     repository: str
-    """Where it is on a hub, as `owner/name`."""
+    """Its place on a hub, as `owner/name`."""
     family: str
     dimensions: int
     languages: str
     """`en`, `zh`, or `many`."""
     licence: str
     megabytes: int
-    """About how large its files are together."""
+    """The approximate size of all its files."""
     pooling: str
-    """Used where the model's own files do not say it."""
+    """Used if the model's files do not specify it."""
     graph: str = "onnx/model.onnx"
     more: tuple[str, ...] = ()
-    """Files beside the graph that it reads."""
+    """Further files that the graph needs."""
     cue_prefix: str = ""
     memory_prefix: str = ""
     revision: str = ""
-    """Empty = the newest."""
+    """Empty = the newest revision."""
     sha256: Mapping[str, str] = field(default_factory=dict[str, str])
-    """By path, where it is known for certain."""
+    """Checksums by path, if known."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -175,26 +141,26 @@ class ModelFile:
 
     path: str
     size: int | None
-    """None where the source does not say it."""
+    """None if the source does not give it."""
     sha256: str = ""
-    """Empty where it is not known yet."""
+    """Empty if it is not known yet."""
 
 
 @dataclass(frozen=True, slots=True)
 class ModelFiles:
-    """The files of one model, where they come from, and under which licence."""
+    """The files of one model, with their source and license."""
 
     name: str
     repository: str
     source: str
-    """The address or folder."""
+    """The address or folder of the files."""
     revision: str
     licence: str
     files: tuple[ModelFile, ...]
     pinned: bool = False
-    """Whether other checksums are refused from now on."""
+    """Whether files with other checksums are refused from now on."""
 
     @property
     def size(self) -> int:
-        """Add up the sizes that are known."""
+        """Return the sum of the known sizes."""
         return sum(each.size or 0 for each in self.files)

@@ -9,7 +9,7 @@ from enum import StrEnum
 from operator import attrgetter
 from uuid import UUID
 
-from recollect.loading import own_zone
+from recollect.loading import local_timezone
 from recollect.models.memories import JSON, Embedding, Kind, Memory, RecallState, Role
 
 
@@ -19,182 +19,180 @@ class Mode(StrEnum):
     NEWEST = "newest"
     """By rank, the most recently accessed first: the default."""
     ORIGINAL = "original"
-    """By rank, the least recently accessed first, as the code of Generative Agents does."""
+    """By rank, the least recently accessed first, like the code of Generative Agents."""
     PAPER = "paper"
-    """By hours since the last access, with equal weights, as the paper on Generative Agents says."""
+    """By hours since the last access, with equal weights, like the paper on Generative Agents."""
 
 
 class Status(StrEnum):
-    """How a recall went."""
+    """Status of a recall."""
 
     OK = "ok"
     NO_CANDIDATES = "no_candidates"
     NOTHING_RELEVANT = "nothing_relevant"
-    """Something was found, and nothing of it is likely to help."""
+    """Memories were found, but none is likely to help."""
     ERROR = "error"
 
 
 class Script(StrEnum):
-    """The script that dominates a text, as far as ranking needs it."""
+    """The dominant script of a text, for ranking."""
 
     WORDS = "words"
     CJK = "cjk"
 
 
 @dataclass(frozen=True, slots=True)
-class Weighing:
-    """How the stream channel weighs its three factors; what is None is taken from the agent's profile."""
+class StreamWeights:
+    """Weights of the stream channel. null = from the agent's profile."""
 
     mode: Mode | None = None
     recency: float | None = None
     similarity: float | None = None
     importance: float | None = None
     gains: tuple[float, float, float] | None = None
-    """The factors by which the three weights are multiplied: for recency, similarity, importance."""
+    """Factors of the three weights: recency, similarity, importance."""
     decay: float | None = None
     """The decay of recency: per rank, or per hour in mode `paper`."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Filter:
-    """What a caller restricts a read by: every channel and every list obeys it before it limits its answer."""
+    """Restrictions of a read: every channel and list applies them before it limits its result."""
 
     kinds: tuple[Kind, ...] = ()
-    """Only memories of these kinds; of all kinds if empty."""
+    """Only memories of these kinds; all kinds if empty."""
     conversations: tuple[str, ...] = ()
     """Only messages of these conversations."""
     roles: tuple[Role, ...] = ()
     """Only messages of these roles."""
     speakers: tuple[str, ...] = ()
-    """Only what these have said; names are compared as those of entities are."""
+    """Only memories with these speakers; names are compared like names of entities."""
     origins: tuple[str, ...] = ()
-    """Only what came in by these ways, as `origin` of a memory names them."""
+    """Only memories with these origins."""
     topics: tuple[str, ...] = ()
-    """Paths of topics, as `a->b->c`: only what is filed there. A recall puts that first, and restricts with
-    `topics_only`."""
+    """Paths of topics, such as `a->b->c`: only memories under them. A recall puts these first; with `topics_only` it
+    returns no others."""
     below: bool = False
-    """Whether what lies below these topics counts as theirs."""
+    """Include subtopics."""
     topics_only: bool = False
-    """Whether a recall finds only what is filed under these topics, as every list does."""
+    """Whether a recall finds only memories under these topics, like every list."""
     since: datetime | None = None
-    """Only what happened then or later."""
+    """Only memories that occurred at this time or later."""
     until: datetime | None = None
-    """Only what happened before."""
+    """Only memories that occurred before this time."""
     min_trust: int = 0
-    """Only memories that are trusted at least so much."""
+    """Only memories with at least this trust."""
     min_importance: float = 0.0
-    """Only memories that are at least so important, from 1 to 10."""
+    """Only memories with at least this importance, 1 to 10."""
     as_of: datetime | None = None
-    """What was stored by then, in the versions that were believed; now if None."""
+    """Only versions that were stored and believed at this time; now if None."""
     at: datetime | None = None
-    """What was true in the world then, or had happened; if None, what is not over at the other time."""
+    """Only facts that were true at this time, and memories that had occurred. None = facts not over at `as_of`."""
     pinned: bool | None = None
-    """Only what is pinned, or only what is not; both if None."""
+    """Only pinned memories (true) or only others (false); both if None."""
     state: RecallState | None = None
-    """Only what is in this state now; if None, a recall finds what is current; lists have archived and faded, too."""
+    """Only memories in this state now. None = current for a recall; lists also include archived and faded ones."""
     where: tuple[str, ...] = ()
-    """Conditions on metadata, as `project == alpha`, that all must hold. The operators are ==, !=, <, <=, >, >=, in,
-    contains and exists; behind them stands JSON, or a text as it is."""
+    """Conditions on metadata, such as `project == alpha`, which all must be true. Operators: ==, !=, <, <=, >, >=, in,
+    contains and exists, followed by JSON or plain text."""
 
     @property
     def past(self) -> bool:
-        """Tell whether either time is named, so that versions outside the indexes must be read, too."""
+        """Return whether a past time is set, so that versions outside the indexes must be read."""
         return self.as_of is not None or self.at is not None
 
     @property
     def outside(self) -> bool:
-        """Tell whether the state is one that the indexes do not hold."""
+        """Return whether the state is not in the indexes."""
         return self.state is not None and self.state is not RecallState.CURRENT
 
     @property
     def left(self) -> bool:
-        """Tell whether memories may be asked for that have left the indexes."""
+        """Return whether memories outside the indexes may match."""
         return self.past or self.outside
 
     @property
     def named(self) -> tuple[str, ...]:
-        """List the fields that are set; defaults restrict nothing."""
+        """Return the names of fields that are set; defaults restrict nothing."""
         given = READ_FIELDS(self)
-        if given == UNRESTRICTED:
+        if given == FILTER_DEFAULTS:
             return ()
-        return tuple(name for name, one, usual in zip(FIELDS, given, UNRESTRICTED, strict=True) if one != usual)
+        return tuple(name for name, one, usual in zip(FIELDS, given, FILTER_DEFAULTS, strict=True) if one != usual)
 
 
 FIELDS = tuple(each.name for each in fields(Filter) if each.name not in {"below", "topics_only"})
-"""The fields that restrict; the others say how one of them does."""
-UNRESTRICTED = tuple(getattr(Filter(), name) for name in FIELDS)
-"""The defaults of a filter's fields: to ask the class for them takes longer than to compare them."""
+"""The fields that restrict; the two others modify them."""
+FILTER_DEFAULTS = tuple(getattr(Filter(), name) for name in FIELDS)
+"""The defaults of a filter's fields, stored because reading them from the class is slower than comparing them."""
 READ_FIELDS = attrgetter(*FIELDS)
-EVERYTHING = Filter()
-MOST_CONDITIONS = 16
-"""How many `where` may hold."""
+NO_FILTER = Filter()
+MAX_CONDITIONS = 16
+"""Maximum number of conditions in `where`."""
 
 
 @dataclass(frozen=True, slots=True)
 class Cue(Filter):
-    """What triggers a recall, and what it is restricted to."""
+    """The query of a recall, and its restrictions."""
 
     text: str = ""
     embedding: Embedding | None = None
     limit: int | None = None
     channels: tuple[str, ...] = ()
-    """Which ways of recalling to use; the usual ones if empty."""
-    weighing: Weighing = Weighing()
+    """Channels to use; the default channels if empty."""
+    weighing: StreamWeights = StreamWeights()
     touch: bool = True
     """Whether the hits count as accessed."""
     now: datetime | None = None
-    """The moment of the recall, for simulations with a clock of their own."""
-    zone: str = field(default_factory=own_zone)
-    """The IANA name of the asker's time zone: what "yesterday" means depends on it; that of this machine by default."""
+    """The time of the recall, for simulations with their own clock."""
+    zone: str = field(default_factory=local_timezone)
+    """IANA time zone for words such as "yesterday"; by default the zone of this machine."""
     consult: bool | None = None
-    """Whether the chat model also reads the cue, for topics and days that rules do not find; as the profile says if
-    None, and else not."""
+    """Whether the chat model also analyzes the cue, for topics and days that rules do not find. None = setting of the
+    profile, else false."""
     weights: Mapping[str, float] = field(default_factory=dict[str, float])
-    """What channels and preferences weigh in this recall, by name; the usual weights for all that is not named."""
+    """Weights of channels and preferences in this recall, by name; default weights for all other names."""
     judge: bool | None = None
-    """Whether the chat model judges the hits and drops those that are of no use; as the profile says if None, and else
-    not."""
+    """Whether the chat model judges the hits and drops useless ones. None = setting of the profile, else false."""
     min_relevance: float | None = None
-    """Only hits that help with the cue at least so likely, 0 to 1. If None, a recall finds all, and a prompt or a block
-    leaves out what is hardly likely to."""
+    """Minimum relevance of hits, 0 to 1. None = a recall returns all hits; prompts and blocks omit those that are
+    unlikely to help."""
     keep: bool | None = None
-    """Whether the recall is kept, to be explained and replayed; as the service is configured if None."""
+    """Whether to save the recall, to explain and replay it. None = setting of the service."""
     explain: bool = False
-    """Whether the answer says how it came about, without being kept."""
+    """Whether the result includes its explanation, without being saved."""
     also: tuple[str, ...] = ()
-    """Up to four more scopes of the tenant to read beside the own one, each as `agent` or `agent/user`; as the profile
-    says if empty."""
+    """Up to four extra scopes to read, each as `agent` or `agent/user`. Empty = setting of the profile."""
 
     @property
     def blank(self) -> bool:
-        """Tell whether it has nothing to be reminded by: it lists what its filter admits."""
+        """Return whether it has neither text nor vector: then it lists all memories that its filter admits."""
         return self.embedding is None and not self.text.strip()
 
     @property
     def filter(self) -> Filter:
-        """Return the filter of the cue alone: without topics that only say what comes first."""
+        """Return the filter of the cue, without topics that only affect the order."""
         named = self.named if self.topics_only else tuple(name for name in self.named if name != "topics")
-        return Filter(**{name: getattr(self, name) for name in named}, below=self.below) if named else EVERYTHING
+        return Filter(**{name: getattr(self, name) for name in named}, below=self.below) if named else NO_FILTER
 
 
-class Asks(StrEnum):
-    """What a cue asks for, apart from its words."""
+class QuestionType(StrEnum):
+    """The type of answer that the query expects."""
 
     TIME = "time"
     """When something happened."""
     PERSON = "person"
-    """Who somebody is, or did it."""
+    """Who somebody is, or who did something."""
     NUMBER = "number"
     """How many or how much."""
     OVERVIEW = "overview"
-    """The overall picture: all there is, or how it went."""
+    """An overview: all items, or the course of events."""
     LATEST = "latest"
-    """What is newest: the only cues for which age counts."""
+    """The latest state: age counts only for these cues."""
 
 
 @dataclass(frozen=True, slots=True)
 class Period:
-    """A time that a cue names, from its start up to its end, and the words that name it."""
+    """A period that a cue mentions, and its words."""
 
     start: datetime
     end: datetime
@@ -202,36 +200,36 @@ class Period:
 
 
 @dataclass(frozen=True, slots=True)
-class Facets:
-    """What was read from a cue, before anything was looked for."""
+class QueryAnalysis:
+    """The result of analyzing the query."""
 
     script: Script = Script.WORDS
     keywords: tuple[str, ...] = ()
     names: tuple[str, ...] = ()
-    """Which of the speakers of the candidates are named, in normalised form."""
+    """Normalized names of the candidates' speakers that the cue mentions."""
     topics: tuple[str, ...] = ()
     periods: tuple[Period, ...] = ()
-    asks: frozenset[Asks] = frozenset()
+    asks: frozenset[QuestionType] = frozenset()
     topics_first: bool = False
-    """Whether the caller named the topics, so that what is filed there comes first."""
+    """Whether the caller named the topics, so that memories under them come first."""
     actor: str = ""
-    """Of several who are named, the one who is named first: they did it. Empty where they are named together."""
+    """The first of several named people, who acted; empty if they are named together."""
 
 
 @dataclass(frozen=True, slots=True)
 class Factors:
-    """What the stream channel's score is made of: three factors scaled to 0..1 over all candidates."""
+    """The parts of the stream channel's score: three factors scaled to 0..1 over all candidates."""
 
     recency: float
     similarity: float
     importance: float
     rank: int
-    """The rank by last access, 1 for what recency favours most; 0 for too far down to matter."""
+    """The rank by recency, 1 for the best; 0 if recency is negligible."""
 
 
 @dataclass(frozen=True, slots=True)
-class Tally:
-    """What a channel looked at: how many candidates, and the lowest and highest score."""
+class ChannelStats:
+    """Number of candidates of a channel, and its lowest and highest score."""
 
     candidates: int
     lowest: float | None
@@ -240,7 +238,7 @@ class Tally:
 
 @dataclass(frozen=True, slots=True)
 class Candidate:
-    """What one channel proposes: a memory and how strongly, in the channel's own unit."""
+    """A proposal of one channel: a memory and its score, in the channel's own unit."""
 
     id: UUID
     score: float
@@ -249,7 +247,7 @@ class Candidate:
 
 @dataclass(frozen=True, slots=True)
 class ChannelScore:
-    """One channel's part in a hit: its own score, and the share it adds to the total."""
+    """One channel's part in a hit: its own score, and its share of the total score."""
 
     score: float
     share: float
@@ -258,143 +256,144 @@ class ChannelScore:
 
 @dataclass(frozen=True, slots=True)
 class Features:
-    """What ranking knows of a candidate in addition to its scores: who said it and when, its form, its position."""
+    """Properties of a candidate used for ranking."""
 
     occurred_at: datetime
     kind: Kind
     speaker: str = ""
-    """Who said it, in normalised form."""
+    """Normalized name of the speaker."""
     session: str = ""
-    """Its session: its conversation, or the day it happened on."""
+    """Its session: its conversation, or its day."""
     place: float = 0.0
-    """Its position in the session; memories up to two apart are neighbours."""
+    """Its position in the session; the maximum distance of neighbors is 2."""
     cosine: float | None = None
-    """Its cosine with the cue's vector, where both have one."""
+    """Its cosine with the cue's vector, if both have one."""
     terms: tuple[int, ...] = ()
-    """Which terms of the cue it has, by their places in the cue."""
+    """The terms of the cue that it contains, by their positions in the cue."""
     length: int = 0
-    """How many terms it has."""
+    """Its number of terms."""
     importance: float = 5.0
     accessed_at: datetime | None = None
-    """When it was last accessed, where that counts."""
+    """When it was last accessed, if that counts."""
     assistant: bool = False
-    """Whether an assistant said it."""
+    """Whether its speaker is an assistant."""
     asks: bool = False
-    """Whether it ends as a question."""
+    """Whether it ends with a question."""
     tells_time: bool = False
     tells_number: bool = False
     is_instruction: bool = False
-    """Whether it is an instruction: what is always, or never, to be done."""
+    """Whether it is an instruction for the future."""
     named: bool = False
-    """Whether the cue names its speaker; or whom it is about, where it has none."""
+    """Whether the cue names its speaker, or its subject if it has no speaker."""
 
 
 @dataclass(frozen=True, slots=True)
-class Ranked:
+class FusedCandidate:
     """A candidate after fusion, before its memory is fetched."""
 
     id: UUID
     score: float
     channels: Mapping[str, ChannelScore]
     preferences: Mapping[str, float] = field(default_factory=dict[str, float])
-    """What each preference adds to the score, or takes from it."""
+    """The amount that each preference adds to the score; may be negative."""
     relevance: float | None = None
-    """How likely it helps with the cue; None where one channel ranks by itself."""
+    """The probability that it helps with the cue; None if one channel ranks alone."""
 
 
 @dataclass(frozen=True, slots=True)
 class Hit:
-    """A memory that survived fusion, with the reasons."""
+    """A search result with the reasons for its rank."""
 
     memory: Memory
     score: float
     channels: Mapping[str, ChannelScore]
     duplicates: tuple[UUID, ...] = ()
-    """Memories that say nearly the same and are not listed for it."""
+    """Near duplicates, which are not listed separately."""
     preferences: Mapping[str, float] = field(default_factory=dict[str, float])
-    """What each preference adds to the score, or takes from it."""
+    """The amount that each preference adds to the score; may be negative."""
     relevance: float | None = None
-    """How likely it helps with the cue, 0 to 1, whatever the scope or the day; None where one channel ranks alone."""
+    """The probability that it helps with the cue, 0 to 1, comparable across scopes and days; None if one channel ranks
+    alone."""
     scope: str = ""
-    """Where it was read, as `also` names it; empty for the own scope."""
+    """Its scope, as named in `also`; empty for the own scope."""
 
 
-class Fate(StrEnum):
-    """What became of a candidate."""
+class CandidateOutcome(StrEnum):
+    """Outcome of a candidate."""
 
     HIT = "hit"
     DUPLICATE = "duplicate"
-    """It says nearly the same as a hit and is not listed for it."""
+    """A near duplicate of a hit, not listed separately."""
     DROPPED = "dropped"
-    """It was among the best, but is left out: the judge dropped it, or it was gone by then."""
+    """It was among the best, but was left out: the judge dropped it, or it no longer existed."""
     BELOW = "below"
-    """As many as were asked for had a better score."""
+    """It ranked below the limit."""
 
 
 @dataclass(frozen=True, slots=True)
-class Placing:
-    """Where a candidate stands in a ranking, and why."""
+class RankedCandidate:
+    """A candidate's rank and the reasons."""
 
     id: UUID
-    fate: Fate
+    fate: CandidateOutcome
     rank: int
-    """The place among the hits, 1 for the best; 0 for what is none."""
+    """The place among the hits, 1 for the best; 0 if it is not a hit."""
     score: float
     channels: Mapping[str, ChannelScore]
-    """Each channel's own score, and the share it adds."""
+    """Each channel's own score, and its share of the total score."""
     preferences: Mapping[str, float] = field(default_factory=dict[str, float])
-    """What each preference adds to the score, or takes from it."""
+    """The amount that each preference adds to the score; may be negative."""
     relevance: float | None = None
-    """How likely it helps with the cue."""
+    """The probability that it helps with the cue."""
     features: Features | None = None
-    """What the ranking knew of it in addition to its scores."""
+    """Its properties in the ranking, in addition to its scores."""
     duplicates: tuple[UUID, ...] = ()
     before: int | None = None
-    """In a replay, the place that it had among the hits of the recall; None if it was none."""
+    """In a replay, its place among the original hits; None if it was not a hit."""
     memory: Memory | None = None
-    """The memory of a hit as it is now; None if it is out of sight."""
+    """The present memory of a hit; None if it is not visible."""
 
 
 @dataclass(frozen=True, slots=True)
 class Explanation:
-    """All that a recall's ranking was made from, and how it came about."""
+    """The input of a ranking and its result."""
 
     recall_id: UUID | None
-    """None if the recall was not kept."""
+    """None if the recall was not saved."""
     asked_at: datetime
     cue: Mapping[str, JSON]
-    """What the cue said beside the usual, without its vector."""
-    facets: Facets
+    """The fields of the cue that are not defaults, without its vector."""
+    facets: QueryAnalysis
     weights: Mapping[str, float]
     limit: int
     status: Status
     message: str
     methods: Mapping[str, str]
-    tallies: Mapping[str, Tally]
+    tallies: Mapping[str, ChannelStats]
     milliseconds: float
     proposals: Mapping[str, tuple[Candidate, ...]]
-    """What each channel proposed, in its own unit, best first."""
-    placings: tuple[Placing, ...]
-    """The hits in order, then all other candidates in the order of their scores."""
+    """The proposals of each channel, in its own unit, best first."""
+    placings: tuple[RankedCandidate, ...]
+    """The hits in order, then all other candidates by score."""
     same: bool
-    """Whether this version of Recollect ranks the candidates just as it was done then."""
+    """Whether this version of Recollect ranks the candidates in the same way as before."""
 
 
 @dataclass(frozen=True, slots=True)
-class Recollection:
-    """The answer to a recall: hits in order, and how each channel found its candidates."""
+class RecallResult:
+    """Result of a recall: ranked hits and how each channel searched."""
 
     hits: tuple[Hit, ...]
     methods: Mapping[str, str]
     status: Status = Status.OK
     message: str = ""
     accessed: tuple[UUID, ...] = ()
-    """The hits whose access is on record."""
-    tallies: Mapping[str, Tally] = field(default_factory=dict[str, Tally])
+    """The hits whose access was recorded."""
+    tallies: Mapping[str, ChannelStats] = field(default_factory=dict[str, ChannelStats])
     milliseconds: float = 0.0
-    facets: Facets = field(default_factory=Facets)
-    """What was read from the cue."""
+    facets: QueryAnalysis = field(default_factory=QueryAnalysis)
+    """The analysis of the cue."""
     recall_id: UUID | None = None
-    """The id by which the recall is explained and replayed, if it was kept."""
+    """The ID to explain and replay the recall, if it was saved."""
     explanation: Explanation | None = None
-    """How it came about, if the cue asks for that."""
+    """Its explanation, if the cue requests it."""

@@ -9,27 +9,29 @@ from datetime import date, datetime
 from enum import StrEnum
 from uuid import UUID
 
-LONGEST_SCOPE_NAME = 128
+MAX_SCOPE_NAME_LENGTH = 128
+DEFAULT_STREAMS = 10
+"""Streams of changes of one key: one change may wake all of them, and a process has 10 connections by default."""
 IDENTIFIER = re.compile(r"[A-Za-z0-9._:@-]{1,128}")
 BLANK_LETTER = re.compile(
     "[\u034f\u115f\u1160\u17b4\u17b5\u180b-\u180f\u2800\u3164\ufe00-\ufe0f\uffa0\ufffd\U000e0100-\U000e01ef]"
 )
-"""What Unicode counts as visible and shows nothing, and what stands for text that could not be read."""
+"""Characters that Unicode counts as visible although they are blank, and the replacement for unreadable text."""
 
 
 class Right(StrEnum):
-    """What an API key may do."""
+    """Permission of an API key."""
 
     READ = "read"
     WRITE = "write"
     ADMIN = "admin"
     DELEGATE = "delegate"
-    """To make keys that are bound to one scope and expire within a day, and end with the key that made them."""
+    """May create keys that are bound to one scope, expire within a day, and end together with their creator."""
 
 
 @dataclass(frozen=True, slots=True)
 class Scope:
-    """Whose memory it is: the unit of isolation, order and placement."""
+    """The owner of a memory: the unit of isolation, order and placement."""
 
     tenant_id: int
     agent: str
@@ -37,52 +39,52 @@ class Scope:
 
 
 class ScopeOrder(StrEnum):
-    """In which order scopes are listed."""
+    """Order of listed scopes."""
 
     RECENT = "recent"
-    """The one that was written to last comes first."""
+    """The scope with the latest write first."""
     SIZE = "size"
-    """The one with the most memories comes first."""
+    """The scope with the most memories first."""
     NAME = "name"
     """By agent, then by user."""
 
 
 @dataclass(frozen=True, slots=True)
 class ScopeQuery:
-    """Which scopes of a tenant are listed, and in which order."""
+    """Which scopes of a tenant to list, and their order."""
 
     agent: str = ""
-    """Only those of this agent; of all if empty."""
+    """Only scopes of this agent; all agents if empty."""
     search: str = ""
-    """Only those with this in a name, in letters of either case."""
+    """Only scopes with this text in a name, case-insensitive."""
     order: ScopeOrder = ScopeOrder.RECENT
 
 
 @dataclass(frozen=True, slots=True)
-class ListedScope:
+class ScopeInfo:
     """A scope in a list."""
 
     agent: str
     user: str
     memories: int
-    """How many take part in recall."""
+    """Number of memories in recall."""
     last_written_at: datetime
 
 
 @dataclass(frozen=True, slots=True)
-class Scopes:
-    """One page of scopes, and where the next one begins."""
+class ScopePage:
+    """One page of scopes, and the cursor of the next page."""
 
-    scopes: tuple[ListedScope, ...]
+    scopes: tuple[ScopeInfo, ...]
     next_cursor: str | None
 
 
 def is_scope_name(value: str) -> bool:
-    """Tell whether an agent or a user can have this name: nothing in it is invisible or can be written otherwise."""
+    """Return whether an agent or user can have this name: visible, and in a unique form."""
     if value.isascii() and IDENTIFIER.fullmatch(value):
         return True
     return (
-        1 <= len(value) <= LONGEST_SCOPE_NAME
+        1 <= len(value) <= MAX_SCOPE_NAME_LENGTH
         and value.isprintable()
         and "/" not in value
         and value == " ".join(value.split())
@@ -92,8 +94,8 @@ def is_scope_name(value: str) -> bool:
 
 
 @dataclass(frozen=True, slots=True)
-class Bounds:
-    """Which scopes a key may name: those of one agent, or of one agent and one user; None means any."""
+class KeyBinding:
+    """The scopes that a key may use: those of one agent, or of one agent and user; None means any."""
 
     agent: str | None = None
     user: str | None = None
@@ -101,22 +103,23 @@ class Bounds:
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """What a key, or all keys of a tenant together, may ask of one process; None is without a limit."""
+    """Rate limits of a key or a tenant, per process. null = unlimited."""
 
     requests_per_second: float | None = None
     burst: int | None = None
-    """How many requests may come at once; as many as in a second if None."""
+    """Maximum number of requests at once; None = the number per second."""
     bytes_per_minute: int | None = None
-    """Of the bodies of all requests."""
+    """Total size of all request bodies."""
     largest_body: int | None = None
     """In bytes."""
     change_streams: int | None = None
-    """How many streams of changes may be open; they do not count as requests."""
+    """Maximum number of open change streams, which do not count as requests. None here and for the tenant =
+    DEFAULT_STREAMS for each key."""
 
 
 @dataclass(frozen=True, slots=True)
-class Counted:
-    """Limits, and as what their use is counted: a key with those that it made, or a tenant."""
+class CountedLimits:
+    """Limits, and the name under which their use is counted: a key with its children, or a tenant."""
 
     name: str
     limits: Limits
@@ -124,22 +127,22 @@ class Counted:
 
 @dataclass(frozen=True, slots=True)
 class Caller:
-    """The caller, as the service established it from the key and the door."""
+    """The caller, as determined from the API key and the entry point."""
 
     tenant_id: int
     rights: frozenset[Right]
     origin: str
     trust: int
-    bounds: Bounds = Bounds()
+    bounds: KeyBinding = KeyBinding()
     key_id: UUID | None = None
-    """The key that was shown; None for a library, a job or an operator."""
-    counted: tuple[Counted, ...] = ()
+    """The API key that was used; None for a library, a job or an operator."""
+    counted: tuple[CountedLimits, ...] = ()
     """The limits of the key and of the tenant, if there are any."""
 
 
 @dataclass(frozen=True, slots=True)
 class ApiKey:
-    """A key without its secret, as it can be shown after its creation."""
+    """A key without its secret, as shown after its creation."""
 
     id: UUID
     name: str
@@ -148,27 +151,27 @@ class ApiKey:
     created_at: datetime
     revoked_at: datetime | None
     agent: str | None = None
-    """The only agent that it may name; any if None."""
+    """The only agent that it can use; any if None."""
     user: str | None = None
-    """The only user of that agent that it may name; any if None, the agent alone if empty."""
+    """The only user of that agent that it can use; any if None, the agent alone if empty."""
     expires_at: datetime | None = None
-    """From when on it is refused; never if None."""
+    """When it expires; never if None."""
     parent: UUID | None = None
-    """The key that it was made by and ends with, if there is one."""
+    """The key that created it, and with which it ends, if there is one."""
     last_used_at: datetime | None = None
-    """The beginning of the day, by UTC, on which it was used last."""
+    """The start of the UTC day on which it was last used."""
     limits: Limits = Limits()
-    """What it may ask of one process, together with the keys that it made."""
+    """Its limits in one process, together with the keys that it created."""
 
 
 @dataclass(frozen=True, slots=True)
 class KeyRequest:
-    """What a key is to be."""
+    """The properties of a new key."""
 
     name: str
     rights: frozenset[Right]
     trust: int
-    bounds: Bounds = Bounds()
+    bounds: KeyBinding = KeyBinding()
     expires_at: datetime | None = None
     parent: UUID | None = None
 
@@ -182,8 +185,8 @@ class NewKey:
 
 
 @dataclass(frozen=True, slots=True)
-class OwnKey:
-    """What a key may do, as shown to its holder."""
+class CurrentKey:
+    """The properties and permissions of your API key."""
 
     id: UUID
     name: str
@@ -192,33 +195,33 @@ class OwnKey:
     tenant: int
     """The number of its tenant."""
     agent: str | None
-    """The only agent that it may name; any if None."""
+    """The only agent that it can use; any if None."""
     user: str | None
-    """The only user of that agent that it may name; any if None, the agent alone if empty."""
+    """The only user of that agent that it can use; any if None, the agent alone if empty."""
     created_at: datetime
     expires_at: datetime | None
-    """From when on it is refused; never if None."""
+    """When it expires; never if None."""
 
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """One change of a scope, as its log has it; it holds no content."""
+    """One change of a scope from its log, without content."""
 
     cursor: str
-    """From where to follow on: give it as `since`."""
+    """The position after this change: pass it as `since` to continue."""
     number: int
-    """Of this scope, counted without gaps in the order of the commits."""
+    """The number of the change in this scope, without gaps, in the order of the commits."""
     at: datetime
     operation: str
-    """What happened: `stored`, `changed`, `revised`, `forgotten`, `state`, `embedded`, `pinned`, `fact`, `entity`,
-    `topic`, `item` or `conversation`; `began` is no change, but says where following begins."""
+    """The type of change: `stored`, `changed`, `revised`, `forgotten`, `state`, `embedded`, `pinned`, `fact`, `entity`,
+    `topic`, `item` or `conversation`; `began` is not a change, but the start position of a stream."""
     ids: tuple[UUID, ...]
-    """Of memories, or of the entities or topics that the operation names; items and conversations have none."""
+    """IDs of memories, or of the entities or topics of the operation; items and conversations have none."""
 
 
 @dataclass(frozen=True, slots=True)
 class EmbeddingSpace:
-    """The vectors of one embedding model: their table, and whether recall reads them."""
+    """The vectors of one embedding model: their table, and whether recall uses them."""
 
     id: int
     model: str
@@ -229,7 +232,7 @@ class EmbeddingSpace:
 
 
 class JobState(StrEnum):
-    """The state of a job; a failed one stays until somebody has it retried."""
+    """State of a job. Failed jobs stay until they are retried."""
 
     WAITING = "waiting"
     RUNNING = "running"
@@ -239,90 +242,90 @@ class JobState(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Job:
-    """One piece of work that was enqueued."""
+    """One unit of queued work."""
 
     id: str
-    """For asking about it; what it says is up to the server."""
+    """ID for queries about the job; its format depends on the server."""
     task: str
     agent: str
     user: str
     state: JobState
     attempts: int
-    """How many attempts failed."""
+    """Number of failed attempts."""
     reason: str
-    """Why it failed the last time, if it did."""
+    """The reason of the last failure, if any."""
     deferred_at: datetime
     scheduled_at: datetime | None
-    """When it is retried, if not at once."""
+    """When it will be retried, if not immediately."""
     started_at: datetime | None
     lag_seconds: float | None
     """How long it has been waiting."""
     done: int | None
-    """Its progress, if it takes more than a moment."""
+    """Its progress, if it is a longer job."""
     total: int | None
 
 
 @dataclass(frozen=True, slots=True)
-class Jobs:
-    """One page of jobs, the newest first, and where the next one begins."""
+class JobPage:
+    """One page of jobs, the newest first, and the cursor of the next page."""
 
     jobs: tuple[Job, ...]
     next_cursor: str | None
 
 
 @dataclass(frozen=True, slots=True)
-class LedgerSum:
-    """What one step cost on one day with one model."""
+class CostRow:
+    """The cost of one step on one day with one model."""
 
     day: date
-    """By UTC."""
+    """In UTC."""
     step: str
-    """What it was done for, such as `reflect` or `extract`."""
+    """The purpose of the calls, such as `reflect` or `extract`."""
     model: str
-    """Empty where no model was asked."""
+    """Empty if no model was called."""
     calls: int
-    """How often the model was asked, or the step was taken without one."""
+    """Number of model calls, or of steps without a model."""
     failed: int
-    """How many of these failed."""
+    """Number of failed calls."""
     partial: int
-    """How many of these were used in part."""
+    """Number of calls whose answer was used in part."""
     prompt_tokens: int
     completion_tokens: int
     price: float | None
-    """Of those calls whose model had a price; None if none had."""
+    """The price of calls whose model has one; None if none has."""
     milliseconds: float
-    """All of them together."""
+    """The total duration."""
 
 
 @dataclass(frozen=True, slots=True)
 class DailyBudget:
-    """How many tokens a tenant may use on a day, by UTC, before its enrichment waits."""
+    """Daily token budget of a tenant."""
 
     limit: int | None
-    """None where there is no limit."""
+    """None if there is no limit."""
     used: int
-    """By all of the tenant's scopes and for any purpose, since the day began."""
+    """Tokens used by all of the tenant's scopes, for any purpose, since the start of the day."""
     waits_until: datetime | None
-    """When enrichment goes on, if it waits."""
+    """When enrichment continues, if it waits."""
 
 
 @dataclass(frozen=True, slots=True)
-class Ledger:
-    """What calls of models cost, the latest day first, and what is left of today's budget."""
+class CostReport:
+    """Model costs, latest day first, and today's remaining budget."""
 
-    sums: tuple[LedgerSum, ...]
+    sums: tuple[CostRow, ...]
     budget: DailyBudget | None
-    """None for a key that is bound: the budget is the tenant's."""
+    """None for a bound key, because the budget belongs to the tenant."""
 
 
 @dataclass(frozen=True, slots=True)
 class EmbedderStatus:
-    """The embedder of a process, and whether recall goes by its vectors."""
+    """The embedder of a process, and whether recall uses its vectors."""
 
     model: str
-    """Empty where none is configured."""
+    """Empty if none is configured."""
     active: bool
-    """Whether the active space is this model's; if not, `by_words` of the status says why."""
+    """Whether the active space belongs to this model; if not, `by_words` of the status gives the reason."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -334,30 +337,30 @@ class TaskStatus:
     running: int
     failed: int
     oldest_seconds: float | None
-    """For how long the one has been waiting that waits longest; None if none does."""
+    """How long the oldest job has been waiting; None if none waits."""
 
 
 @dataclass(frozen=True, slots=True)
 class ServiceStatus:
-    """How the service is set up, and what it still has to do for a tenant."""
+    """The configuration of the service, and the unfinished work for a tenant."""
 
     version: str
     embedder: EmbedderStatus
     by_words: str
-    """Why recall goes by words alone; empty if it does not."""
+    """Why recall searches only by words; empty if it does not."""
     chat_model: str
-    """Empty where none is configured."""
+    """Empty if none is configured."""
     keep_recalls: str
-    """Which recalls are kept where their cue does not say: `off`, `sampled` or `on`."""
+    """Which recalls are saved if their cue does not decide it: `off`, `sampled` or `on`."""
     jobs: tuple[TaskStatus, ...]
-    """Those of the tenant, or of the scopes that a key is bound to."""
+    """The jobs of the tenant, or of the scopes that a key is bound to."""
     budget: DailyBudget | None
-    """The tenant's; None for a bound key."""
+    """The tenant's budget; None for a bound key."""
 
 
 @dataclass(frozen=True, slots=True)
 class Reader:
-    """A role of the database server that may read one tenant's views, and nothing else."""
+    """A role of the database server that can only read one tenant's views."""
 
     name: str
     tenant: str
@@ -366,7 +369,7 @@ class Reader:
 
 @dataclass(frozen=True, slots=True)
 class NewReader:
-    """A new reader, with the DSN that it logs in by; its password is shown only now."""
+    """A new reader, with the DSN for its login; the password is shown only now."""
 
     reader: Reader
     dsn: str = field(repr=False)

@@ -1,4 +1,4 @@
-"""Values of topics: the tree, what is filed under it, and how far that reaches in recall."""
+"""Values of topics: the tree, the links to memories, and their strength in recall."""
 
 from __future__ import annotations
 
@@ -9,54 +9,54 @@ from uuid import UUID
 
 
 @dataclass(frozen=True, slots=True)
-class Reach:
-    """How readily a link is recalled by its topic, each from 0 to 1."""
+class LinkStrength:
+    """How strongly a topic link is recalled, each 0 to 1."""
 
     activation: float = 0.55
     """How strongly the memory belongs to the topic."""
     diffusion: float = 0.35
-    """How far it leads on to related topics."""
+    """How strongly related topics are included."""
     independence: float = 0.5
-    """How well it can be understood without its context."""
+    """How understandable the memory is without its context."""
 
 
-USUAL_REACH = Reach()
+DEFAULT_LINK_STRENGTH = LinkStrength()
 
 
 class TopicSource(StrEnum):
     """How a recall by topic found a memory."""
 
     PRIMARY = "primary"
-    """Filed under the topic itself."""
+    """Linked to the topic itself."""
     RELATED = "related"
-    """Filed under a topic that a primary one is related to."""
+    """Linked to a related topic of a primary one."""
     PARENT = "parent"
-    """Filed under the topic directly above."""
+    """Linked to the parent topic."""
     DESCENDANT = "descendant"
-    """Filed under a topic anywhere below; looked at only if asked."""
+    """Linked to a subtopic; only on request."""
 
 
 @dataclass(frozen=True, slots=True)
 class TopicLink:
-    """A memory's tie to a topic; topics are named by their paths, `a->b->c`."""
+    """Link between a memory and a topic path, for example a->b->c."""
 
     path: str
     memory_id: UUID
     occurred_at: datetime
-    """The time of its recency: when the memory happened, unless the caller gave another."""
-    reach: Reach = Reach()
+    """The time for its recency: when the memory happened, unless the caller set another."""
+    reach: LinkStrength = LinkStrength()
     related: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
-class Filing:
-    """What a caller files under a topic: a memory, and how."""
+class NewTopicLink:
+    """A new link of a memory to a topic."""
 
     memory_id: UUID
-    reach: Reach = Reach()
+    reach: LinkStrength = LinkStrength()
     related: tuple[str, ...] = ()
     occurred_at: datetime | None = None
-    """The time of its recency; when the memory happened if None."""
+    """The time for its recency; when the memory happened if None."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,37 +65,37 @@ class Topic:
 
     path: str
     name: str
-    """As it was first written."""
+    """The name as first written."""
     memories: int
-    """How many memories are filed under it and take part in recall."""
+    """Number of its memories in recall."""
     below: int
     """The same for all topics below it."""
     activation: float | None = field(default=None, compare=False)
-    """The mean of what is filed under it; None where nothing is."""
+    """The mean activation of its links; None if there are none."""
     newest_at: datetime | None = field(default=None, compare=False)
-    """The latest time of what is filed under it."""
+    """The latest time of its links."""
 
 
 @dataclass(frozen=True, slots=True)
 class RelatedTopic:
-    """A topic to which the links of another one lead."""
+    """A topic that links of another topic name as related."""
 
     path: str
     diffusion: float
-    """The highest value among the links that lead to it."""
+    """The highest diffusion of these links."""
     links: int
 
 
 @dataclass(frozen=True, slots=True)
 class TopicTree:
-    """Topics in the order of the tree, each before those below it, and whether the list is complete."""
+    """Topics in tree order, and whether the list is complete."""
 
     topics: tuple[Topic, ...]
     whole: bool = True
 
     @property
     def text(self) -> str:
-        """Give one line a topic: its whole path, a mark where it is a root, and how many memories it has."""
+        """Format one line per topic: its path, a mark for roots, and its number of memories."""
         return "".join(f"{topic.path}{_mark(topic)} {{memories: {topic.memories}}}\n" for topic in self.topics)
 
 

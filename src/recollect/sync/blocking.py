@@ -12,10 +12,10 @@ from recollect.client.memories import RemoteFading
 from recollect.client.mind import RemoteMind
 from recollect.client.recall import RemoteBlocks, RemoteRecalls
 from recollect.client.topics import RemoteTopics
-from recollect.sync.portals import Blocking, blocking, blocking_pieces
+from recollect.sync.portal import Blocking, blocking, blocking_pieces
 
 
-class BlockingConversation(Blocking):
+class SyncConversation(Blocking):
     """Conversation whose methods return when they are done."""
 
     append = blocking(RemoteConversation.append)
@@ -35,14 +35,14 @@ class BlockingConversation(Blocking):
     segments = blocking(RemoteConversation.segments)
 
 
-class BlockingBlocks(Blocking):
+class SyncBlocks(Blocking):
     """Blocks whose methods return when they are done."""
 
     resolve = blocking(RemoteBlocks.resolve)
     show = blocking(RemoteBlocks.show)
 
 
-class BlockingFading(Blocking):
+class SyncFading(Blocking):
     """Fading whose methods return when they are done."""
 
     explain = blocking(RemoteFading.explain)
@@ -51,7 +51,7 @@ class BlockingFading(Blocking):
     revive = blocking(RemoteFading.revive)
 
 
-class BlockingItems(Blocking):
+class SyncItems(Blocking):
     """Items whose methods return when they are done."""
 
     batch = blocking(RemoteItems.batch)
@@ -62,7 +62,7 @@ class BlockingItems(Blocking):
     put = blocking(RemoteItems.put)
 
 
-class BlockingKnowledge(Blocking):
+class SyncKnowledge(Blocking):
     """Knowledge whose methods return when they are done."""
 
     add = blocking(RemoteKnowledge.add)
@@ -81,7 +81,7 @@ class BlockingKnowledge(Blocking):
     timeline = blocking(RemoteKnowledge.timeline)
 
 
-class BlockingTopics(Blocking):
+class SyncTopics(Blocking):
     """Topics whose methods return when they are done."""
 
     link = blocking(RemoteTopics.link)
@@ -94,7 +94,7 @@ class BlockingTopics(Blocking):
     unlink = blocking(RemoteTopics.unlink)
 
 
-class BlockingRecalls(Blocking):
+class SyncRecalls(Blocking):
     """Recalls whose methods return when they are done."""
 
     explain = blocking(RemoteRecalls.explain)
@@ -102,7 +102,7 @@ class BlockingRecalls(Blocking):
     replay = blocking(RemoteRecalls.replay)
 
 
-class BlockingMind(Blocking):
+class SyncMind(Blocking):
     """Mind whose methods return when they are done."""
 
     activity = blocking(RemoteMind.activity)
@@ -113,6 +113,7 @@ class BlockingMind(Blocking):
     evidence = blocking(RemoteMind.evidence)
     feedback = blocking(RemoteMind.feedback)
     forget = blocking(RemoteMind.forget)
+    forget_everything = blocking(RemoteMind.forget_everything)
     get = blocking(RemoteMind.get)
     get_many = blocking(RemoteMind.get_many)
     last_chat = blocking(RemoteMind.last_chat)
@@ -132,36 +133,36 @@ class BlockingMind(Blocking):
     tune = blocking(RemoteMind.tune)
     versions = blocking(RemoteMind.versions)
 
-    def conversation(self, conversation: str) -> BlockingConversation:
+    def conversation(self, conversation: str) -> SyncConversation:
         """Choose a conversation by your own name for it; nothing is sent, and it begins with the first message."""
-        return BlockingConversation(self.inner.conversation(conversation), self.portal)
+        return SyncConversation(self.inner.conversation(conversation), self.portal)
 
     @property
-    def blocks(self) -> BlockingBlocks:
-        """Return the view for blocks: what a cue reminds of as text for a prompt, and what its short ids stand for."""
-        return BlockingBlocks(self.inner.blocks, self.portal)
+    def blocks(self) -> SyncBlocks:
+        """Return the view for blocks: memories that match a query as text for prompts, and memories by short ID."""
+        return SyncBlocks(self.inner.blocks, self.portal)
 
     @property
-    def fading(self) -> BlockingFading:
-        """Return the view for fading: what fades in the scope, what has faded, and how to restore it."""
-        return BlockingFading(self.inner.fading, self.portal)
+    def fading(self) -> SyncFading:
+        """Return the view for fading: memories that fade, faded memories, and how to restore them."""
+        return SyncFading(self.inner.fading, self.portal)
 
     @property
-    def items(self) -> BlockingItems:
+    def items(self) -> SyncItems:
         """Return the view of the scope's items: JSON values under names of your own."""
-        return BlockingItems(self.inner.items, self.portal)
+        return SyncItems(self.inner.items, self.portal)
 
     @property
-    def knowledge(self) -> BlockingKnowledge:
-        """Return the view of what is known in the scope: facts and entities."""
-        return BlockingKnowledge(self.inner.knowledge, self.portal)
+    def knowledge(self) -> SyncKnowledge:
+        """Return the view of the facts and entities of the scope."""
+        return SyncKnowledge(self.inner.knowledge, self.portal)
 
     @property
-    def topics(self) -> BlockingTopics:
-        """Return the view of the scope's topics: the tree, and what is filed under it."""
-        return BlockingTopics(self.inner.topics, self.portal)
+    def topics(self) -> SyncTopics:
+        """Return the view of the scope's topics: the tree, and the memories filed under it."""
+        return SyncTopics(self.inner.topics, self.portal)
 
     @property
-    def recalls(self) -> BlockingRecalls:
+    def recalls(self) -> SyncRecalls:
         """Return the view of kept recalls, to be explained and replayed."""
-        return BlockingRecalls(self.inner.recalls, self.portal)
+        return SyncRecalls(self.inner.recalls, self.portal)

@@ -1,1 +1,1 @@
-"""What a caller asks: each verb is one file that reads from top to bottom."""
+"""The operations that callers request: each verb is one file that reads from top to bottom."""

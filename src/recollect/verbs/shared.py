@@ -1,4 +1,4 @@
-"""Let writes of one scope that wait in this process share a transaction."""
+"""Share transactions between writes of one scope that wait in this process."""
 
 from __future__ import annotations
 
@@ -7,8 +7,8 @@ from collections.abc import Awaitable, Callable, Hashable, Sequence
 from dataclasses import dataclass
 from typing import Generic, Protocol, TypeVar
 
-MOST_WRITES, MOST_MEMORIES = 32, 256
-"""What one transaction holds at most: those who wait for the scope elsewhere wait for all of it."""
+MAX_WRITES, MAX_MEMORIES = 32, 256
+"""Maximum numbers of writes and memories in one transaction: other writers of the scope wait for all of it."""
 
 
 class Shareable(Protocol):
@@ -21,7 +21,7 @@ class Shareable(Protocol):
 
     @property
     def size(self) -> int:
-        """Return how many memories it stores."""
+        """Return the number of memories to store."""
         ...
 
 
@@ -31,27 +31,27 @@ Outcome = TypeVar("Outcome")
 
 @dataclass(slots=True)
 class WaitingWrite(Generic[Item, Outcome]):
-    """A write that waits for the one before it."""
+    """A write that waits for the previous one."""
 
     item: Item
     outcome: asyncio.Future[Outcome]
 
 
 class SharedWrites(Generic[Item, Outcome]):
-    """Run one transaction of a scope at a time; the writes that come meanwhile are the next one.
+    """Run one transaction of a scope at a time; writes that arrive during it form the next one.
 
-    A scope is locked by whoever writes to it, so they would only wait for each other in the database.
+    A write locks its scope, so they would only wait for each other in the database.
     """
 
     def __init__(self) -> None:
-        # A scope has an entry while one of its writes is under way.
+        # A scope has an entry while one of its writes runs.
         self._waiting: dict[Hashable, list[WaitingWrite[Item, Outcome]]] = {}
         self._tasks: set[asyncio.Task[None]] = set()
 
     async def run(
         self, scope: Hashable, item: Item, write: Callable[[Sequence[Item]], Awaitable[Sequence[Outcome | Exception]]]
     ) -> Outcome:
-        """Write at once, or together with others when the write before has ended; each has its own outcome."""
+        """Write at once, or together with others when the previous write has ended; each has a separate outcome."""
         waiting = self._waiting.get(scope)
         if waiting is not None:
             return await self._join(waiting, item)
@@ -70,7 +70,7 @@ class SharedWrites(Generic[Item, Outcome]):
         return outcome
 
     async def _join(self, waiting: list[WaitingWrite[Item, Outcome]], item: Item) -> Outcome:
-        """Wait for the outcome; who gives up before its turn has written nothing."""
+        """Wait for the outcome; a write that is cancelled before its turn has written nothing."""
         each = WaitingWrite[Item, Outcome](item, asyncio.get_running_loop().create_future())
         waiting.append(each)
         return await each.outcome
@@ -78,9 +78,9 @@ class SharedWrites(Generic[Item, Outcome]):
     async def _write_waiting(
         self, scope: Hashable, write: Callable[[Sequence[Item]], Awaitable[Sequence[Outcome | Exception]]]
     ) -> None:
-        """Write for those who wait until nobody does."""
+        """Write the waiting items until none is left."""
         try:
-            while group := take_group(self._waiting[scope]):
+            while group := next_batch(self._waiting[scope]):
                 try:
                     outcomes = await write([each.item for each in group])
                 except Exception as problem:  # Each caller handles it.
@@ -97,8 +97,8 @@ class SharedWrites(Generic[Item, Outcome]):
                 each.outcome.cancel()
 
 
-def take_group(waiting: list[WaitingWrite[Item, Outcome]]) -> list[WaitingWrite[Item, Outcome]]:
-    """Take the next writes that fit into one transaction; of those with the same key only the first."""
+def next_batch(waiting: list[WaitingWrite[Item, Outcome]]) -> list[WaitingWrite[Item, Outcome]]:
+    """Remove and return the next writes that fit into one transaction; of equal keys only the first."""
     group: list[WaitingWrite[Item, Outcome]] = []
     keys: set[str] = set()
     left: list[WaitingWrite[Item, Outcome]] = []
@@ -106,7 +106,7 @@ def take_group(waiting: list[WaitingWrite[Item, Outcome]]) -> list[WaitingWrite[
     for each in waiting:
         if each.outcome.done():
             continue
-        fits = not group or (len(group) < MOST_WRITES and size + each.item.size <= MOST_MEMORIES)
+        fits = not group or (len(group) < MAX_WRITES and size + each.item.size <= MAX_MEMORIES)
         # Once one is left behind, so are those after it: the order of arrival is kept.
         if left or not fits or (each.item.key and each.item.key in keys):
             left.append(each)

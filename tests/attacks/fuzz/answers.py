@@ -14,18 +14,18 @@ from extraction_bounds import check_bounds
 from garbage import draw, extraction
 from garbage import plant as plant_fact
 from recollect.core.knowledge import extractions
-from recollect.core.recall.cues import read
-from recollect.core.recall.model_cues import MOST_FOUND, Matches, extend
+from recollect.core.recall.cues import parse_cue
+from recollect.core.recall.model_cues import MAX_MATCHES, Matches, extend
 from recollect.core.text import answers
 from recollect.core.text.answers import read_moment
-from recollect.core.text.broken_json import DEEPEST, read_fragments
+from recollect.core.text.lenient_json import MAX_DEPTH, read_fragments
 from recollect.models.recall import Cue
 
-WATCHED = "recollect.core.knowledge.extractions recollect.core.text.answers recollect.core.text.broken_json"
+WATCHED = "recollect.core.knowledge.extractions recollect.core.text.answers recollect.core.text.lenient_json"
 SHOWN = 3
 GOOD = extraction([plant_fact(1), plant_fact(2)], entities=[{"name": "Ann", "type": "person", "aliases": ["A."]}])
 FOUND = {"matches": [{"type": "topic", "text": "生活->饮食"}, {"type": "date", "text": "2024-05-01"}]}
-READING = read(Cue(text="What of tea?"), None, now=NOW)
+READING = parse_cue(Cue(text="What of tea?"), None, now=NOW)
 AS_TEXT, EDITED, OF_CUES, CUT_OFF = 0, 1, 2, 3
 
 
@@ -62,7 +62,7 @@ def check_text(text: str) -> None:
     moment = read_moment(text)
     if moment is not None:
         assert read_moment(moment.isoformat(), UTC) == moment
-    assert DEEPEST < 100
+    assert MAX_DEPTH < 100
 
 
 def check_matches(answer: object) -> None:
@@ -71,8 +71,8 @@ def check_matches(answer: object) -> None:
     except ValidationError:
         return
     facets = extend(READING, Cue(text="What of tea?"), found.matches).facets
-    assert len(facets.topics) <= MOST_FOUND
-    assert len(facets.periods) <= MOST_FOUND
+    assert len(facets.topics) <= MAX_MATCHES
+    assert len(facets.periods) <= MAX_MATCHES
     assert all(period.start < period.end for period in facets.periods)
 
 

@@ -10,7 +10,7 @@ from pydantic import TypeAdapter, ValidationError
 
 from attacks.fuzz.edits import Choices, edit, to_text
 from recollect.core.memories import conditions
-from recollect.core.memories.conditions import LONGEST_CONDITION, OPERATORS, read_condition
+from recollect.core.memories.conditions import MAX_CONDITION_LENGTH, OPERATORS, read_condition
 from recollect.doors.dify.conditions import MetadataCondition
 from recollect.errors import InvalidInputError
 
@@ -55,10 +55,10 @@ def check_ours(text: str) -> None:
     except InvalidInputError as problem:
         assert len(str(problem)) < 200
         return
-    assert len(text) <= LONGEST_CONDITION
+    assert len(text) <= MAX_CONDITION_LENGTH
     operand = json.dumps(condition.operand, ensure_ascii=False)
     again = f"{json.dumps(condition.field, ensure_ascii=False)} {SIGNS[condition.operator]} {operand}"
-    if len(again) <= LONGEST_CONDITION:
+    if len(again) <= MAX_CONDITION_LENGTH:
         # As text, because a field may be compared with 1 or with 1.0.
         assert repr(astuple(read_condition(again))) == repr(astuple(condition))
 

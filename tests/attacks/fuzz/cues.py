@@ -9,7 +9,7 @@ from date_phrases import NOW, ZONES, read_phrases
 from garbage import COMMANDS, NAMES
 from recollect.core.recall import cues
 from recollect.core.recall.checks import check_cue
-from recollect.core.recall.cues import LONGEST_KEYWORD, LONGEST_QUESTION, MOST_KEYWORDS
+from recollect.core.recall.cues import MAX_KEYWORD_LENGTH, MAX_KEYWORDS, MAX_QUESTION_LENGTH
 from recollect.core.text.checks import is_unstorable
 from recollect.core.topics.paths import encode, find_topics, parse_topic, show_topic
 from recollect.errors import InvalidInputError
@@ -41,18 +41,18 @@ def check(data: bytes) -> None:
     except InvalidInputError:
         assert is_unstorable(text) or not text.strip()
         return
-    reading = cues.read(cue, None, "no embedder", now=NOW, own=OWN)
+    reading = cues.parse_cue(cue, None, "no embedder", now=NOW, own=OWN)
     assert all(reading.terms)
     # Some characters are folded to several; a pair of characters is a term beside each of them.
     assert sum(map(len, reading.terms)) <= 40 * len(text) + 40
     keywords = reading.facets.keywords
-    assert len(keywords) <= MOST_KEYWORDS
+    assert len(keywords) <= MAX_KEYWORDS
     assert all(keyword and len(keyword) <= 20 * len(text) for keyword in keywords)
-    assert LONGEST_KEYWORD < LONGEST_QUESTION >= len(cues.find_question(text))
+    assert MAX_KEYWORD_LENGTH < MAX_QUESTION_LENGTH >= len(cues.find_question(text))
     assert sum(map(len, reading.facets.topics)) <= len(text)
     for names in find_topics(reading.facets.topics):
         assert encode(parse_topic(show_topic(names))) == encode(names)
-    assert reading == cues.read(cue, None, "no embedder", now=NOW, own=OWN)
+    assert reading == cues.parse_cue(cue, None, "no embedder", now=NOW, own=OWN)
 
 
 def plant() -> None:

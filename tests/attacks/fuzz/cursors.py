@@ -1,4 +1,4 @@
-"""Cursors and positions: what is read is what was written, and all else is refused in words."""
+"""Cursors: what is read is what was written, and all else is refused in words."""
 
 from __future__ import annotations
 
@@ -8,17 +8,17 @@ from types import SimpleNamespace
 from uuid import UUID
 
 from attacks.fuzz.edits import Choices, to_text
-from recollect.core.service import numbers, positions
+from recollect.core.service import numbers
 from recollect.errors import InvalidInputError
 from recollect.models.service import ScopeOrder
-from recollect.verbs.conversations import manage, receipts
+from recollect.verbs.conversations import lifecycle, receipts
 from recollect.verbs.knowledge import graph
 from recollect.verbs.service import jobs, tenants
 
 WATCHED = "recollect.core.service recollect.verbs.conversations recollect.verbs.knowledge recollect.verbs.service"
 IDENTITY = "0197f1c2-0000-7000-8000-000000000001"
 WRITTEN = (
-    *(f"{UUID(IDENTITY).hex}.17", "0.1.0/16B3748,1.2.A/0", f"2026-01-31T12:00:00Z_{IDENTITY}", f"_{IDENTITY}"),
+    *(f"{UUID(IDENTITY).hex}.17", f"2026-01-31T12:00:00Z_{IDENTITY}", f"_{IDENTITY}"),
     *("2026-01-31T12:00:00.5+05:45_dinner", "2026-01-31T12:00:00Z/42", "17/42", "ada/li", "ada/", "1.17", "0.", "99.1"),
     *("2026-W05-6_x", "20260131T12Z_x", "9999-12-31T23:59:59-14:00_x", "0001-01-01T00:00:00+14:00_x", "٣.1", "1_0/1"),
 )
@@ -43,17 +43,11 @@ def of_changes(text: str) -> None:
     assert numbers.write_cursor(*read) == text
 
 
-def of_positions(text: str) -> None:
-    read = positions.read_positions(text)
-    assert len(read) <= positions.MOST_POSITIONS
-    assert positions.read_positions(positions.write_positions(read)) == read
-
-
 def of_conversations(text: str) -> None:
-    read = manage.read_cursor(text)
+    read = lifecycle.read_cursor(text)
     if read is not None:
         assert read[0].tzinfo is UTC
-        assert manage.read_cursor(manage.write_cursor(SimpleNamespace(updated_at=read[0], id=read[1]))) == read
+        assert lifecycle.read_cursor(lifecycle.write_cursor(SimpleNamespace(updated_at=read[0], id=read[1]))) == read
 
 
 def of_receipts(text: str) -> None:
@@ -86,11 +80,11 @@ def of_scopes(order: ScopeOrder):
 
 
 TRIED = (
-    *(of_changes, of_positions, of_conversations, of_receipts, of_timelines, of_jobs),
+    *(of_changes, of_conversations, of_receipts, of_timelines, of_jobs),
     *(of_scopes(order) for order in ScopeOrder),
 )
 
 
 def plant() -> None:
     """Take the day for the beginning of a page."""
-    manage.write_cursor = lambda last: f"{last.updated_at.date()}_{last.id}"
+    lifecycle.write_cursor = lambda last: f"{last.updated_at.date()}_{last.id}"

@@ -27,9 +27,9 @@ from foreign_exports import (
     zep_thread,
 )
 from recollect.core.conversations.appends import check_message
-from recollect.core.imports import found
+from recollect.core.imports import parsed
 from recollect.core.imports.formats import READERS, guess, refuse
-from recollect.core.imports.found import ImportedData
+from recollect.core.imports.parsed import ImportedData
 from recollect.core.knowledge.new_facts import check_new_fact
 from recollect.core.memories.checks import check_metadata, check_new_memory
 from recollect.doors.imports.files import Member, read_list
@@ -126,5 +126,5 @@ def check_found(read: ImportedData, size: int) -> None:
 
 def plant() -> None:
     """Keep what cannot be stored."""
-    found.clean = lambda text, _: text
-    found.check_new_memory = found.check_message = lambda _: None
+    parsed.clean = lambda text, _: text
+    parsed.check_new_memory = parsed.check_message = lambda _: None

@@ -15,7 +15,6 @@ from programs import COMMAND, plain_environment
 from recollect.mind.operators import backups as operators
 from recollect.models.conversations import NewMessage
 from recollect.models.memories import Role
-from recollect.models.outside import BackupKind
 from recollect.settings import Settings
 from recollect.store.embedded.cluster import Cluster
 from recollect.wiring import make_backup, open_recollect, restore_backup
@@ -25,10 +24,6 @@ RESTORES = Sizes("restores", ci=1, long=200)
 BLIND = Sizes("restores", ci=1, long=5)
 AGENTS, USERS, STEPS = ("ada", "bea"), 3, 10
 PAUSE_SECONDS, MOST_SECONDS = 0.005, 2.0
-
-
-def silent(step, done, total):
-    """Report nothing."""
 
 
 class World:
@@ -93,12 +88,11 @@ async def prepared(folder, chance):
     world = World(chance)
     async with open_recollect(settings_in(folder, "data"), work=False) as recollect:
         await world.live(recollect, 0.2)
-        kind = chance.choice([*BackupKind])
-        made = await make_backup(settings_in(folder, "data"), str(folder / "backups"), kind, silent)
+        made = await make_backup(settings_in(folder, "data"), folder / "backups")
         saved = {*world.known}
         while not saved & world.erased:
             await world.live(recollect, 0.6)
-    yield made.name, saved, world.erased
+    yield made, saved, world.erased
 
 
 def kill_restore(backup, folder, chance):
@@ -123,7 +117,7 @@ async def restore_disturbed(backup, folder, chance):
         # It was killed behind the last step, or had ended: then it is all there, as the caller sees.
         await asyncio.to_thread(Cluster(folder / "restored.restoring").clear)
         return None
-    return (await restore_backup(settings_in(folder, "restored"), backup, silent)).reapplied.applied
+    return (await restore_backup(settings_in(folder, "restored"), backup)).applied
 
 
 @pytest.mark.promise(
@@ -150,7 +144,7 @@ async def test_without_the_log_it_would_be_back(rounds, seed, figure, monkeypatc
     for number in rounds(BLIND):
         with open_folder("restore", find_memory()) as folder:
             async with prepared(folder, random.Random(f"{seed} {number}")) as (backup, _, erased):
-                await restore_backup(settings_in(folder, "restored"), backup, silent)
+                await restore_backup(settings_in(folder, "restored"), backup)
                 leaked += len(await read_served(settings_in(folder, "restored")) & erased)
     figure(f"{leaked} erased canaries served, as there must be")
     assert leaked > 0

@@ -155,8 +155,9 @@ async def test_slow_clients_are_sent_away_and_others_are_served(addresses, monke
     for sort in ("silent", "half a header", "trickling header"):
         assert set(told[sort]) == {b""}
     assert set(told["wrong key"]) <= {b"HTTP/1.1 401", b""}
-    # While all places are taken, who only waits is told that the server is busy.
+    # While all places are taken, who only waits is told that the server is busy. Clients and server share one loop:
+    # on a busy machine a client may send its headers after their time, and is sent away without an answer.
     assert b"HTTP/1.1 408" in told["silent body"]
-    assert set(told["silent body"]) <= {b"HTTP/1.1 408", b"HTTP/1.1 503"}
-    assert set(told["trickling body"]) <= {b"HTTP/1.1 408", b"HTTP/1.1 503", b""}
+    for sort in ("silent body", "trickling body"):
+        assert set(told[sort]) <= {b"HTTP/1.1 408", b"HTTP/1.1 503", b""}
     assert told["wrong key"][b"HTTP/1.1 401"] + told["trickling body"][b"HTTP/1.1 408"] > 0

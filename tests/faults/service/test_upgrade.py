@@ -22,7 +22,7 @@ from ports import free_port
 from programs import Program
 from recollect.llm.fake import FakeEmbedder
 from recollect.settings import Settings
-from recollect.store.database.migrate import own_migrations
+from recollect.store.database.migrate import list_migrations
 from recollect.wiring import connected
 from sizes import Sizes
 from traffic import READS, WRITES, Told, traffic
@@ -33,7 +33,7 @@ FEW, MANY = 15, 40
 DEADLINE_SECONDS = 10
 CHOSEN = {"deadline_seconds": str(DEADLINE_SECONDS), "requests_at_once": "16"}
 MIGRATION = "9000_planted"
-NEWEST = own_migrations()[-1].name[:4]
+NEWEST = list_migrations()[-1].name[:4]
 ANSWERED = re.compile(r'^recollect_http_requests_total\{.*route="/v1/.*status="20\d"\} ([\d.]+)', re.MULTILINE)
 
 

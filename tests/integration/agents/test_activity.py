@@ -16,7 +16,7 @@ from recollect.client import Client
 from recollect.core.memories.ids import first_ids_of_days, memory_id
 from recollect.errors import InvalidInputError
 from recollect.mind import agents
-from recollect.models.agents import ActiveDay
+from recollect.models.agents import DailyCount
 from recollect.models.memories import Kind, NewMemory
 from recollect.models.service import Right
 from recollect.store.agents.overview import QUERIES
@@ -57,10 +57,10 @@ async def test_by_day_and_kind(mind, owner):
     put(owner, [noon - timedelta(days=2)], state="deleted")
     put(owner, [noon - timedelta(days=1)], kind="fact", state="past")
     assert await mind.activity() == [
-        ActiveDay(today - timedelta(days=3), Kind.EVENT, 2),
-        ActiveDay(today - timedelta(days=1), Kind.FACT, 1),
-        ActiveDay(today, Kind.EVENT, 2),
-        ActiveDay(today, Kind.THOUGHT, 1),
+        DailyCount(today - timedelta(days=3), Kind.EVENT, 2),
+        DailyCount(today - timedelta(days=1), Kind.FACT, 1),
+        DailyCount(today, Kind.EVENT, 2),
+        DailyCount(today, Kind.THOUGHT, 1),
     ]
     assert [each.memories for each in await mind.activity(days=1)] == [2, 1]
     assert sum(each.memories for each in await mind.activity(days=366)) == 7
@@ -73,7 +73,7 @@ async def test_a_zone_moves_what_happened_at_night(mind, owner, monkeypatch):
     by_zone = {zone: (await mind.activity(zone=zone))[0].day for zone in ("UTC", "Asia/Shanghai")}
     assert by_zone["UTC"] == late.date()
     assert by_zone["Asia/Shanghai"] == late.date() + timedelta(days=1)
-    monkeypatch.setattr(agents, "own_zone", lambda: "Asia/Shanghai")
+    monkeypatch.setattr(agents, "local_timezone", lambda: "Asia/Shanghai")
     assert (await mind.activity())[0].day == by_zone["Asia/Shanghai"]
 
 

@@ -9,16 +9,16 @@ import pytest
 from conftest import http_client, new_key
 from recollect.client import Client
 from recollect.errors import ForbiddenError, InvalidInputError
-from recollect.models.agents import Association, Overview, Profile, Strength
+from recollect.models.agents import Association, KeywordCount, Overview, Profile
 from recollect.models.conversations import NewMessage
 from recollect.models.knowledge import NewFact
 from recollect.models.memories import Kind, NewMemory, Role, Triple
-from recollect.models.recall import Cue, Mode, Weighing
+from recollect.models.recall import Cue, Mode, StreamWeights
 from recollect.models.service import Right
 from recollect.store.agents.agents import fetch
 
 CHOSEN = Profile(
-    Weighing(Mode.ORIGINAL, recency=2.0, gains=(1.0, 2.0, 0.5), decay=0.95),
+    StreamWeights(Mode.ORIGINAL, recency=2.0, gains=(1.0, 2.0, 0.5), decay=0.95),
     kinds=(Kind.EVENT, Kind.CHAT),
     limit=3,
     reflection_threshold=0.0,
@@ -48,17 +48,21 @@ async def test_a_profile_holds_in_all_scopes_of_its_agent_and_in_no_other(recoll
 async def test_a_recall_goes_by_the_profile_where_the_cue_says_nothing(recollect):
     mind = await recollect.mind("ada")
     await mind.remember([NewMemory(f"note {number}", importance=1 + number) for number in range(10)])
-    by_importance = Weighing(recency=0.0, similarity=0.0, importance=1.0)
+    by_importance = StreamWeights(recency=0.0, similarity=0.0, importance=1.0)
     await mind.set_profile(Profile(by_importance, limit=2))
     cue = Cue("note 0", channels=("stream",))
     assert [hit.memory.content for hit in (await mind.recall(cue)).hits] == ["note 9", "note 8"]
-    by_similarity = replace(cue, weighing=Weighing(similarity=1.0, importance=0.0), limit=1)
+    by_similarity = replace(cue, weighing=StreamWeights(similarity=1.0, importance=0.0), limit=1)
     assert [hit.memory.content for hit in (await mind.recall(by_similarity)).hits] == ["note 0"]
 
 
 async def test_absurd_profiles_are_refused_and_nothing_changes(mind):
     await mind.set_profile(CHOSEN)
-    for absurd in (Profile(limit=0), Profile(Weighing(decay=2.0)), Profile(Weighing(similarity=float("nan")))):
+    for absurd in (
+        Profile(limit=0),
+        Profile(StreamWeights(decay=2.0)),
+        Profile(StreamWeights(similarity=float("nan"))),
+    ):
         with pytest.raises(InvalidInputError):
             await mind.set_profile(absurd)
     assert await mind.profile() == CHOSEN
@@ -89,7 +93,7 @@ async def test_an_overview_counts_what_was_written(mind):
     overview = await mind.overview()
     assert (overview.memories, overview.events, overview.thoughts, overview.chats) == (6, 3, 1, 1)
     assert (overview.unreflected_importance, overview.unreflected_memories) == (8.0, 3)
-    assert overview.strengths[:2] == (Strength("coffee", Kind.EVENT, 2), Strength("maria", Kind.EVENT, 2))
+    assert overview.strengths[:2] == (KeywordCount("coffee", Kind.EVENT, 2), KeywordCount("maria", Kind.EVENT, 2))
     assert {each.keyword for each in overview.strengths[2:]} == {"coffee", "maria", "drink"}
     assert overview.profile == CHOSEN
     await mind.forget(ids[:1])

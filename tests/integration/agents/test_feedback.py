@@ -9,11 +9,11 @@ import pytest
 
 from conftest import http_client, new_key
 from recollect.client import Client
-from recollect.core.recall.weights import usual_weights
+from recollect.core.recall.weights import default_weights
 from recollect.errors import InvalidInputError
-from recollect.models.agents import Feedback, Mark, Profile, Tuned
+from recollect.models.agents import Feedback, HitFeedback, Profile, TuningTarget
 from recollect.models.memories import Kind, NewMemory
-from recollect.models.recall import Cue, Factors, Script, Weighing
+from recollect.models.recall import Cue, Factors, Script, StreamWeights
 from recollect.models.service import Right
 
 STREAM = Cue("apple", channels=("stream",), touch=False)
@@ -54,7 +54,7 @@ async def test_the_hits_of_a_usual_recall_are_kept_with_what_each_part_added(min
     kept = {memory_id: values for memory_id, *values in rows}
     best = recollection.hits[0]
     assert kept[best.memory.id][:2] == [True, None]
-    expected = best.channels["text"].share / usual_weights(Script.WORDS)["text"]
+    expected = best.channels["text"].share / default_weights(Script.WORDS)["text"]
     assert kept[best.memory.id][2]["text"] == pytest.approx(expected)
     assert kept[best.memory.id][3] == "words"
 
@@ -64,17 +64,17 @@ async def test_memories_of_another_scope_or_none_are_refused_and_nothing_is_kept
     [theirs] = await (await recollect.mind("ada", "another")).remember("apple")
     factors = Factors(0.5, 0.5, 0.5, 1)
     for strange in (theirs.id, uuid4()):
-        marks = (Mark(mine.id, True, factors), Mark(strange, False, factors))
+        marks = (HitFeedback(mine.id, True, factors), HitFeedback(strange, False, factors))
         with pytest.raises(InvalidInputError, match="of this scope"):
             await mind.feedback(Feedback(marks, 10))
     with pytest.raises(InvalidInputError, match="of this scope"):
-        await (await recollect.mind("nobody")).feedback(Feedback((Mark(mine.id, True, factors),), 10))
+        await (await recollect.mind("nobody")).feedback(Feedback((HitFeedback(mine.id, True, factors),), 10))
     assert owner.execute("select count(*) from feedback").fetchone() == (0,)
 
 
 async def test_the_same_recall_marked_again_changes_its_marks_and_counts_once(mind, owner):
     [receipt] = await mind.remember("apple")
-    mark = Mark(receipt.id, True, Factors(0.5, 0.5, 0.5, 1))
+    mark = HitFeedback(receipt.id, True, Factors(0.5, 0.5, 0.5, 1))
     feedback = Feedback((mark,), 10, UUID(int=7))
     assert await mind.feedback(feedback) == 1
     assert await mind.feedback(replace(feedback, marks=(replace(mark, useful=False),))) == 1
@@ -98,7 +98,7 @@ async def test_the_client_marks_hits_and_a_repeated_request_counts_once(recollec
     recollection = await remote.recall(replace(STREAM, limit=4))
     assert await remote.feedback(recollection, [recollection.hits[0].memory.id]) == 4
     factors = recollection.hits[0].channels["stream"].factors
-    marks = (Mark(recollection.hits[0].memory.id, False, factors),)
+    marks = (HitFeedback(recollection.hits[0].memory.id, False, factors),)
     feedback = Feedback(marks, 30, UUID(int=9))
     assert [await remote.feedback(feedback) for _ in range(2)] == [1, 1]
     assert owner.execute("select count(distinct recall_id), count(*) from feedback").fetchone() == (2, 5)
@@ -137,7 +137,7 @@ async def test_feedback_in_all_scopes_of_an_agent_teaches_its_weights(recollect)
     stranger = await recollect.mind("bob")
     for mind in (*minds, stranger):
         await fill(mind, 60)
-    await minds[0].set_profile(Profile(Weighing(recency=4.0, similarity=2.0, importance=0.1), limit=8))
+    await minds[0].set_profile(Profile(StreamWeights(recency=4.0, similarity=2.0, importance=0.1), limit=8))
     for mind in minds:
         await mark_by_importance(mind, 12)
     [tuning] = await minds[0].tune()
@@ -146,17 +146,17 @@ async def test_feedback_in_all_scopes_of_an_agent_teaches_its_weights(recollect)
     assert not tuning.applied
     before, after = tuning.held_out
     assert after.accuracy > before.accuracy + 0.1
-    assert (await minds[1].profile()).weighing == Weighing(recency=4.0, similarity=2.0, importance=0.1)
+    assert (await minds[1].profile()).weighing == StreamWeights(recency=4.0, similarity=2.0, importance=0.1)
 
     [applied] = await minds[0].tune(apply=True)
     assert applied == replace(tuning, applied=True)
     profile = await minds[1].profile()
-    assert profile == Profile(Weighing(**tuning.after), limit=8)
+    assert profile == Profile(StreamWeights(**tuning.after), limit=8)
     assert profile.weighing.importance > 10 * 0.1
     asked = replace(STREAM, text="apple 44", limit=6)
     learned, given = [
         [hit.memory.importance for hit in (await minds[1].recall(replace(asked, weighing=weighing))).hits]
-        for weighing in (Weighing(), Weighing(**tuning.before))
+        for weighing in (StreamWeights(), StreamWeights(**tuning.before))
     ]
     assert sum(learned) > sum(given) + 5
     with pytest.raises(InvalidInputError, match="there are 0"):
@@ -189,13 +189,13 @@ async def test_feedback_on_usual_recalls_teaches_all_weights_of_the_agent(mind):
         ordered = sorted(recollection.hits, key=lambda hit: hit.memory.importance, reverse=True)
         await mind.feedback(recollection, [hit.memory.id for hit in ordered[:6]])
     [tuning] = await mind.tune(apply=True)
-    assert (tuning.of, tuning.recommended, tuning.applied) == (Tuned.USUAL, True, True)
+    assert (tuning.of, tuning.recommended, tuning.applied) == (TuningTarget.USUAL, True, True)
     assert tuning.held_out[1].accuracy > tuning.held_out[0].accuracy + 0.05
     profile = await mind.profile()
     assert profile.weights == tuning.after
-    assert profile.weights["importance"] > 2 * usual_weights(Script.WORDS)["importance"]
+    assert profile.weights["importance"] > 2 * default_weights(Script.WORDS)["importance"]
     usual, learned = [
         sum(hit.memory.importance for hit in (await mind.recall(cue)).hits)
-        for cue in (Cue("apple 3", weights=usual_weights(Script.WORDS)), Cue("apple 3"))
+        for cue in (Cue("apple 3", weights=default_weights(Script.WORDS)), Cue("apple 3"))
     ]
     assert learned > usual

@@ -1,4 +1,4 @@
-"""Following a scope and the state of the service, from the command line on a real PostgreSQL."""
+"""Following a scope, from the command line on a real PostgreSQL."""
 
 from __future__ import annotations
 
@@ -45,13 +45,3 @@ def test_changes_are_followed_until_ctrl_c_and_then_from_there_on(run, settings)
     assert re.search(r"stored +Cy sleeps", told)
     assert "Bob" not in told
     assert "cursor" in run("changes", *SCOPE, "--since", "no-cursor", fails=True)
-
-
-def test_the_status_names_models_and_what_is_left_to_do(run, settings):
-    run("remember", *SCOPE, "Ann bought green apples")
-    told = run("status")
-    assert re.search(r"embedder +│ fake", told)
-    assert re.search(r"chat model +│ none", told)
-    assert "tokens" in told
-    without = command_line.run("status", settings=settings | {"RECOLLECT_EMBEDDER": "none"})
-    assert "recall by words alone" in without

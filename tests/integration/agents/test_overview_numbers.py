@@ -6,7 +6,7 @@ from datetime import UTC, datetime
 
 from recollect import Kind, NewFact, NewMemory
 from recollect.models.memories import FadingRules
-from recollect.models.topics import Filing, Reach
+from recollect.models.topics import LinkStrength, NewTopicLink
 
 SCOPE = {"agent": "ada", "user": "li"}
 LONG_AGO = datetime(2020, 1, 1, tzinfo=UTC)
@@ -37,9 +37,9 @@ async def test_an_empty_scope_has_none_of_any_kind(recollect):
 async def test_a_topic_has_the_mean_activation_and_the_newest_time_of_what_is_filed_there(mind, http):
     moments = [LONG_AGO.replace(month=month) for month in (3, 9, 5)]
     receipts = await mind.remember([NewMemory(f"trip {moment:%B}", occurred_at=moment) for moment in moments])
-    reaches = [Reach(activation=value) for value in (0.2, 0.4, 0.9)]
+    reaches = [LinkStrength(activation=value) for value in (0.2, 0.4, 0.9)]
     await mind.topics.link(
-        "travel->Japan", [Filing(each.id, reach) for each, reach in zip(receipts, reaches, strict=True)]
+        "travel->Japan", [NewTopicLink(each.id, reach) for each, reach in zip(receipts, reaches, strict=True)]
     )
     above, japan = (await mind.topics.tree()).topics
     assert (above.activation, above.newest_at) == (None, None)

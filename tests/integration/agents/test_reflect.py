@@ -11,17 +11,18 @@ from itertools import count
 import pytest
 
 from conftest import http_client, new_key
+from fake_chat import FakeChatModel
 from recollect.core.agents.reflection import Insight, Insights, Questions
 from recollect.core.agents.scoring import STREAM_KINDS
 from recollect.errors import ChatModelError, ForbiddenError, InvalidInputError, NotFoundError, UnavailableError
-from recollect.llm.fake import FakeChatModel, FakeEmbedder
+from recollect.llm.fake import FakeEmbedder
 from recollect.models.agents import NOTHING_NEW, NOTHING_THERE, Reflection, ReflectionProgress
 from recollect.models.memories import Kind, NewMemory, Triple
 from recollect.models.recall import Cue
 from recollect.models.service import JobState, Right
 from recollect.settings import Settings
 from recollect.store.agents import reflections
-from recollect.verbs.agents.reflect import Occasion, reflect
+from recollect.verbs.agents.reflect import ReflectOptions, reflect
 from recollect.wiring import connected
 
 QUESTIONS = ["What does Ann grow?", "Whom does Ann help?", "What does Bob repair?"]
@@ -378,7 +379,7 @@ async def test_two_jobs_of_one_scope_write_their_own_thoughts(ann, thinking, own
 
 
 async def test_two_runs_of_one_job_at_once_write_the_thoughts_of_one(ann, thinking):
-    occasion = Occasion(count=8, key="reflect-job-7")
+    occasion = ReflectOptions(count=8, key="reflect-job-7")
     runs = [reflect(thinking.parts, ann.access.caller, ann.access.scope, occasion) for _ in range(2)]
     one, two = await asyncio.gather(*runs)
     assert one.thoughts == two.thoughts

@@ -34,7 +34,7 @@ def run(addresses):
 
 def test_reflect_shows_questions_and_thoughts(run):
     with chatting() as url:
-        assert "nothing to reflect on" in run("reflect", "--agent", "ada", url=url)
+        assert "Nothing to reflect on" in run("reflect", "--agent", "ada", url=url)
         run("remember", "--agent", "ada", "Ann waters the plants")
         run("remember", "--agent", "ada", "Ann grows beans")
         table = run("reflect", "--agent", "ada", url=url)

@@ -1,10 +1,9 @@
-"""Backups are made, looked through and restored; what was erased since they were made is not in what is served."""
+"""Backups are made and restored; what was erased since they were made is not in what is served."""
 
 from __future__ import annotations
 
-import json
+import asyncio
 import shutil
-import tempfile
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 
@@ -13,26 +12,32 @@ import pytest
 
 import command_line
 from conftest import PATIENT, addresses_of, execute
-from folders import find_memory
+from folders import find_memory, open_folder
 from recollect.errors import ConflictError, NotFoundError, SchemaError, SetupError
 from recollect.llm.fake import FakeEmbedder
 from recollect.mind.operators import backups as operators
+from recollect.mind.service import Addresses
 from recollect.models.conversations import NewMessage
 from recollect.models.memories import Role
-from recollect.models.outside import BackupKind
 from recollect.settings import Settings
-from recollect.store.backups import copies, programs
-from recollect.store.cold.storage import open_objects
+from recollect.store.backups import dumps
 from recollect.verbs.backups import reapply
-from recollect.wiring import connected, make_backup, replay_erasures, restore_backup, verify_backup
+from recollect.wiring import (
+    connect_database,
+    connected,
+    make_backup,
+    open_recollect,
+    replay_erasures,
+    restore_backup,
+)
 
 OWNERS = """select proname, proowner::regrole::text from pg_proc
 where pronamespace = 'public'::regnamespace and prosecdef order by 1, 2"""
+ROLES = """select rolname, pg_authid.rolcanlogin, rolconfig, pg_authid.rolpassword,
+    array(select roleid::regrole::text from pg_auth_members where member = pg_authid.oid order by 1)
+from pg_authid join pg_roles using (rolname) where rolname !~ '^pg_' order by 1"""
+GRANTS = "select unnest(datacl)::text from pg_database where datname = 'recollect' order by 1"
 KEPT, ERASED = "kept words", "erased words"
-
-
-def silent(step, done, total):
-    """Report nothing."""
 
 
 @dataclass
@@ -40,8 +45,6 @@ class Lived:
     """A record with something to erase, and all that erases it."""
 
     recollect: object
-    settings: Settings
-    addresses: object
 
     async def live(self):
         self.mind = await self.recollect.mind("ada", "mo")
@@ -51,6 +54,7 @@ class Lived:
         await self.conversation.append([NewMessage(Role.USER, f"{ERASED} in a conversation")])
         for agent in ("ada", "bea"):
             await (await self.recollect.mind(agent, "li")).remember(f"{ERASED} of a user")
+        return self
 
     async def erase(self):
         await self.mind.forget([self.memory.id])
@@ -58,62 +62,64 @@ class Lived:
         caller = await self.recollect.operator.act_for("default")
         self.erased = await self.recollect.operator.erasures.forget_user(caller, "li")
 
-    async def make(self, place, kind=None):
-        return await make_backup(self.settings, str(place), kind, silent)
-
 
 @pytest.fixture
-async def lived(addresses, embedder, tmp_path):
-    given = {"database_url": addresses.service, "owner_database_url": addresses.owner, "embedder": "fake"}
-    settings = Settings(**given, erasure_log=str(tmp_path / "erasures"), **PATIENT)
-    async with connected(settings, addresses, embedder) as recollect:
-        record = Lived(recollect, settings, addresses)
-        await record.live()
-        yield record
+def folder():
+    with open_folder("backup", find_memory()) as made:
+        yield made
 
 
-@pytest.fixture
-def empty(cluster):
-    """The addresses of a database without any table."""
-    execute(cluster, "create database emptied")
-    yield addresses_of(cluster, "emptied")
-    execute(cluster, "drop database emptied with (force)")
+def settings_in(folder, name="data", **more):
+    return Settings(embedder="none", data_dir=folder / name, **PATIENT, **more)
 
 
-def pointed(settings, addresses):
-    return settings.model_copy(update={"database_url": addresses.service, "owner_database_url": addresses.owner})
+def ask(settings, query):
+    with connect_database(settings) as addresses, psycopg.connect(addresses.owner) as connection:
+        return connection.execute(query).fetchall()
 
 
-def contents(addresses):
-    with psycopg.connect(addresses.owner, autocommit=True) as connection:
-        return sorted(row[0] for row in connection.execute("select content from memories").fetchall())
+def contents(settings):
+    return sorted(row[0] for row in ask(settings, "select content from memories"))
 
 
-def incarnation(addresses):
-    with psycopg.connect(addresses.owner, autocommit=True) as connection:
-        return connection.execute("select id from incarnations").fetchall()
+def old_servers(folder, name="data"):
+    return [*(folder / name).glob("postgres.replaced-*")]
 
 
-async def test_a_restored_dump_lacks_what_was_erased_since(lived, empty, tmp_path, monkeypatch):
-    made = await lived.make(tmp_path / "backups")
-    assert made.kind is BackupKind.DUMP and made.rows > 5
-    await lived.erase()
-    target, whole, refused = pointed(lived.settings, empty), reapply.erase, []
+async def test_a_restored_backup_lacks_what_was_erased_since(folder, monkeypatch):
+    settings = settings_in(folder)
+    async with open_recollect(settings, work=False) as recollect:
+        lived = await Lived(recollect).live()
+        with psycopg.connect(recollect.addresses.owner, autocommit=True) as owner:
+            owner.execute("create role reporting login password 'p' in role recollect_readers")
+            owner.execute("revoke temporary on database recollect from public")
+        made = await make_backup(settings, folder / "backups")
+        assert {oct(each.stat().st_mode & 0o777) for each in made.parent.iterdir()} == {"0o600"}
+        assert {each.name for each in made.parent.iterdir()} == {made.name, f"{made.stem}.json"}
+        await lived.erase()
+        with pytest.raises(ConflictError, match="is running"):
+            await restore_backup(settings, made)
+    before = [ask(settings, query) for query in (OWNERS, ROLES, GRANTS)]
 
-    async def look(parts, scope, entry):
+    async def fail(parts, entries):
+        assert len(entries) == 4
         with pytest.raises(SchemaError, match="restored from a backup"):
-            async with connected(target, empty, FakeEmbedder()):
+            async with connected(settings, served(folder), FakeEmbedder()):
                 pass
-        refused.append(entry)
-        return await whole(parts, scope, entry)
+        raise ConflictError("broken off")
 
-    monkeypatch.setattr(reapply, "erase", look)
-    done = await restore_backup(target, made.name, silent)
-    assert len(refused) == done.reapplied.logged == done.reapplied.applied == 4
-    assert contents(empty) == [KEPT]
-    assert [(done.incarnation,)] == [(str(each),) for (each,) in incarnation(empty)]
-    assert incarnation(empty) != incarnation(lived.addresses)
-    async with connected(target, empty, FakeEmbedder()) as again:
+    monkeypatch.setattr(operators, "reapply", fail)
+    with pytest.raises(ConflictError, match="broken off"):
+        await restore_backup(settings, made)
+    monkeypatch.undo()
+    assert (contents(settings), old_servers(folder)) == ([KEPT], []), "the old server is where it was"
+    done = await restore_backup(settings, made)
+    assert (done.logged, done.applied) == (4, 4)
+    assert [str(each) for each in old_servers(folder)] == [done.aside], "it was moved, not deleted"
+    assert contents(settings) == [KEPT] and not (folder / "data.restoring").exists()
+    assert ask(settings, "select id::text from incarnations") == [(done.incarnation,)]
+    assert [ask(settings, query) for query in (OWNERS, ROLES, GRANTS)] == before, "roles and rights are the same"
+    async with open_recollect(settings, work=False) as again:
         mind = await again.mind("ada", "mo")
         assert [hit.memory.content for hit in (await mind.recall("words")).hits] == [KEPT]
         [receipt] = await mind.conversation("dinner").receipts()
@@ -121,167 +127,153 @@ async def test_a_restored_dump_lacks_what_was_erased_since(lived, empty, tmp_pat
         caller = await again.operator.act_for("default")
         [erased] = await again.operator.erasures.receipts(caller, "li")
         assert (erased.id, erased.scopes, erased.erased_at is not None) == (lived.erased.id, 2, True)
-        with psycopg.connect(lived.addresses.owner) as before, psycopg.connect(empty.owner) as after:
-            assert before.execute(OWNERS).fetchall() == after.execute(OWNERS).fetchall(), "their rights are the same"
 
 
-async def test_what_a_backup_has_erased_already_is_not_erased_twice(lived, empty, tmp_path):
-    await lived.erase()
-    # Who comes back after an erasure begins anew, and a backup of that has it.
-    await (await lived.recollect.mind("ada", "li")).remember("back again")
-    await lived.conversation.append([NewMessage(Role.USER, "a new dinner")])
-    made = await lived.make(tmp_path / "backups")
-    done = await restore_backup(pointed(lived.settings, empty), made.name, silent)
-    assert (done.reapplied.logged, done.reapplied.applied) == (0, 0)
-    assert contents(empty) == ["a new dinner", "back again", KEPT]
+def served(folder):
+    """Return the addresses of the server that a restore prepares."""
+    cluster = operators.Cluster(folder / "data.restoring")
+    return Addresses(cluster.dsn("recollect", "recollect_service"), cluster.dsn("recollect"))
 
 
-async def test_a_purge_that_a_backup_has_begun_is_finished(lived, empty, tmp_path, monkeypatch):
-    monkeypatch.setattr("recollect.verbs.conversations.manage.SYNC_SECONDS", -1.0)
-    await lived.conversation.purge()
-    made = await lived.make(tmp_path / "backups")
-    assert f"{ERASED} in a conversation" in contents(lived.addresses)
-    done = await restore_backup(pointed(lived.settings, empty), made.name, silent)
-    assert (done.reapplied.applied, done.reapplied.finished) == (0, 1)
-    assert f"{ERASED} in a conversation" not in contents(empty)
-
-
-async def test_without_the_log_nothing_is_restored_unless_that_is_wanted(lived, empty, tmp_path):
-    made = await lived.make(tmp_path / "backups")
-    await lived.erase()
-    shutil.rmtree(tmp_path / "erasures")
-    target = pointed(lived.settings, empty)
+async def test_a_backup_is_restored_twice_and_lacks_what_either_server_erased(folder, monkeypatch):
+    settings, other = settings_in(folder), settings_in(folder, "other")
+    async with open_recollect(settings, work=False) as recollect:
+        lived = await Lived(recollect).live()
+        # Who comes back after an erasure begins anew, and a backup of that has it.
+        caller = await recollect.operator.act_for("default")
+        await recollect.operator.erasures.forget_user(caller, "li")
+        await (await recollect.mind("ada", "li")).remember("back again")
+        with monkeypatch.context() as patch:
+            patch.setattr("recollect.verbs.conversations.lifecycle.SYNC_SECONDS", -1.0)
+            await lived.conversation.purge()
+        made = await make_backup(settings, folder / "backups")
+        await lived.mind.forget([lived.memory.id])
+    done = await restore_backup(other, made)
+    assert (done.logged, done.applied, done.finished, done.aside) == (1, 1, 1, "")
+    assert contents(other) == ["back again", KEPT]
+    async with open_recollect(other, work=False) as recollect:
+        await (await recollect.mind("ada", "li")).remember("after it")
+        caller = await recollect.operator.act_for("default")
+        await recollect.operator.erasures.forget_user(caller, "li")
+    done = await restore_backup(other, made)
+    assert (done.logged, done.applied, contents(other)) == (2, 2, [KEPT])
+    shutil.rmtree(folder / "data" / "erasures")
     with pytest.raises(SetupError, match="erasure log"):
-        await restore_backup(target, made.name, silent)
-    with psycopg.connect(empty.owner) as connection:
-        assert connection.execute("select to_regclass('memories')").fetchone() == (None,)
-    done = await restore_backup(target, made.name, silent, logged=False)
-    assert done.reapplied.logged == 0 and f"{ERASED} of a user" in contents(empty)
+        await restore_backup(settings_in(folder, "third"), made)
+    assert not (folder / "third").exists()
+    done = await restore_backup(settings_in(folder, "third"), made, logged=False)
+    assert done.logged == 0 and f"{ERASED} by id" in contents(settings_in(folder, "third"))
 
 
-async def test_a_restore_that_was_broken_off_is_not_served(lived, empty, tmp_path, monkeypatch):
-    made, target = await lived.make(tmp_path / "backups"), pointed(lived.settings, empty)
-    await lived.erase()
-
-    async def fail(parts, entries, report):
-        raise ConflictError("broken off")
-
-    monkeypatch.setattr(operators, "reapply", fail)
-    with pytest.raises(ConflictError, match="broken off"):
-        await restore_backup(target, made.name, silent)
-    monkeypatch.undo()
-    with pytest.raises(SchemaError, match="restored from a backup"):
-        async with connected(target, empty, FakeEmbedder()):
-            pass
-    with pytest.raises(ConflictError, match="empty one"):
-        await restore_backup(target, made.name, silent)
-    done = await replay_erasures(target, datetime.now(UTC) - timedelta(hours=1), silent)
-    assert done.reapplied.applied == 4 and contents(empty) == [KEPT]
+@pytest.fixture
+def backup(tmp_path):
+    """A file with a manifest that describes it."""
+    file = tmp_path / "made.dump"
+    file.write_bytes(b"content")
+    manifest = operators.BackupManifest("1", dumps.compute_checksum(file), "", "", {})
+    file.with_suffix(".json").write_text(operators.dumps.write_manifest(manifest))
+    return file
 
 
-async def test_erasures_are_replayed_in_a_copy_made_by_other_means(lived, cluster, empty):
-    await lived.recollect.parts.database.close()
-    execute(cluster, "drop database emptied with (force)")
-    source = psycopg.conninfo.conninfo_to_dict(lived.addresses.owner)["dbname"]
+def test_a_damaged_backup_is_refused(backup):
+    assert dumps.check_dump(backup).program == "1"
+    backup.write_bytes(b"Content")
+    with pytest.raises(ConflictError, match="damaged"):
+        dumps.check_dump(backup)
+    backup.unlink()
+    with pytest.raises(NotFoundError, match="No backup"):
+        dumps.check_dump(backup)
+
+
+def test_a_dump_without_its_manifest_is_refused(backup):
+    backup.with_suffix(".json").unlink()
+    with pytest.raises(NotFoundError, match=r"\.json"):
+        dumps.check_dump(backup)
+
+
+async def test_a_dump_that_fails_leaves_no_file(cluster, tmp_path):
+    with pytest.raises(SetupError, match="pg_dump failed"):
+        dumps.write_dump(cluster.dsn("missing"), tmp_path, operators.BackupManifest("1", "", "", "", {}))
+    assert [*tmp_path.iterdir()] == []
+
+
+@pytest.fixture
+async def lived(addresses, embedder, tmp_path):
+    given = {"database_url": addresses.service, "owner_database_url": addresses.owner, "embedder": "fake"}
+    settings = Settings(**given, erasure_log=str(tmp_path / "erasures"), **PATIENT)
+    async with connected(settings, addresses, embedder) as recollect:
+        yield await Lived(recollect).live(), settings
+
+
+@pytest.fixture
+async def copied(lived, cluster):
+    """The settings of a copy of a server, made before everything was erased, and the time of the copy."""
+    before, settings = lived
+    await before.recollect.parts.database.close()
+    source = psycopg.conninfo.conninfo_to_dict(before.recollect.addresses.owner)["dbname"]
     execute(cluster, f"select pg_terminate_backend(pid) from pg_stat_activity where datname = '{source}'")
-    execute(cluster, f"create database emptied template {source}")
-    before = datetime.now(UTC)
-    async with connected(lived.settings, lived.addresses, FakeEmbedder()) as recollect:
-        lived.recollect, lived.mind = recollect, await recollect.mind("ada", "mo")
-        lived.conversation = lived.mind.conversation("dinner")
-        await lived.erase()
-    done = await replay_erasures(pointed(lived.settings, empty), before, silent)
-    assert (done.reapplied.logged, done.reapplied.applied) == (4, 4)
-    assert contents(empty) == [KEPT]
-    again = await replay_erasures(pointed(lived.settings, empty), before, silent)
-    assert again.reapplied.logged == 0, "what was logged before an incarnation began was applied when it began"
+    execute(cluster, f"create database copied template {source}")
+    made_at, there = datetime.now(UTC), addresses_of(cluster, "copied")
+    async with connected(settings, before.recollect.addresses, FakeEmbedder()) as recollect:
+        again = Lived(recollect)
+        again.mind, again.memory = await recollect.mind("ada", "mo"), before.memory
+        again.conversation = again.mind.conversation("dinner")
+        await again.erase()
+    target = {"database_url": there.service, "owner_database_url": there.owner}
+    yield settings.model_copy(update=target), made_at, there
+    execute(cluster, "drop database copied with (force)")
 
 
-async def test_a_backup_is_looked_through(lived, tmp_path, monkeypatch):
-    monkeypatch.setattr(tempfile, "tempdir", find_memory() and str(find_memory()))
-    made = await lived.make(tmp_path / "backups")
-    found = await verify_backup(lived.settings, made.name, silent)
-    assert found.rows == made.rows and found.indexes > 100 and found.remarks == ()
-    files = tmp_path / "backups" / made.name.rsplit("/", 1)[1]
-    manifest = json.loads((files / "manifest.json").read_text())
-    dump = files / copies.DUMP
-    content = dump.read_bytes()
-    dump.write_bytes(content[:-9] + bytes([content[-9] ^ 1]) + content[-8:])
-    with pytest.raises(ConflictError, match=r"damaged: database\.dump"):
-        await verify_backup(lived.settings, made.name, silent)
-    dump.write_bytes(content)
-    rows = manifest["record"]["rows"]
-    operators.compare(rows, {**rows})
-    with pytest.raises(ConflictError, match="other numbers of rows than the server had: memories, strange"):
-        operators.compare(rows, {**rows, "memories": 0, "strange": 1})
-    dump.unlink()
-    with pytest.raises(ConflictError, match="lacks"):
-        await verify_backup(lived.settings, made.name, silent)
-    (files / "manifest.json").unlink()
-    with pytest.raises(NotFoundError, match="no backup"):
-        await verify_backup(lived.settings, made.name, silent)
+def contents_at(addresses):
+    with psycopg.connect(addresses.owner) as connection:
+        return sorted(row[0] for row in connection.execute("select content from memories").fetchall())
 
 
-async def test_a_bucket_holds_backups_too(lived, empty, tmp_path, monkeypatch):
-    """Objects of a folder, by the same client as those of a bucket."""
-    opened = operators.open_place
-
-    def as_bucket(address, settings):
-        place = opened(address, settings)
-        return type(place)(address, None, open_objects(f"file://{place.folder}", "", 60, "place"))
-
-    monkeypatch.setattr(operators, "open_place", as_bucket)
-    made = await lived.make(tmp_path / "bucket")
-    await lived.erase()
-    await restore_backup(pointed(lived.settings, empty), made.name, silent)
-    assert contents(empty) == [KEPT]
-    with pytest.raises(NotFoundError, match="no backup"):
-        await verify_backup(lived.settings, str(tmp_path / "bucket" / "other"), silent)
+async def test_erasures_are_replayed_in_a_copy_made_by_other_means(copied):
+    settings, made_at, there = copied
+    done = await replay_erasures(settings, made_at)
+    assert (done.logged, done.applied, contents_at(there)) == (4, 4, [KEPT])
+    again = await replay_erasures(settings, made_at)
+    assert again.logged == 0, "what was logged before an incarnation began was applied when it began"
 
 
-async def test_who_cannot_see_every_row_makes_no_backup(lived, tmp_path, owner):
-    owner.execute("create role half login")
-    half = lived.addresses.owner.replace("user=postgres", "user=half")
-    try:
-        with pytest.raises(SetupError, match="RECOLLECT_BACKUP_URL"):
-            await make_backup(lived.settings.model_copy(update={"backup_url": half}), str(tmp_path), None, silent)
-    finally:
-        owner.execute("drop role half")
-    assert [path.name for path in tmp_path.iterdir() if path.name != "erasures"] == [], "nothing is left"
+async def test_an_erasure_that_was_logged_before_the_copy_and_committed_after_it_is_replayed(copied):
+    settings, _, there = copied
+    done = await replay_erasures(settings, datetime.now(UTC))
+    assert (done.applied, contents_at(there)) == (4, [KEPT])
 
 
-async def test_who_reads_all_data_makes_a_backup(lived, tmp_path, owner):
-    owner.execute("create role keeper login bypassrls in role pg_read_all_data")
-    keeper = lived.addresses.owner.replace("user=postgres", "user=keeper")
-    try:
-        made = await make_backup(lived.settings.model_copy(update={"backup_url": keeper}), str(tmp_path), None, silent)
-    finally:
-        owner.execute("drop role keeper")
-    assert (tmp_path / made.name).exists()
+async def test_a_replay_that_was_broken_off_is_not_served_and_can_be_repeated(copied, monkeypatch):
+    settings, made_at, there = copied
+    whole, refused = reapply.erase, []
+
+    async def look(parts, scope, entry):
+        with pytest.raises(SchemaError, match="restored from a backup"):
+            async with connected(settings, there, FakeEmbedder()):
+                pass
+        refused.append(entry)
+        if len(refused) == 3:
+            raise ConflictError("broken off")
+        return await whole(parts, scope, entry)
+
+    monkeypatch.setattr(reapply, "erase", look)
+    with pytest.raises(ConflictError, match="broken off"):
+        await replay_erasures(settings, made_at)
+    done = await replay_erasures(settings, made_at - timedelta(hours=1))
+    assert len(refused) == 7 and (done.logged, contents_at(there)) == (4, [KEPT])
 
 
-async def test_what_is_missing_is_named(lived, tmp_path, monkeypatch):
-    monkeypatch.setattr(programs.shutil, "which", lambda name: None)
-    monkeypatch.setattr(programs, "find_programs", lambda: tmp_path)
-    with pytest.raises(SetupError, match=r"pg_dump is not installed.*postgresql-client"):
-        await lived.make(tmp_path / "backups")
-    shards = lived.settings.model_copy(update={"catalog_url": "postgresql://catalog"})
-    for work in (make_backup(shards, str(tmp_path), None, silent), restore_backup(shards, str(tmp_path), silent)):
-        with pytest.raises(SetupError, match="A backup is of one server"):
-            await work
-
-
-async def test_the_commands(lived, empty, tmp_path):
-    log = {"erasure_log": str(tmp_path / "erasures")}
-    settings = command_line.settings_of(lived.addresses, **log)
-    made = command_line.call("backup", "make", str(tmp_path / "backups"), settings=settings)
-    name, told, *_ = made.stdout.splitlines()
-    assert told.startswith("made: dump, ") and told.endswith(" rows.")
-    await lived.erase()
-    said = command_line.run("backup", "restore", name, settings=command_line.settings_of(empty, **log))
-    assert "4 erasures are newer than the backup; 4 of them had something to erase" in said
-    assert contents(empty) == [KEPT]
-    said = command_line.run(
-        "backup", "replay", "--since", "2026-01-01", settings=command_line.settings_of(empty), fails=True
+async def test_a_server_of_ones_own_is_backed_up_by_its_tools(lived, tmp_path):
+    _, settings = lived
+    shards = settings.model_copy(update={"catalog_url": "postgresql://catalog"})
+    for each in (settings, shards):
+        for work in (make_backup(each, tmp_path), restore_backup(each, tmp_path / "made.dump")):
+            with pytest.raises(SetupError, match=r"backup replay.*backup\.md"):
+                await work
+    with pytest.raises(SetupError, match="each shard in turn"):
+        await replay_erasures(shards, datetime.now(UTC))
+    unlogged = command_line.settings_of(lived[0].recollect.addresses)
+    said = await asyncio.to_thread(
+        command_line.run, "backup", "replay", "--since", "2026-01-01", settings=unlogged, fails=True
     )
     assert "Set RECOLLECT_ERASURE_LOG" in said

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import io
+import os
 import zipfile
 from dataclasses import replace
 
@@ -12,9 +13,9 @@ from hypothesis import given, settings
 
 from cold_scopes import STAYS, chilly, export, objects_in, rows_of, send_out, tier_of
 from conftest import http_client, new_key
-from recollect.errors import ColdStorageError, SetupError, WakingError
+from recollect.errors import SetupError
 from recollect.llm.fake import FakeEmbedder
-from recollect.models.imports import ExportOrder
+from recollect.models.imports import ExportRequest
 from recollect.models.memories import Kind, NewMemory
 from recollect.models.recall import Cue
 from recollect.models.service import ScopeOrder, ScopeQuery
@@ -100,7 +101,7 @@ async def test_counts_and_lists_know_a_cold_scope_and_leave_it_there(recollect, 
         await send_out(recollect)
     assert [each.memories for each in listed[ScopeOrder.NAME].scopes] == [2]
     assert tier_of(owner) == "cold"
-    standing = await recollect.operator.cold.standing()
+    standing = await recollect.operator.cold.stats()
     assert (standing.cold, standing.leaving, standing.unneeded) == (1, 0, 0) and standing.bytes > 0
 
 
@@ -148,9 +149,9 @@ async def test_many_callers_bring_a_scope_back_once(recollect, owner, monkeypatc
 
     async def counted(parts, scope_id):
         begun.append(scope_id)
-        return await moves.bring_back(parts, scope_id)
+        return await moves.restore_scope(parts, scope_id)
 
-    monkeypatch.setattr("recollect.verbs.cold.waking.bring_back", counted)
+    monkeypatch.setattr("recollect.verbs.cold.restore.restore_scope", counted)
     found = await asyncio.gather(*(mind.browse() for _ in range(6)))
     assert {len(page.memories) for page in found} == {2} and len(begun) == 1
 
@@ -220,9 +221,9 @@ async def test_a_call_whose_time_is_over_is_told_to_come_again(recollect, owner,
 
     async def slowly(parts, scope_id):
         await hurried.wait()
-        return await moves.bring_back(parts, scope_id)
+        return await moves.restore_scope(parts, scope_id)
 
-    monkeypatch.setattr("recollect.verbs.cold.waking.bring_back", slowly)
+    monkeypatch.setattr("recollect.verbs.cold.restore.restore_scope", slowly)
     recollect.parts.waker.deadline_seconds = 0.2
     _, secret = await new_key(recollect)
     async with http_client(recollect, secret) as http:
@@ -242,13 +243,32 @@ async def test_a_process_without_the_storage_leaves_it_to_one_that_has_it(recoll
     await send_out(recollect)
     async with chilly(addresses, embedder, "") as other:
         mind = await other.mind("ada", "li")
-        with pytest.raises(WakingError, match="being brought back"):
+        with pytest.raises(SetupError, match="RECOLLECT_COLD_URL"):
             await mind.browse()
         caller = await other.operator.act_for("default")
-        with pytest.raises(ColdStorageError, match="RECOLLECT_COLD_URL"):
-            await other.operator.exports.write(caller, ExportOrder(agent="ada", user="li"), io.BytesIO())
+        with pytest.raises(SetupError, match="RECOLLECT_COLD_URL"):
+            await other.operator.exports.write_export_file(caller, ExportRequest(agent="ada", user="li"), io.BytesIO())
+        _, secret = await new_key(other)
+        async with http_client(other, secret) as http:
+            answer = await http.post("/v1/recall", json={"agent": "ada", "user": "li", "text": "green tea"})
+        assert answer.json()["code"] == "setup" and "Retry-After" not in answer.headers
+        assert "RECOLLECT_COLD_URL" in answer.json()["detail"]
     await recollect.work(until_empty=True)
     assert tier_of(owner) == "hot"
+
+
+async def test_objects_are_for_their_owner_alone(recollect, folder):
+    before = os.umask(0o022)
+    try:
+        await filled(recollect)
+        await send_out(recollect)
+    finally:
+        os.umask(before)
+    [stored] = objects_in(folder)
+    assert stored.stat().st_mode & 0o777 == 0o600
+    assert {each.stat().st_mode & 0o777 for each in folder.rglob("*") if each.is_dir()} | {
+        folder.stat().st_mode & 0o777
+    } == {0o700}
 
 
 async def test_a_tenants_export_holds_its_cold_scopes(recollect):
@@ -299,14 +319,6 @@ async def test_followers_go_on_after_a_return(recollect, owner):
     change = await asyncio.wait_for(anext(following), 20)
     assert (change.number, change.operation, change.ids) == (began.number + 1, "stored", (made.id,))
     await following.aclose()
-
-
-async def test_texts_are_folded_anew_wherever_they_are(recollect, owner):
-    await filled(recollect)
-    owner.execute("update scopes set text_version = 1")
-    await send_out(recollect)
-    assert await recollect.operator.rewrite_terms() == 1
-    assert owner.execute("select text_version, tier from scopes").fetchall() == [(2, "hot")]
 
 
 async def test_a_scope_that_is_cold_does_not_stop_others(recollect, owner):

@@ -9,17 +9,16 @@ import pytest
 
 import command_line
 from cold_scopes import chilly, objects_in, rows_of, send_out, tier_of
-from recollect.core.conversations.retention import usual_rules
-from recollect.jobs.cold import look_over, tidy
+from recollect.core.conversations.retention import default_rules
+from recollect.jobs.cold import run_cold_pass, tidy
 from recollect.llm.fake import FakeEmbedder
-from recollect.mind.service import join_moves
 from recollect.models.conversations import NewMessage
 from recollect.models.knowledge import NewFact
 from recollect.models.memories import NewMemory, Role
 from recollect.models.recall import Cue
 from recollect.store.cold import tiers
 from recollect.store.knowledge import facts
-from recollect.store.service import upkeep
+from recollect.store.service import maintenance
 
 LONG_AGO = "update scopes set last_written_at = now() - interval '40 days'"
 
@@ -44,8 +43,8 @@ async def filled(recollect, agent="ada", user="li", **more):
 async def a_day_passes(recollect, owner):
     """Do what is done daily; whoever is marked was so since yesterday."""
     owner.execute("update scopes set tier_since = tier_since - interval '1 day' where tier = 'leaving'")
-    duties = join_moves(recollect.parts, recollect.settings.cold_after_days)
-    await look_over(recollect.parts.database, duties, usual_rules(recollect.settings))
+    parts, settings = recollect.parts, recollect.settings
+    await run_cold_pass(parts.database, parts.cold, settings.cold_after_days, default_rules(settings))
     await recollect.work(until_empty=True)
 
 
@@ -76,9 +75,9 @@ async def test_whoever_reads_a_scope_keeps_it(recollect, owner):
 async def test_without_a_rule_nothing_leaves(recollect, owner):
     await filled(recollect)
     owner.execute(LONG_AGO)
-    idle = join_moves(recollect.parts, 0)
+    parts, rules = recollect.parts, default_rules(recollect.settings)
     for _ in range(2):
-        await look_over(recollect.parts.database, idle, usual_rules(recollect.settings), marked_seconds=0)
+        await run_cold_pass(parts.database, parts.cold, 0, rules, marked_seconds=0)
     assert tier_of(owner) == "hot"
 
 
@@ -135,7 +134,8 @@ async def test_upkeep_that_meets_a_scope_about_to_leave_keeps_it(recollect, owne
 async def test_fading_does_not_keep_a_scope(recollect, owner):
     await filled(recollect)
     await tiers.mark(recollect.parts.database, 1, [row[0] for row in owner.execute("select id from scopes").fetchall()])
-    assert [each async for each in upkeep.walk_due(recollect.parts.database, "fade", usual=30)] == []
+    assert await maintenance.defer_due(recollect.parts.database, "fade", usual=30) == 0
+    assert tier_of(owner) == "leaving"
 
 
 async def test_an_erased_user_is_gone_from_object_storage(recollect, owner, folder):

@@ -12,7 +12,7 @@ from mcp_doors import listening
 from recollect import sync
 from recollect.client import Client
 from recollect.errors import ForbiddenError, InvalidInputError
-from recollect.models.service import Bounds, Right
+from recollect.models.service import KeyBinding, Right
 from recollect.store.conversations.lifecycle import QUERIES
 from recollect.verbs.conversations.receipts import FIRST
 
@@ -38,15 +38,15 @@ def told(page):
 
 
 async def test_of_the_tenant_and_of_a_scope_the_latest_first(recollect, purged):
-    whole = await recollect.tenant.receipts(purged, Bounds())
+    whole = await recollect.tenant.receipts(purged, KeyBinding())
     assert told(whole) == [("bo", "", "talk-bo-"), ("ada", "", "talk-ada-"), ("ada", "li", "talk-ada-li")]
     assert whole.receipts[0].removed["messages"] == 1
-    first = await recollect.tenant.receipts(purged, Bounds(), limit=2)
-    rest = await recollect.tenant.receipts(purged, Bounds(), first.next_cursor, 2)
+    first = await recollect.tenant.receipts(purged, KeyBinding(), limit=2)
+    rest = await recollect.tenant.receipts(purged, KeyBinding(), first.next_cursor, 2)
     assert told(first) + told(rest) == told(whole) and rest.next_cursor is None
-    assert told(await recollect.tenant.receipts(purged, Bounds("ada", "li"))) == [("ada", "li", "talk-ada-li")]
-    assert told(await recollect.tenant.receipts(purged, Bounds("ada"))) == [("ada", "", "talk-ada-")]
-    for wrong in ((Bounds(None, "li"), ""), (Bounds(), "x"), (Bounds(), "2026-01-01_x")):
+    assert told(await recollect.tenant.receipts(purged, KeyBinding("ada", "li"))) == [("ada", "li", "talk-ada-li")]
+    assert told(await recollect.tenant.receipts(purged, KeyBinding("ada"))) == [("ada", "", "talk-ada-")]
+    for wrong in ((KeyBinding(None, "li"), ""), (KeyBinding(), "x"), (KeyBinding(), "2026-01-01_x")):
         with pytest.raises(InvalidInputError):
             await recollect.tenant.receipts(purged, *wrong)
 
@@ -58,10 +58,10 @@ async def test_rights_and_bounds(recollect, purged):
         found = (await http.get("/v1/receipts", params={"agent": "bo"})).json()["receipts"]
         assert [each["conversation"] for each in found] == ["talk-bo-"]
     for bounds, asked, seen in (
-        (Bounds("ada", "li"), {}, ["talk-ada-li"]),
-        (Bounds("ada"), {}, ["talk-ada-"]),
-        (Bounds("ada"), {"user": "li"}, ["talk-ada-li"]),
-        (Bounds("ada", "li"), {"agent": "bo"}, None),
+        (KeyBinding("ada", "li"), {}, ["talk-ada-li"]),
+        (KeyBinding("ada"), {}, ["talk-ada-"]),
+        (KeyBinding("ada"), {"user": "li"}, ["talk-ada-li"]),
+        (KeyBinding("ada", "li"), {"agent": "bo"}, None),
     ):
         _, secret = await recollect.create_key(purged, "bound", tuple(Right), 50, bounds)
         async with http_client(recollect, secret) as http:
@@ -69,12 +69,12 @@ async def test_rights_and_bounds(recollect, purged):
             assert answer.status_code == (403 if seen is None else 200)
             assert seen is None or [each["conversation"] for each in answer.json()["receipts"]] == seen
     with pytest.raises(ForbiddenError):
-        await recollect.tenant.receipts(type(purged)(purged.tenant_id, frozenset({Right.READ}), "x", 0), Bounds())
+        await recollect.tenant.receipts(type(purged)(purged.tenant_id, frozenset({Right.READ}), "x", 0), KeyBinding())
 
 
 async def test_by_both_clients(recollect, purged):
     _, secret = await new_key(recollect)
-    here = await recollect.tenant.receipts(purged, Bounds(), limit=2)
+    here = await recollect.tenant.receipts(purged, KeyBinding(), limit=2)
 
     def without_a_loop(url):
         with sync.connect(url, secret) as client:

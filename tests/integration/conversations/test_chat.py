@@ -11,13 +11,13 @@ import command_line
 import scripted_chat
 from accesses import with_access
 from command_line import settings_of
+from fake_chat import FakeChatModel
 from recollect.errors import ChatModelError, ForbiddenError, InvalidInputError, NotFoundError
-from recollect.llm.fake import FakeChatModel
-from recollect.models.conversations import NewMessage, Window
+from recollect.models.conversations import HistoryOptions, NewMessage
 from recollect.models.memories import Role
 from recollect.models.service import Right
 from recollect.settings import Settings
-from recollect.verbs.conversations.converse import Utterance
+from recollect.verbs.conversations.converse import AssistantReply
 from recollect.wiring import connected
 
 
@@ -67,8 +67,8 @@ def test_an_error_ends_a_chat_that_comes_from_a_pipe(chat):
     said = chat(*lines, options=("--budget", "5"), status=1)
     assert "not a question" not in said
     assert said.count("nothing was said yet") == 2
-    assert said.count("/quit ends") == 2
-    assert "invalid_input: the system text and the cue alone are" in said
+    assert said.count("/quit: exit") == 2
+    assert "invalid_input: budget too small: the system prompt and the message need" in said
     assert "Traceback" not in said
 
 
@@ -77,7 +77,7 @@ def test_a_conversation_that_cannot_be_is_refused_before_the_first_word(chat):
 
 
 def test_a_chat_model_answers_and_the_turn_is_appended(chat, monkeypatch):
-    monkeypatch.setitem(scripted_chat.ANSWERS, "Utterance", {"text": "It is [bold] Pascal."})
+    monkeypatch.setitem(scripted_chat.ANSWERS, "AssistantReply", {"text": "It is [bold] Pascal."})
     with scripted_chat.chatting() as url:
         said = chat("What is my cat called?", "/history", url=url)
     assert "assistant> It is [bold] Pascal." in said
@@ -86,7 +86,7 @@ def test_a_chat_model_answers_and_the_turn_is_appended(chat, monkeypatch):
 
 @pytest.fixture
 async def model():
-    return FakeChatModel({Utterance: Utterance(text="\x00 Pascal. ")})
+    return FakeChatModel({AssistantReply: AssistantReply(text="\x00 Pascal. ")})
 
 
 @pytest.fixture
@@ -114,7 +114,7 @@ async def test_a_question_that_waits_gets_its_answer(conversation):
     [answered] = (await conversation.converse("Its name?")).appended
     assert answered.parent == asked.id
     await conversation.append([NewMessage(Role.USER, "Thanks"), NewMessage(Role.ASSISTANT, "Gladly.")])
-    branched = (await conversation.converse("Its name, again?", window=Window(leaf=answered.id))).appended
+    branched = (await conversation.converse("Its name, again?", window=HistoryOptions(leaf=answered.id))).appended
     assert [each.parent for each in branched] == [answered.id, branched[0].id]
 
 
@@ -123,8 +123,8 @@ async def test_question_and_answer_are_appended_together_or_not_at_all(conversat
     with pytest.raises(ChatModelError):
         await conversation.converse("Its name?")
     model.recover()
-    model.script = {Utterance: Utterance(text=" ")}
-    with pytest.raises(ChatModelError, match="said nothing"):
+    model.script = {AssistantReply: AssistantReply(text=" ")}
+    with pytest.raises(ChatModelError, match="returned an empty answer"):
         await conversation.converse("Its name?")
     with pytest.raises(NotFoundError):
         await conversation.history()

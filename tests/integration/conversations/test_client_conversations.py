@@ -21,14 +21,14 @@ from recollect.errors import ConflictError, InvalidInputError, NotFoundError
 from recollect.models.conversations import (
     LEGACY,
     Attachment,
+    BudgetShares,
     ConversationState,
+    HistoryOptions,
     MessageStatus,
     NewMessage,
-    Oversized,
+    OversizedTurn,
     Part,
     PartType,
-    Shares,
-    Window,
 )
 from recollect.models.memories import Role
 from recollect.models.recall import Cue
@@ -51,11 +51,11 @@ FULL = NewMessage(
     "e-1",
     {"a": [1, None]},
 )
-WINDOW = Window(
+WINDOW = HistoryOptions(
     77,
     uuid4(),
     "cl100k_base",
-    Oversized.CUT,
+    OversizedTurn.CUT,
     True,
     True,
     5,
@@ -100,12 +100,12 @@ def test_a_message_travels_whole(parent):
 
 
 def test_a_window_travels_whole():
-    assert all(getattr(WINDOW, field.name) != field.default for field in fields(Window))
-    for window in (WINDOW, Window()):
+    assert all(getattr(WINDOW, field.name) != field.default for field in fields(HistoryOptions))
+    for window in (WINDOW, HistoryOptions()):
         scope = {"agent": "a", "conversation": "c"}
-        assert build(Window, HistoryBody.model_validate(scope | flatten(window))) == window
+        assert build(HistoryOptions, HistoryBody.model_validate(scope | flatten(window))) == window
         unbound = {name: value for name, value in flatten(window).items() if name != "max_tokens"}
-        bound = build(Window, ContextBody.model_validate(scope | unbound))
+        bound = build(HistoryOptions, ContextBody.model_validate(scope | unbound))
         # A prompt has one moment, and its cue says which.
         assert replace(bound, max_tokens=window.max_tokens, as_of=window.as_of, at=window.at) == window
 
@@ -119,16 +119,16 @@ async def test_the_client_answers_as_the_mind_does(minds):
     await there.append([user("Go back.", parent=said[1].id), assistant("As you like.")])
     await there.append(user("Anything else?"))
     for window in (
-        Window(),
-        Window(images=True, **NAMED),
-        Window(leaf=other[1].id),
-        Window(10, oversized=Oversized.CUT, unanswered=True),
-        Window(tokenizer="cl100k_base", upstream=True, message_limit=2),
+        HistoryOptions(),
+        HistoryOptions(images=True, **NAMED),
+        HistoryOptions(leaf=other[1].id),
+        HistoryOptions(10, oversized=OversizedTurn.CUT, unanswered=True),
+        HistoryOptions(tokenizer="cl100k_base", upstream=True, message_limit=2),
         7,
     ):
         assert await there.history(window) == await here.history(window)
     assert [message.content for message in (await there.history()).messages][-1] == "As you like."
-    answered = await there.history(Window(leaf=other[1].id))
+    answered = await there.history(HistoryOptions(leaf=other[1].id))
     assert [message.metadata for message in answered.messages] == [{}, {}, {}, {"a": 1}]
     assert answered.prompt[-1] == {"role": "assistant", "content": "A bow."}
     assert await there.leaves() == await here.leaves()
@@ -152,8 +152,12 @@ async def test_a_context_is_the_same_from_here_and_there(minds):
     for cue, budget, more in (
         ("cat", 4_000, {}),
         (Cue("cat number 3", limit=2, channels=("text",)), 300, {"system": "Be brief."}),
-        (Cue("cat", min_trust=1), 500, {"shares": Shares(0.1, 0.9, 0), "window": Window(leaf=said[1].id)}),
-        ("cat", 60, {"window": Window(**NAMED, oversized=Oversized.CUT, tokenizer="cl100k_base")}),
+        (
+            Cue("cat", min_trust=1),
+            500,
+            {"shares": BudgetShares(0.1, 0.9, 0), "window": HistoryOptions(leaf=said[1].id)},
+        ),
+        ("cat", 60, {"window": HistoryOptions(**NAMED, oversized=OversizedTurn.CUT, tokenizer="cl100k_base")}),
     ):
         quiet = replace(Cue(cue) if isinstance(cue, str) else cue, touch=False)
         assert await there.context(quiet, budget, **more) == await here.context(quiet, budget, **more)
@@ -187,13 +191,13 @@ async def test_errors_keep_their_kind_over_the_wire(minds):
         (InvalidInputError, conversation.history(-1)),
         (InvalidInputError, remote.conversation("a b").read()),
         (InvalidInputError, remote.conversation("..").append(user("x"))),
-        (NotFoundError, conversation.history(Window(leaf=uuid4()))),
+        (NotFoundError, conversation.history(HistoryOptions(leaf=uuid4()))),
         (NotFoundError, unknown.history()),
         (NotFoundError, unknown.read()),
         (NotFoundError, unknown.leaves()),
         (NotFoundError, unknown.describe("x")),
         (NotFoundError, unknown.purge()),
-        (NotFoundError, conversation.context("x", window=Window(leaf=uuid4()))),
+        (NotFoundError, conversation.context("x", window=HistoryOptions(leaf=uuid4()))),
         (InvalidInputError, conversation.context("x", 0)),
     ]:
         with pytest.raises(error):

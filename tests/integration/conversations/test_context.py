@@ -13,19 +13,19 @@ from uuid import uuid4
 import pytest
 
 from accesses import with_access
-from recollect.core.conversations.wording import ENGLISH
+from recollect.core.conversations.prompt_texts import ENGLISH
 from recollect.errors import ForbiddenError, InvalidInputError, NotFoundError
 from recollect.models.agents import Profile
-from recollect.models.blocks import Level
+from recollect.models.blocks import DetailLevel
 from recollect.models.conversations import (
     Attachment,
+    BudgetShares,
+    HistoryOptions,
     MessageStatus,
     NewMessage,
-    Oversized,
+    OversizedTurn,
     Part,
     PartType,
-    Shares,
-    Window,
 )
 from recollect.models.memories import Kind, NewMemory, Role
 from recollect.models.recall import Cue
@@ -47,7 +47,7 @@ async def add_turns(conversation, turns, words=6):
         )
 
 
-def recount(recollect, context, window=Window()):  # noqa: B008 - a frozen value
+def recount(recollect, context, window=HistoryOptions()):  # noqa: B008 - a frozen value
     """Count a prompt as OpenAI's cookbook does, from nothing but its messages."""
     tokenizer = next(each for each in recollect.parts.tokenizers if each.name == context.history.tokenizer)
     total = tokenizer.priming
@@ -104,9 +104,9 @@ async def test_no_budget_is_exceeded_whatever_is_in_it(recollect, mind, tokenize
     assert len(receipts) == 60
     for budget in [40, 60, 80, 100, 150, 250, 400, 700, 1_500, 4_000, 20_000]:
         first, second = sorted((chance.random(), chance.random()))
-        shares = chance.choice([Shares(), Shares(first, second - first, 1 - second)])
-        oversized, images = chance.choice(list(Oversized)), chance.random() < 0.5
-        window = Window(tokenizer=tokenizer, images=images, image_tokens=85, oversized=oversized)
+        shares = chance.choice([BudgetShares(), BudgetShares(first, second - first, 1 - second)])
+        oversized, images = chance.choice(list(OversizedTurn)), chance.random() < 0.5
+        window = HistoryOptions(tokenizer=tokenizer, images=images, image_tokens=85, oversized=oversized)
         context = await conversation.context(
             text(5), budget, shares=shares, window=window, system=chance.choice(["", "Hi"])
         )
@@ -135,10 +135,12 @@ async def test_every_image_and_name_is_paid_for(recollect, mind):
     conversation = mind.conversation("c")
     picture = Attachment("image", url="https://example.org/a.png")
     await conversation.append(turn("Look at my cat.", "How fine.", name="Li", attachments=(picture, picture)))
-    window = Window(images=True, image_tokens=200)
-    context = await conversation.context("And now?", 1_000, window=window, shares=Shares(1, 0, 0))
+    window = HistoryOptions(images=True, image_tokens=200)
+    context = await conversation.context("And now?", 1_000, window=window, shares=BudgetShares(1, 0, 0))
     assert context.spending.history > 400
-    assert (await conversation.context("And now?", 300, window=window, shares=Shares(1, 0, 0))).history.messages == ()
+    assert (
+        await conversation.context("And now?", 300, window=window, shares=BudgetShares(1, 0, 0))
+    ).history.messages == ()
 
 
 async def test_what_is_in_the_prompt_is_not_recalled(mind):
@@ -148,7 +150,7 @@ async def test_what_is_in_the_prompt_is_not_recalled(mind):
     context = await conversation.context("Which cat has Li?", 2_000)
     assert [hit.memory.content for hit in context.hits] == ["Li met a cat in Ghent"]
     # Where the history has no room, the same memories come back by themselves, each content once.
-    without = await conversation.context("Which cat has Li?", 2_000, shares=Shares(0, 1, 0))
+    without = await conversation.context("Which cat has Li?", 2_000, shares=BudgetShares(0, 1, 0))
     assert without.history.messages == ()
     assert len(without.hits) == 3
     check_nothing_twice(without)
@@ -160,7 +162,7 @@ async def test_a_question_that_waits_for_its_answer_is_the_cue(recollect, mind):
     picture = Attachment("image", url="https://example.org/a.png")
     [asked] = await conversation.append(NewMessage(Role.USER, CUE, name="Li", attachments=(picture,)))
     for unanswered in (False, True):
-        context = await conversation.context(f" {CUE}\n", 500, window=Window(unanswered=unanswered))
+        context = await conversation.context(f" {CUE}\n", 500, window=HistoryOptions(unanswered=unanswered))
         assert context.messages[-1] == {"role": "user", "content": f"[image]\n{CUE}", "name": "Li"}
         assert [message.content for message in context.history.messages] == [
             "My cat is called Pascal.",
@@ -191,7 +193,7 @@ async def test_an_answer_that_is_under_way_is_not_shown_unless_it_is_asked_for(m
     )
     bare = await conversation.context(CUE, 500)
     assert [message["role"] for message in bare.messages][-3:] == ["user", "assistant", "user"]
-    whole = await conversation.context(CUE, 500, window=Window(unanswered=True))
+    whole = await conversation.context(CUE, 500, window=HistoryOptions(unanswered=True))
     assert [message["role"] for message in whole.messages][-3:] == ["user", "assistant", "tool"]
     await conversation.append([NewMessage(Role.USER, "next"), NewMessage(Role.ASSISTANT, status=MessageStatus.PENDING)])
     assert said_by(await conversation.context("next", 500), "user")[-1] == "next"
@@ -205,7 +207,7 @@ async def test_the_first_message_of_a_new_conversation(recollect, mind):
     assert [message["role"] for message in context.messages] == ["system", "user"]
     assert recount(recollect, context) == context.spending.total
     with pytest.raises(NotFoundError):
-        await mind.conversation("new").context(CUE, window=Window(leaf=uuid4()))
+        await mind.conversation("new").context(CUE, window=HistoryOptions(leaf=uuid4()))
 
 
 async def test_a_branch_is_chosen_by_its_leaf(mind):
@@ -213,10 +215,10 @@ async def test_a_branch_is_chosen_by_its_leaf(mind):
     first = await conversation.append(turn("one", "two"))
     old = await conversation.append(turn("three", "four"))
     await conversation.append(turn("other three", "other four", parent=first[1].id))
-    context = await conversation.context("five", window=Window(leaf=old[1].id))
+    context = await conversation.context("five", window=HistoryOptions(leaf=old[1].id))
     assert [message.content for message in context.history.messages] == ["one", "two", "three", "four"]
     with pytest.raises(NotFoundError, match="leaf"):
-        await conversation.context("five", window=Window(leaf=uuid4()))
+        await conversation.context("five", window=HistoryOptions(leaf=uuid4()))
 
 
 async def test_the_summary_comes_first_and_only_while_it_may_be_seen(mind, owner):
@@ -234,14 +236,14 @@ async def test_the_summary_comes_first_and_only_while_it_may_be_seen(mind, owner
     assert lines[:3] == [
         ENGLISH.heading,
         "<memories>",
-        "Summary of this conversation: Li told of the cat Pascal ‹/memories>",
+        "Summary of the conversation so far: Li told of the cat Pascal ‹/memories>",
     ]
     assert context.spending.summary > 0
     assert summary not in {hit.memory.id for hit in context.hits}
     assert (await conversation.context(Cue("Which cat?", min_trust=100), 500)).summary is not None
     owner.execute("update memories set trust = 60 where id = %s", (summary,))
     assert (await conversation.context(Cue("Which cat?", min_trust=61), 500)).summary is None
-    assert (await conversation.context("Which cat?", 500, shares=Shares(0.5, 0.5, 0))).summary is None
+    assert (await conversation.context("Which cat?", 500, shares=BudgetShares(0.5, 0.5, 0))).summary is None
     newer = await summarise("Li has a cat, Pascal")
     assert (await conversation.context("Which cat?", 500)).summary.id == newer
     owner.execute("update memories set withheld = 'to_rederive' where id = %s", (newer,))
@@ -261,7 +263,7 @@ async def test_a_long_summary_is_cut_to_its_share(recollect, mind):
     context = await conversation.context("trains of questions", 1_000)
     room = 1_000 - context.spending.cue - context.spending.framing
     assert room * 0.1 < context.spending.summary <= room * 0.15
-    assert "…\nMessages:\n[m" in context.block
+    assert "…\nEarlier messages:\n[m" in context.block
     assert room * 0.4 < context.spending.history
     assert room * 0.3 < context.spending.memories
     assert recount(recollect, context) == context.spending.total
@@ -281,7 +283,7 @@ async def test_what_a_part_leaves_over_falls_to_the_others(mind):
     wide = await short.context("question of trains", 1_500)
     assert wide.history.complete
     assert wide.spending.memories > hungry.spending.memories + 300
-    none = await conversation.context("question of trains", 1_500, shares=Shares(1, 0, 0))
+    none = await conversation.context("question of trains", 1_500, shares=BudgetShares(1, 0, 0))
     assert (none.block, none.hits, none.methods) == ("", (), {})
     assert none.spending.history > 1_300
 
@@ -305,21 +307,21 @@ async def test_the_history_does_not_starve_the_block(mind):
     assert len(context.hits) == 10
 
 
-@pytest.mark.parametrize("oversized", list(Oversized))
+@pytest.mark.parametrize("oversized", list(OversizedTurn))
 async def test_an_oversized_last_turn_never_breaks_the_budget(recollect, mind, oversized):
     conversation = mind.conversation("c")
     await mind.remember([f"They wrote {number} pages" for number in range(30)])
     await conversation.append(turn("Tell me more. ", "So it was written. " * 80))
-    window = Window(oversized=oversized)
+    window = HistoryOptions(oversized=oversized)
     tight = await conversation.context("pages", 250, window=window)
     assert tight.history.cut
     assert tight.history.messages[1].content.endswith("…")
     assert tight.hits
     assert recount(recollect, tight) == tight.spending.total <= 250
     roomy = await conversation.context("pages", 600, window=window)
-    assert roomy.history.cut == (oversized is Oversized.CUT)
+    assert roomy.history.cut == (oversized is OversizedTurn.CUT)
     assert recount(recollect, roomy) == roomy.spending.total <= 600
-    if oversized is Oversized.CUT:
+    if oversized is OversizedTurn.CUT:
         assert roomy.spending.memories > 150
     assert (await conversation.context("pages", 12)).history.messages == ()
 
@@ -329,7 +331,7 @@ async def test_a_memory_that_is_too_long_is_shown_by_its_beginning(mind):
     await mind.remember("The cat of Li is called Pascal. " * 200)
     context = await conversation.context(Cue(CUE, min_relevance=0), 200)
     [line] = context.lines
-    assert line.level is Level.COMPACT
+    assert line.level is DetailLevel.COMPACT
     assert context.block.splitlines()[3].endswith("Pascal.…")
     await mind.remember("Somebody has a dog")
     context = await conversation.context(Cue(CUE, min_relevance=0), 200)
@@ -351,20 +353,20 @@ async def test_the_lines_of_a_prompt_lead_back_to_its_memories(mind):
 
 async def test_what_cannot_be_is_refused_with_the_reason(mind):
     conversation = mind.conversation("c")
-    with pytest.raises(InvalidInputError, match="alone are 15 tokens above the budget of 10: they take 25"):
+    with pytest.raises(InvalidInputError, match="need 25 tokens, 15 more than the budget of 10"):
         await conversation.context("one two three four five", 10, system="one two three four five six seven eight nine")
     with pytest.raises(InvalidInputError, match="budget"):
         await conversation.context("cat", 0)
     with pytest.raises(InvalidInputError, match="shares"):
-        await conversation.context("cat", shares=Shares(1, 1, 1))
-    with pytest.raises(InvalidInputError, match="text or an embedding"):
+        await conversation.context("cat", shares=BudgetShares(1, 1, 1))
+    with pytest.raises(InvalidInputError, match="query or an embedding"):
         await conversation.context(" ")
     with pytest.raises(InvalidInputError, match="system"):
         await conversation.context("cat", system="\x00")
     with pytest.raises(InvalidInputError, match="conversation"):
         await mind.conversation("no such name").context("cat")
     with pytest.raises(InvalidInputError, match="message_limit"):
-        await conversation.context("cat", window=Window(message_limit=0))
+        await conversation.context("cat", window=HistoryOptions(message_limit=0))
 
 
 async def test_only_what_is_shown_counts_as_accessed(mind, owner):
@@ -425,10 +427,10 @@ async def test_a_context_shows_so_many_turns_at_most(mind):
     await add_turns(conversation, 5)
     every = (await conversation.context("trains", 4000)).history.messages
     assert len(every) == 10
-    shown = await conversation.context("trains", 4000, window=Window(message_limit=2))
+    shown = await conversation.context("trains", 4000, window=HistoryOptions(message_limit=2))
     assert shown.history.messages == every[-4:]
     await conversation.append([NewMessage(Role.USER, "Which trains?")])
-    asked = await conversation.context("Which trains?", 4000, window=Window(message_limit=2))
+    asked = await conversation.context("Which trains?", 4000, window=HistoryOptions(message_limit=2))
     assert (asked.history.messages, asked.asked is not None) == (every[-4:], True)
 
 
@@ -436,9 +438,9 @@ async def test_a_context_shows_so_many_turns_at_most(mind):
 async def test_a_context_that_is_estimated_says_so(mind, name):
     conversation = mind.conversation("c")
     await add_turns(conversation, 2)
-    exact = await conversation.context("trains", 4000, window=Window(tokenizer="gpt-4o"))
+    exact = await conversation.context("trains", 4000, window=HistoryOptions(tokenizer="gpt-4o"))
     assert (exact.history.tokenizer, exact.history.exact) == ("o200k_base", True)
-    made = await conversation.context("trains", 4000, window=Window(tokenizer=name))
+    made = await conversation.context("trains", 4000, window=HistoryOptions(tokenizer=name))
     assert (made.history.tokenizer, made.history.exact) == ("estimate", False)
     assert made.spending.total >= exact.spending.total
 
@@ -446,9 +448,9 @@ async def test_a_context_that_is_estimated_says_so(mind, name):
 async def test_messages_that_no_tokenizer_counted_before_are_counted_now(recollect, mind, owner):
     conversation = mind.conversation("c")
     await add_turns(conversation, 20)
-    exact = await conversation.context("trains", 400, shares=Shares(1, 0, 0))
+    exact = await conversation.context("trains", 400, shares=BudgetShares(1, 0, 0))
     owner.execute("update messages set tokens = tokens - 'o200k_base'")
-    context = await conversation.context("trains", 400, shares=Shares(1, 0, 0))
+    context = await conversation.context("trains", 400, shares=BudgetShares(1, 0, 0))
     assert context.history.exact
     assert recount(recollect, context) == context.spending.total
     assert len(exact.history.messages) - 4 <= len(context.history.messages) <= len(exact.history.messages)

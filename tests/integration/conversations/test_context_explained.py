@@ -10,10 +10,10 @@ import plans
 from conftest import http_client, new_key
 from integration.conversations.test_threads_plan import asked, explain, fill
 from mcp_doors import listening
-from recollect import Cue, Shares, Window, sync
+from recollect import BudgetShares, Cue, HistoryOptions, sync
 from recollect.client import Client
 from recollect.core.recall import relevance
-from recollect.models.blocks import LeftOutReason
+from recollect.models.blocks import OmitReason
 from recollect.models.conversations import NewMessage
 from recollect.models.memories import NewMemory, Role
 from recollect.models.service import Right
@@ -52,7 +52,7 @@ async def test_shares_say_what_was_granted_and_used(mind):
     assert shares.history.used <= shares.history.granted
     assert shares.memories.granted > shares.memories.used > 0
     assert shares.summary.granted == 0
-    none = await ask(mind, shares=Shares(1.0, 0.0, 0.0))
+    none = await ask(mind, shares=BudgetShares(1.0, 0.0, 0.0))
     assert (none.shares.memories.granted, none.shares.memories.used, none.left_out.hits) == (0, 0, ())
 
 
@@ -62,14 +62,14 @@ async def test_everything_that_fits_leaves_nothing_out(mind):
     made = await ask(mind)
     assert (made.left_out.turns, made.left_out.tokens) == (0, 0)
     # The messages of the history are recalled, too.
-    assert {*reasons(made).values()} <= {LeftOutReason.IN_HISTORY}
+    assert {*reasons(made).values()} <= {OmitReason.IN_HISTORY}
 
 
 async def test_what_finds_no_room_is_named_with_its_cost(mind):
     receipts = await mind.remember([f"nuts for the cake number {number}, " + "and more " * 30 for number in range(9)])
     made = await ask(mind, 250)
     shown = {hit.memory.id for hit in made.hits}
-    assert reasons(made) == {each.id: LeftOutReason.NO_ROOM for each in receipts if each.id not in shown}
+    assert reasons(made) == {each.id: OmitReason.NO_ROOM for each in receipts if each.id not in shown}
     assert len(made.left_out.hits) > 0
     assert all(hit.tokens > 30 for hit in made.left_out.hits)
     scores = [hit.score for hit in made.left_out.hits]
@@ -81,48 +81,48 @@ async def test_what_the_history_says_is_not_shown_again(mind):
         [{"role": "user", "content": "no nuts"}, {"role": "assistant", "content": "fine"}]
     )
     made = await ask(mind)
-    assert [*reasons(made).values()] == [LeftOutReason.IN_HISTORY] * 2
+    assert [*reasons(made).values()] == [OmitReason.IN_HISTORY] * 2
     assert not made.hits
     # What the user says now is said, too.
     [same] = await mind.remember(NewMemory(TEXT, speaker="Bo"))
-    assert reasons(await ask(mind))[same.id] is LeftOutReason.IN_HISTORY
+    assert reasons(await ask(mind))[same.id] is OmitReason.IN_HISTORY
 
 
 async def test_what_another_memory_says_is_not_repeated(mind):
     first, second = await mind.remember([NewMemory("hazelnuts in the cake", speaker=name) for name in ("Ann", "Bo")])
     made = await ask(mind, cue={"channels": ("text",)})
     assert sorted([hit.memory.id for hit in made.hits] + [*reasons(made)]) == sorted([first.id, second.id])
-    assert [*reasons(made).values()] == [LeftOutReason.REPEATED]
+    assert [*reasons(made).values()] == [OmitReason.REPEATED]
 
 
 async def test_beyond_the_limit_is_said(mind):
     await mind.remember([f"nuts for the cake, kind {number}" for number in range(5)])
     made = await ask(mind, cue={"limit": 2})
     assert len(made.hits) == 2
-    assert [*reasons(made).values()] == [LeftOutReason.LIMIT] * 3
+    assert [*reasons(made).values()] == [OmitReason.LIMIT] * 3
 
 
 async def test_what_is_hardly_likely_to_help_is_named(mind, monkeypatch):
     await mind.remember(["the cake may have any nuts", "a train leaves at noon"])
     [best, worse] = (await mind.recall(Cue(TEXT, touch=False))).hits
     monkeypatch.setattr(relevance, "FLOOR", best.relevance)
-    monkeypatch.setattr(relevance, "ENOUGH", 0.0)
+    monkeypatch.setattr(relevance, "MIN_RELEVANCE_SAMPLES", 0.0)
     made = await ask(mind, cue={"min_relevance": None})
     assert [hit.memory.id for hit in made.hits] == [best.memory.id]
-    assert reasons(made) == {worse.memory.id: LeftOutReason.IRRELEVANT}
+    assert reasons(made) == {worse.memory.id: OmitReason.IRRELEVANT}
 
 
 async def test_older_turns_that_fell_out_are_counted_along_the_thread(mind):
     said = await talk(mind, 10)
     # Another branch is no part of this thread.
     await mind.conversation("c").append(NewMessage(Role.USER, "elsewhere", parent=said[3].id))
-    made = await ask(mind, 120, window=Window(leaf=said[-1].id), shares=Shares(1.0, 0.0, 0.0))
+    made = await ask(mind, 120, window=HistoryOptions(leaf=said[-1].id), shares=BudgetShares(1.0, 0.0, 0.0))
     kept = len(made.history.messages)
     assert 0 < kept < 20
     assert made.left_out.turns == 10 - kept // 2
-    whole = await mind.conversation("c").history(Window(100_000, leaf=said[-1].id))
+    whole = await mind.conversation("c").history(HistoryOptions(100_000, leaf=said[-1].id))
     assert made.left_out.tokens == sum(each.tokens for each in whole.messages[: 20 - kept])
-    none = await ask(mind, 4_000, window=Window(leaf=said[-1].id), shares=Shares(0.0, 1.0, 0.0))
+    none = await ask(mind, 4_000, window=HistoryOptions(leaf=said[-1].id), shares=BudgetShares(0.0, 1.0, 0.0))
     assert (none.history.messages, none.left_out.turns, none.left_out.tokens) == ((), 10, whole.tokens)
 
 

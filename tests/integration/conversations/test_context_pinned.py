@@ -8,8 +8,8 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from accesses import with_access
-from recollect.models.blocks import Level
-from recollect.models.conversations import NewMessage, Shares
+from recollect.models.blocks import DetailLevel
+from recollect.models.conversations import BudgetShares, NewMessage
 from recollect.models.memories import Kind, NewMemory, Role
 from recollect.models.recall import Cue
 
@@ -33,7 +33,7 @@ async def test_the_pinned_come_before_all_that_is_recalled_the_newest_first(mind
     assert [line.memory_id for line in context.lines[:3]] == [stored[1], stored[2], stored[0]]
     assert [line.pinned for line in context.lines] == [True, True, True, False]
     headings = [line for line in context.block.splitlines() if line.endswith(":")]
-    assert headings == ["Pinned:", "Facts:"]
+    assert headings == ["Always keep in mind:", "Facts:"]
     assert context.pinned_left_out == ()
 
 
@@ -133,7 +133,7 @@ async def test_a_small_budget_holds(mind, budget):
 
 async def test_without_a_share_of_memories_nothing_is_pinned(mind):
     await mind.remember(rule(0))
-    context = await mind.conversation("c").context(CUE, 1_000, shares=Shares(1, 0, 0))
+    context = await mind.conversation("c").context(CUE, 1_000, shares=BudgetShares(1, 0, 0))
     assert context.block == "" and context.lines == ()
 
 
@@ -150,7 +150,7 @@ async def test_a_block_alone_shows_the_pinned_first(mind):
     block = await mind.blocks.show(CUE, 1_000)
     assert [line.memory_id for line in block.lines[:2]] == stored[::-1]
     assert [line.pinned for line in block.lines] == [True, True, False]
-    assert block.text.index("Pinned:") < block.text.index("Facts:")
+    assert block.text.index("Always keep in mind:") < block.text.index("Facts:")
     assert (block.left_out, block.pinned_left_out) == (0, ())
 
 
@@ -171,5 +171,5 @@ async def test_in_a_conversation_the_pinned_are_carried_in_full_or_not_repeated(
     assert (await mind.blocks.show(asked, 1_000, conversation="c")).lines == ()
     later = replace(asked, now=NOW + timedelta(minutes=5))
     [line] = (await mind.blocks.show(later, 1_000, conversation="c", repeat=True)).lines
-    assert (line.memory_id, line.again, line.pinned, line.level) == (stored.id, True, True, Level.FULL)
+    assert (line.memory_id, line.again, line.pinned, line.level) == (stored.id, True, True, DetailLevel.FULL)
     assert line.short_id == first.lines[0].short_id

@@ -8,16 +8,23 @@ from uuid import UUID
 
 import pytest
 
-from recollect.core.conversations.appends import LONGEST_MESSAGE
+from recollect.core.conversations.appends import MAX_MESSAGE_LENGTH
 from recollect.core.conversations.block import fold
 from recollect.core.conversations.messages import count_tokens
 from recollect.errors import InvalidInputError, NotFoundError
-from recollect.models.agents import Feedback, Mark
-from recollect.models.conversations import Message, MessageStatus, NewMessage, Oversized, Shares, Window
+from recollect.models.agents import Feedback, HitFeedback
+from recollect.models.conversations import (
+    BudgetShares,
+    HistoryOptions,
+    Message,
+    MessageStatus,
+    NewMessage,
+    OversizedTurn,
+)
 from recollect.models.memories import Kind, Memory, NewMemory, Role, Triple
-from recollect.models.recall import Cue, Factors, Hit, Recollection
+from recollect.models.recall import Cue, Factors, Hit, RecallResult
 from recollect.store.conversations.conversations import Read
-from recollect.verbs.conversations import manage as verb
+from recollect.verbs.conversations import lifecycle as verb
 from recollect.verbs.conversations import prompt
 
 MOMENT = datetime(2026, 1, 1, tzinfo=UTC)
@@ -100,9 +107,9 @@ async def test_nothing_can_be_said_of_what_is_deleted(recollect, mind, owner, de
     if synced:
         await recollect.work(until_empty=True)
     for identity in hidden:
-        with pytest.raises(InvalidInputError, match="not forgotten"):
-            await mind.feedback(Feedback((Mark(identity, useful=True, factors=Factors(1, 1, 1, 1)),), 9))
-    assert await mind.feedback(Feedback((Mark(shown[1], useful=True, factors=Factors(1, 1, 1, 1)),), 9)) == 1
+        with pytest.raises(InvalidInputError, match="existing memories of this scope"):
+            await mind.feedback(Feedback((HitFeedback(identity, useful=True, factors=Factors(1, 1, 1, 1)),), 9))
+    assert await mind.feedback(Feedback((HitFeedback(shown[1], useful=True, factors=Factors(1, 1, 1, 1)),), 9)) == 1
     assert owner.execute("select memory_id from feedback").fetchall() == [(shown[1],)]
 
 
@@ -171,18 +178,18 @@ async def test_history_and_memories_do_not_chase_each_other_for_ever(mind, monke
     hits = [Hit(remembered(n, said[n - 1][3], role=said[n - 1][1]), 1.0, {}) for n in (4, 2, 7)]
     summary = remembered(5_000, "x\ny s", Kind.SUMMARY)
     thread = [Read(message, exact=True) for message in reversed(messages)]
-    shares = Shares(0.3948799449618382, 0.5166136129287213, 0.08850644210944048)
-    wanted = prompt.PromptRequest(Cue("what of it"), 124, shares, Window(), "Be kind.")
-    tries, allot = [], prompt.allot
+    shares = BudgetShares(0.3948799449618382, 0.5166136129287213, 0.08850644210944048)
+    wanted = prompt.PromptRequest(Cue("what of it"), 124, shares, HistoryOptions(), "Be kind.")
+    tries, allot = [], prompt.allocate
 
     def counted(*given):
         tries.append(given)
         assert len(tries) < 50
         return allot(*given)
 
-    monkeypatch.setattr(prompt, "allot", counted)
+    monkeypatch.setattr(prompt, "allocate", counted)
     made = prompt.assemble(
-        prompt.PromptMaterial(thread, (), summary, Recollection(tuple(hits), {}), 1), wanted, tokenizer
+        prompt.PromptMaterial(thread, (), summary, RecallResult(tuple(hits), {}), 1), wanted, tokenizer
     )
     assert made.spending.total <= 124
     assert len(made.hits) == 1
@@ -198,7 +205,7 @@ def test_no_sign_that_looks_like_a_bracket_closes_the_tags(sign):
 def test_a_text_of_brackets_is_folded_in_no_time(said):
     """From each bracket the rest of the text was once looked through: minutes, in which nothing else was answered."""
     started = time.thread_time()
-    fold((said * LONGEST_MESSAGE)[:LONGEST_MESSAGE])
+    fold((said * MAX_MESSAGE_LENGTH)[:MAX_MESSAGE_LENGTH])
     assert time.thread_time() - started < 5
 
 
@@ -206,6 +213,6 @@ async def test_a_cut_message_costs_what_it_costs_in_the_upstream_way_too(mind):
     """Without its question an answer was no turn, and came for nothing."""
     conversation = mind.conversation("c")
     await conversation.append([user("one " * 50), assistant("two " * 50)])
-    history = await conversation.history(Window(20, upstream=True, oversized=Oversized.CUT))
+    history = await conversation.history(HistoryOptions(20, upstream=True, oversized=OversizedTurn.CUT))
     assert (history.tokens, history.cut) == (sum(message.tokens for message in history.messages), True)
     assert 0 < history.tokens <= 20

@@ -7,7 +7,7 @@ from uuid import UUID, uuid4
 import pytest
 
 from recollect.errors import ConflictError, InvalidInputError, NotFoundError
-from recollect.models.conversations import LEGACY, NewMessage, Part, PartType, Window
+from recollect.models.conversations import LEGACY, HistoryOptions, NewMessage, Part, PartType
 from recollect.models.memories import Kind, Role
 
 
@@ -63,7 +63,7 @@ async def test_a_branch_is_chosen_by_its_leaf(mind):
     new = await conversation.append([user("other three", parent=first[1].id), assistant("other four")])
     newest = await conversation.history(1000)
     assert [message.content for message in newest.messages] == ["one", "two", "other three", "other four"]
-    older = await conversation.history(Window(1000, leaf=old[1].id))
+    older = await conversation.history(HistoryOptions(1000, leaf=old[1].id))
     assert [message.content for message in older.messages] == ["one", "two", "three", "four"]
     assert [leaf.id for leaf in await conversation.leaves()] == [new[1].id, old[1].id]
 
@@ -73,7 +73,7 @@ async def test_a_question_without_an_answer_is_left_out_unless_asked_for(mind):
     await conversation.append([user("one"), assistant("two")])
     await conversation.append(user("three"))
     assert [message.content for message in (await conversation.history(1000)).messages] == ["one", "two"]
-    shown = await conversation.history(Window(1000, unanswered=True))
+    shown = await conversation.history(HistoryOptions(1000, unanswered=True))
     assert [message.content for message in shown.messages] == ["one", "two", "three"]
 
 
@@ -110,7 +110,7 @@ async def test_what_is_not_there_is_said_so(mind):
         await conversation.history(100)
     await conversation.append(user("one"))
     with pytest.raises(NotFoundError, match="leaf"):
-        await conversation.history(Window(100, leaf=uuid4()))
+        await conversation.history(HistoryOptions(100, leaf=uuid4()))
     with pytest.raises(InvalidInputError, match="parent"):
         await conversation.append(user("two", parent=UUID(int=7)))
     with pytest.raises(InvalidInputError, match="same conversation"):
@@ -132,7 +132,7 @@ async def test_an_answer_may_be_empty_and_parts_are_kept(mind):
             assistant(""),
         ]
     )
-    history = await conversation.history(Window(1000, images=True))
+    history = await conversation.history(HistoryOptions(1000, images=True))
     assert [prompt["role"] for prompt in history.prompt] == [
         "user", "assistant", "tool", "assistant", "user", "assistant"
     ]  # fmt: skip

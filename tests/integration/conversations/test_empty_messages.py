@@ -14,9 +14,9 @@ BLANK = ["", " ", "\n\t", "\u3000"]
 
 
 async def test_an_empty_list_is_refused_by_the_library(mind):
-    with pytest.raises(InvalidInputError, match="memories must hold 1 to 1000 items"):
+    with pytest.raises(InvalidInputError, match="memories must have 1 to 1000 items"):
         await mind.remember([])
-    with pytest.raises(InvalidInputError, match="messages must hold 1 to 1000 items"):
+    with pytest.raises(InvalidInputError, match="messages must have 1 to 1000 items"):
         await mind.conversation("c").append([])
 
 
@@ -32,13 +32,13 @@ async def test_a_blank_text_is_refused_by_the_library(mind, blank):
 @pytest.mark.parametrize(
     ("path", "body", "said"),
     [
-        ("/v1/memories", {"memories": []}, "There is nothing to remember"),
-        ("/v1/memories", {}, "There is nothing to remember"),
+        ("/v1/memories", {"memories": []}, "Nothing to remember"),
+        ("/v1/memories", {}, "Nothing to remember"),
         ("/v1/memories", {"content": " "}, "content must not be blank"),
         ("/v1/memories", {"memories": [{"content": ""}]}, "This must not be empty"),
         ("/v1/memories", {"memories": [{"content": " "}]}, "content must not be blank"),
-        ("/v1/messages", {"messages": []}, "There is nothing to append"),
-        ("/v1/messages", {"question": "", "answer": ""}, "There is nothing to append"),
+        ("/v1/messages", {"messages": []}, "Nothing to append"),
+        ("/v1/messages", {"question": "", "answer": ""}, "Nothing to append"),
         ("/v1/messages", {"question": " "}, "messages.0 is empty"),
         ("/v1/messages", {"messages": [{"role": "user", "content": ""}]}, "messages.0 is empty"),
         ("/v1/messages", {"messages": [{"role": "user", "content": " "}]}, "messages.0 is empty"),

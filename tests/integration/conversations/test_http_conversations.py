@@ -8,7 +8,7 @@ from uuid import UUID, uuid4
 import pytest
 
 from conftest import http_client, new_key
-from recollect.doors.http.middleware import LARGEST_BODY
+from recollect.doors.http.middleware import MAX_BODY_BYTES
 from recollect.models.conversations import LEGACY
 from recollect.models.service import Right
 
@@ -48,7 +48,7 @@ async def contents(http, **fields):
 
 async def test_a_turn_is_appended_and_read_back(http):
     question, answer = await append(http, *turn("Where does Li live?", "In Hangzhou."))
-    assert set(question) == {"id", "number", "parent", "tokens", "position"}
+    assert set(question) == {"id", "number", "parent", "tokens", "known", "forgotten"}
     assert (question["number"], question["parent"]) == (1, None)
     assert (answer["number"], answer["parent"]) == (2, question["id"])
     history = (
@@ -405,8 +405,9 @@ async def test_contradictions_are_refused(http):
         body = CONVERSATION | {"messages": turn("x", "y", **fields)}
         check_problem(await http.post("/v1/messages", json=body), 422, "invalid_input")
     await append(http, {"role": "user", "content": "x", "external_id": "e"})
-    twice = CONVERSATION | {"messages": [{"role": "user", "content": "x", "external_id": "e"}]}
-    check_problem(await http.post("/v1/messages", json=twice), 409, "conflict")
+    twice = CONVERSATION | {"messages": [{"role": "user", "content": "y", "external_id": "e"}]}
+    problem = check_problem(await http.post("/v1/messages", json=twice), 409, "conflict")
+    assert "e (content)" in problem["detail"]
 
 
 async def test_messages_are_bounded_and_the_longest_fits(http):
@@ -420,9 +421,9 @@ async def test_messages_are_bounded_and_the_longest_fits(http):
     long = CONVERSATION | {"messages": [{"role": "user", "content": "x" * 200_000}] * 6}
     problem = check_problem(await http.post("/v1/messages", json=long), 422, "invalid_input")
     assert problem["detail"] == "messages must hold at most 250000 characters together"
-    body = json.dumps(CONVERSATION | {"question": "x" * LARGEST_BODY}).encode()
+    body = json.dumps(CONVERSATION | {"question": "x" * MAX_BODY_BYTES}).encode()
     problem = check_problem(await http.post("/v1/messages", content=body, headers=JSON), 413, "too_large")
-    assert str(LARGEST_BODY) in problem["detail"]
+    assert str(MAX_BODY_BYTES) in problem["detail"]
 
 
 @pytest.mark.parametrize(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from recollect.core.conversations.wording import CHINESE, ENGLISH
+from recollect.core.conversations.prompt_texts import CHINESE, ENGLISH
 from recollect.errors import InvalidInputError
 from recollect.models.agents import Profile
 from recollect.models.memories import Kind, NewMemory
@@ -25,15 +25,15 @@ async def test_a_prompt_speaks_the_language_of_its_question(recollect, mind, con
     await recollect.work(until_empty=True)
     made = await conversation.context("能放花生吗？")
     assert made.block.startswith(f"{CHINESE.heading}\n<memories>\n{CHINESE.summary}")
-    assert "置顶:\n" in made.block
-    assert "想法:\n" in made.block
-    assert not [word for word in ("Below", "Summary", "Pinned:", "Thoughts:", "Events:") if word in made.block]
+    assert "始终牢记：\n" in made.block
+    assert "推断：\n" in made.block
+    assert not [word for word in ("Relevant", "Summary", "Always", "Insights:", "Events:") if word in made.block]
     assert made.spending.total <= made.spending.budget
     english = await conversation.context("May peanuts go in?")
     assert english.block.startswith(f"{ENGLISH.heading}\n<memories>\n{ENGLISH.summary}")
-    assert "置顶" not in english.block
+    assert "始终牢记" not in english.block
     block = await mind.blocks.show("能放花生吗？")
-    assert block.text.startswith(f"{CHINESE.heading}\n<memories>\n置顶:\n")
+    assert block.text.startswith(f"{CHINESE.heading}\n<memories>\n始终牢记：\n")
 
 
 @pytest.mark.parametrize(("language", "wording"), [("zh", CHINESE), ("en", ENGLISH)])

@@ -11,18 +11,18 @@ from conftest import http_client, new_key
 from known_numbers import VECTORS
 from recollect.core.conversations.retention import RetentionRules
 from recollect.errors import ConflictError, ForbiddenError, NotFoundError
-from recollect.jobs.worker import Duties, build_app
+from recollect.jobs.worker import WorkerOptions, build_app
 from recollect.llm.fake import FakeEmbedder
 from recollect.models.agents import Profile
 from recollect.models.conversations import ConversationState, NewMessage
 from recollect.models.memories import Kind, NewMemory, Role, Triple
-from recollect.models.recall import Cue, Weighing
+from recollect.models.recall import Cue, StreamWeights
 from recollect.models.service import Right
 from recollect.settings import Settings
 from recollect.store.conversations import lifecycle
 from recollect.store.conversations.lifecycle import StateChange
 from recollect.store.memories import spaces
-from recollect.verbs.conversations import manage as verb
+from recollect.verbs.conversations import lifecycle as verb
 from recollect.wiring import connected
 from waiting import until
 
@@ -401,8 +401,8 @@ async def test_what_is_used_in_the_last_moment_stays(recollect, mind, owner):
 async def test_the_worker_retains_by_the_clock(recollect, mind, owner):
     await converse_about_cats(mind, turns=1)
     age(owner, "cats", 3)
-    duties = Duties(rules=RetentionRules(archive_after_days=2))
-    app = build_app(recollect.addresses.service, recollect.parts.database, None, 64, duties)
+    duties = WorkerOptions(rules=RetentionRules(archive_after_days=2))
+    app = build_app(recollect.parts, duties)
     async with app.open_async():
         await app.tasks["retain"].defer_async(timestamp=0)
         await app.run_worker_async(wait=False, install_signal_handlers=False, listen_notify=False)
@@ -430,4 +430,6 @@ async def test_profiles_carry_retention_through_http(recollect):
         assert (found["archive_after_days"], found["delete_after_days"], found["purge_after_days"]) == (7, 0.5, 0)
         assert (await http.put("/v1/profile", json={"agent": "ada", "purge_after_days": -1})).status_code == 422
     mind = await recollect.mind("ada")
-    assert await mind.profile() == Profile(Weighing(), archive_after_days=7, delete_after_days=0.5, purge_after_days=0)
+    assert await mind.profile() == Profile(
+        StreamWeights(), archive_after_days=7, delete_after_days=0.5, purge_after_days=0
+    )

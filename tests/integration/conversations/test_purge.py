@@ -10,12 +10,13 @@ import psycopg
 import pytest
 
 from conftest import addresses_of, execute
+from fake_chat import FakeChatModel
 from folders import open_folder
 from known_numbers import VECTORS, first_number
 from recollect.core.memories.erasure import Restatement
 from recollect.errors import ChatModelError, ConflictError, NotFoundError
-from recollect.jobs.upkeep import sweep
-from recollect.llm.fake import FakeChatModel, FakeEmbedder
+from recollect.jobs.maintenance import delete_expired
+from recollect.llm.fake import FakeEmbedder
 from recollect.models.conversations import Attachment, ConversationState, NewMessage, Part, PartType
 from recollect.models.memories import Kind, NewMemory, Role, Triple
 from recollect.models.recall import Cue
@@ -26,7 +27,7 @@ from recollect.store.embedded.account import find_programs
 from recollect.store.embedded.cluster import Cluster
 from recollect.store.memories import embeddings
 from recollect.store.service.scopes import BEGINNING
-from recollect.verbs.conversations import manage as verb
+from recollect.verbs.conversations import lifecycle as verb
 from recollect.verbs.memories.rederive import rederive
 from recollect.wiring import connected, prepare
 
@@ -203,7 +204,7 @@ async def test_what_had_more_evidence_is_made_again_from_the_rest(addresses, emb
         owner.execute("delete from procrastinate_events")
         chat.recover()
         # Without a job the hourly sweep sees to it.
-        await sweep(running.parts.database, rederive=True)
+        await delete_expired(running.parts.database, rederive=True)
         await running.work(until_empty=True)
         memories = await known(mind)
         assert memories[shared].content == "Left: dogs bark"
@@ -403,7 +404,7 @@ async def test_no_byte_of_a_secret_is_left_anywhere():
 
 
 async def test_a_rewrite_says_what_it_could_not_do(recollect, mind, owner, monkeypatch):
-    monkeypatch.setattr(rewrite, "MOST_ATTEMPTS", 2)
+    monkeypatch.setattr(rewrite, "MAX_ATTEMPTS", 2)
     monkeypatch.setattr(rewrite, "PAUSE_SECONDS", 0.01)
     conversation, _ = await say(mind, "cats", "one")
     listed = await recollect.operator.rewrite_tables(lambda _: None, dry_run=True)

@@ -105,8 +105,9 @@ def statistics(request, owner, conversation):
 
 def asked(**more):
     window = {"leaf": None, "tokenizer": "o200k_base", "image_tokens": 0, "unanswered": False, "budget": 400}
-    bounds = {"states": ["active", "archived"], "before": None, "before_id": "", "at": None, "limit": 20, "ids": []}
-    return {"agent": "ada", "user": "li", "conversation": "long"} | window | bounds | more
+    bounds = {"states": ["active", "archived"], "before": None, "before_id": "", "at": None, "limit": 20}
+    named = {"ids": [], "external_ids": [], "hashes": []}
+    return {"agent": "ada", "user": "li", "conversation": "long"} | window | bounds | named | more
 
 
 def explain(service, query, parameters):
@@ -222,7 +223,7 @@ async def test_a_page_reads_the_conversations_it_returns(service, conversation, 
     assert_frugal(work, len(rows), each=1)
 
 
-async def test_opening_for_an_append_reads_the_newest_message_only(service, conversation, statistics):
+async def test_opening_for_an_append_reads_the_newest_message_only(service, owner, conversation, statistics):
     with service.transaction():
         rows, work = read(service, "open")
     assert_frugal(work, len(rows), each=3)
@@ -230,6 +231,11 @@ async def test_opening_for_an_append_reads_the_newest_message_only(service, conv
     rows, work = read(service, "anchors", ids=ids)
     assert len(rows) == 5
     assert_frugal(work, len(rows), each=1)
+    # Messages that are sent again: each in either table, and once more among past versions.
+    owner.execute("update messages set external_id = 'e' || number where number > 3960")
+    rows, work = read(service, "repeated", external_ids=[f"e{number}" for number in range(3_961, 3_981)])
+    assert len(rows) == 20
+    assert_frugal(work, len(rows), each=3)
 
 
 async def test_memories_are_read_with_their_conversation_and_not_the_others(service, conversation, statistics):

@@ -21,15 +21,15 @@ from recollect.core.text.tokens import ESTIMATE, estimate
 from recollect.llm.tokens.count import Estimate
 from recollect.models.conversations import (
     LEGACY,
-    Appended,
     Attachment,
+    HistoryOptions,
     Message,
+    MessageReceipt,
     MessageStatus,
     NewMessage,
-    Oversized,
+    OversizedTurn,
     Part,
     PartType,
-    Window,
 )
 from recollect.models.memories import Role
 from sizes import Sizes
@@ -61,7 +61,7 @@ class Tree:
 
     name: str
     new: list[NewMessage]
-    appended: list[Appended]
+    appended: list[MessageReceipt]
     nodes: list[ThreadNode]
     """Oldest first, by position in the call."""
 
@@ -133,7 +133,7 @@ def draw_window(chance, tree):
     tokenizer = chance.choice(["", "gpt-4o", "gpt-4", "cl100k_base", ESTIMATE, "llama-3-8b"])
     costs = [each.tokens for each in tree.appended]
     budget = chance.choice([0, 1, sum(costs), sum(costs[: chance.randrange(len(costs)) + 1]), 10_000_000])
-    window = Window(
+    window = HistoryOptions(
         max(0, budget + chance.choice([-1, 0, 1])) if budget < 10_000_000 else budget,
         leaf=None if leaf is None else tree.appended[leaf].id,
         tokenizer=tokenizer,
@@ -312,7 +312,7 @@ async def test_a_turn_that_is_cut_fits_whatever_the_tree(mind, published):
     for seed in range(1_000_000, 1_000_000 + CUT.now):
         tree = await grow(mind, seed)
         for budget in (0, 7, 30, 200):
-            window = Window(budget, oversized=Oversized.CUT)
+            window = HistoryOptions(budget, oversized=OversizedTurn.CUT)
             history = await mind.conversation(tree.name).history(window)
             counted = count_prompt(history.prompt, published["o200k_base"], 0)
             assert counted == history.tokens <= budget, (seed, window)

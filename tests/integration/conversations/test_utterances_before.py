@@ -262,7 +262,7 @@ async def test_forgetting_waits_for_a_vector_that_is_being_written_and_takes_it(
     space = next(each for each, _ in await embeddings.list_spaces(database) if each.state == "active")
     async with database.transaction(mind.access.scope.tenant_id) as connection:
         rows = await embedder.embed([embedded_text(memory, memory.before) for memory in batch])
-        assert await embeddings.store_held(connection, space, batch, rows) == [two]
+        assert await embeddings.store_buffered(connection, space, batch, rows) == [two]
         forgetting = asyncio.create_task(mind.forget([secret]))
         await until_blocked(owner, forgetting)
     await forgetting

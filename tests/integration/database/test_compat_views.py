@@ -54,7 +54,7 @@ def founding_statements():
 
 
 async def test_the_founding_selects_run_unchanged(shared, recollect, readers, embedder):
-    mind = await recollect.mind("Isabella Rodriguez".replace(" ", "_"))
+    mind = await recollect.mind("Isabella Rodriguez")
     await mind.remember(
         [
             NewMemory("Isabella plans a party", importance=8, triple=Triple("Isabella", "plans", "a party")),
@@ -67,7 +67,7 @@ async def test_the_founding_selects_run_unchanged(shared, recollect, readers, em
     recent = next(each for each in statements if each.startswith("AND created_at"))
     nearest = next(each for each in statements if each.startswith("WHERE persona_name"))
     values = {
-        "persona_name": "Isabella_Rodriguez",
+        "persona_name": "Isabella Rodriguez",
         "focal_embedding": str((await embedder.embed(["party"]))[0].tolist()),
     }
     with connect(await readers()) as connection:

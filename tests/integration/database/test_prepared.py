@@ -10,7 +10,7 @@ from conftest import PATIENT
 from recollect.errors import InvalidInputError, UnavailableError
 from recollect.llm.fake import FakeEmbedder
 from recollect.settings import Settings
-from recollect.store.database import prepared
+from recollect.store.database import driver
 from recollect.store.database.pool import Database
 from recollect.wiring import connected
 
@@ -40,7 +40,7 @@ async def list_prepared(database):
 
 def told(caplog):
     lines = [json.loads(record.getMessage()) for record in caplog.records if record.name == "recollect.database"]
-    return [line["sign"] for line in lines if line["event"] == "statements_unprepared"]
+    return [line["reason"] for line in lines if line["event"] == "prepared_statements_disabled"]
 
 
 async def test_a_statement_is_prepared_once_under_a_name_of_its_text_and_types(addresses, database):
@@ -80,7 +80,7 @@ async def test_a_transaction_that_fails_leaves_what_is_prepared_as_it_was(databa
 
 
 async def test_what_was_not_used_for_longest_makes_room(database, monkeypatch):
-    monkeypatch.setattr(prepared.NamedStatements, "prepared_max", 5)
+    monkeypatch.setattr(driver.NamedStatements, "prepared_max", 5)
     for number in range(20):
         assert await ask(database, f"select {number} as answer") == [{"answer": number}]
     kept = await list_prepared(database)

@@ -27,7 +27,7 @@ from recollect.jobs.lease import GuardedJobManager
 from recollect.llm.fake import FakeEmbedder
 from recollect.mind.service import Addresses, Recollect
 from recollect.settings import Settings
-from recollect.store.database.refusals import OWNER_VARIABLE, find_refusal, reach
+from recollect.store.database.connect_errors import OWNER_VARIABLE, find_refusal, reach
 from recollect.store.embedded.cluster import Cluster
 from recollect.wiring import connected, prepare
 from waiting import WAIT_SECONDS, until
@@ -67,8 +67,7 @@ def test_a_taken_port_ends_the_start_before_anything_is_started(command, tmp_pat
         ended = command_line.call(command, settings=settings)
     assert ended.code == 1
     assert ended.said.splitlines()[-1] == (
-        f"setup: 127.0.0.1:{port} is taken. Is Recollect running already? "
-        "`recollect doctor` tells; else choose another --port."
+        f"setup: 127.0.0.1:{port} is already in use. Check with `recollect doctor`, or choose another --port."
     )
     assert not (tmp_path / "data").exists(), "PostgreSQL was started"
 
@@ -77,7 +76,7 @@ async def test_of_two_that_start_at_once_the_second_says_that_the_port_is_taken(
     settings = Settings(port=free_port())
     with server.bound_sockets(settings) as first, server.bound_sockets(settings) as second:
         first[0].listen()
-        with pytest.raises(SetupError, match="is taken"):
+        with pytest.raises(SetupError, match="is already in use"):
             await server.listen(server.build_server(settings, recollect), second, settings)
 
 
@@ -127,7 +126,7 @@ async def test_up_ends_with_a_message_when_its_worker_fails(addresses, monkeypat
 
     monkeypatch.setattr(Recollect, "work", fail)
     settings = Settings(database_url=addresses.service, owner_database_url=addresses.owner, embedder="none", port=0)
-    with pytest.raises(RecollectError, match=r"worker has failed.*ZeroDivisionError"):
+    with pytest.raises(RecollectError, match=r"the worker failed .*ZeroDivisionError"):
         await server.up(settings, "default", Console(file=io.StringIO()))
     assert '"event": "worker_failed", "error": "ZeroDivisionError"' in caplog.text
     assert "canary" not in caplog.text
@@ -143,11 +142,11 @@ async def test_a_database_that_is_late_is_waited_for(own, late, caplog):
 
     await asyncio.to_thread(own.stop)
     opening = asyncio.create_task(open_and_ask())
-    await until(lambda: opening.done() or "database_awaited" in caplog.text)
+    await until(lambda: opening.done() or "waiting_for_database" in caplog.text)
     assert not opening.done()
     await asyncio.to_thread(own.start)
     await opening
-    assert caplog.text.count("database_awaited") == 1
+    assert caplog.text.count("waiting_for_database") == 1
 
 
 async def test_a_command_does_not_wait(own, late):
@@ -178,7 +177,7 @@ async def test_an_unknown_role_a_wrong_host_and_a_broken_dsn_are_told_apart(clus
         await reach(cluster.dsn("postgres", "stranger"))
     with pytest.raises(SetupError, match=f"host name in nowhere.invalid:5432 cannot be resolved.*{OWNER_VARIABLE}"):
         await reach("host=nowhere.invalid", OWNER_VARIABLE)
-    with pytest.raises(SetupError, match="RECOLLECT_DATABASE_URL cannot be read"):
+    with pytest.raises(SetupError, match="RECOLLECT_DATABASE_URL is not a valid DSN"):
         await reach("postgresql//recollect")
 
 
@@ -214,7 +213,7 @@ async def test_another_program_on_the_port_is_named():
                         connection.sendall(b"HTTP/1.1 400 Bad Request\r\n\r\n")
 
         threading.Thread(target=answer, daemon=True).start()
-        with pytest.raises(SetupError, match=f"What listens at 127.0.0.1:{port} is not PostgreSQL"):
+        with pytest.raises(SetupError, match=f"The server at 127.0.0.1:{port} is not PostgreSQL"):
             await reach(f"host=127.0.0.1 port={port} user=u", wait_seconds=36_000)
         other.shutdown(socket.SHUT_RDWR)
 
@@ -230,7 +229,7 @@ def test_a_lost_database_leaves_no_traceback_in_the_log(own, late):
             wait_for_worker(own, worker)
             own.kill()
             lines = []
-            while sum("worker_restarts" in line for line in lines) < 3:
+            while sum("worker_restarted" in line for line in lines) < 3:
                 lines.append(worker.stderr.readline())
                 assert lines[-1], lines
         finally:
@@ -239,8 +238,9 @@ def test_a_lost_database_leaves_no_traceback_in_the_log(own, late):
             lines += worker.stderr.read().splitlines()
     assert worker.returncode == 0
     events = [json.loads(line) for line in lines]
-    assert {event["event"] for event in events} == {"ready", "worker_restarts", "library"}
-    said = [(event["logger"], event["place"], event.get("error")) for event in events if event["event"] == "library"]
+    assert {event["event"] for event in events} == {"server_ready", "worker_restarted", "library_log"}
+    logged = [event for event in events if event["event"] == "library_log"]
+    said = [(event["logger"], event["place"], event.get("error")) for event in logged]
     assert len(said) < 30, said
 
 

@@ -12,7 +12,7 @@ from conftest import http_client, new_key
 from dify_tools import MissingParameterError, build, read_answer, read_tools
 from recollect.doors.dify.document import OFFERED, write_dify_document
 from recollect.doors.http.app import create_app
-from recollect.models.service import Bounds, Right
+from recollect.models.service import KeyBinding, Right
 from recollect.settings import Settings
 
 READ_SECONDS = 60
@@ -191,7 +191,7 @@ async def test_switches_arrive_as_they_stand(http, tools):
 
 async def test_a_bound_key_needs_no_agent(recollect, tools):
     caller = await recollect.operator.act_for("default")
-    _, secret = await recollect.create_key(caller, "dify", [Right.READ, Right.WRITE], 50, Bounds("ada", "li"))
+    _, secret = await recollect.create_key(caller, "dify", [Right.READ, Right.WRITE], 50, KeyBinding("ada", "li"))
     async with http_client(recollect, secret) as http:
         read_answer(await call(http, tools, "remember", content="tea"))
         assert read_answer(await call(http, tools, "recall", text="tea"))["hits"]
@@ -210,7 +210,7 @@ async def test_an_error_is_a_short_text_that_says_what_to_do(http, tools):
     assert "importance" in answer.text
     assert len(answer.text) < 600
     answer = await call(http, tools, "remember", agent="ada")
-    assert "send memories, at least one, or one content." in answer.text
+    assert "send `memories` or `content`." in answer.text
     with pytest.raises(MissingParameterError):
         await call(http, tools, "append", agent="ada", question="x")
     blank = build(tools["recall"], {"agent": "ada"}) | {"content": "not json"}

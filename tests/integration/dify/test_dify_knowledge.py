@@ -12,7 +12,7 @@ from recollect.doors.dify.knowledge import score_hits
 from recollect.models.conversations import NewMessage
 from recollect.models.memories import Kind, NewMemory, Role
 from recollect.models.recall import ChannelScore, Cue, Hit
-from recollect.models.service import Bounds, Right
+from recollect.models.service import KeyBinding, Right
 
 DAY = datetime(2026, 1, 31, 12, tzinfo=UTC)
 
@@ -243,7 +243,7 @@ async def test_a_wrong_key_a_lesser_one_and_a_foreign_one(recollect, filled):
 
 async def test_a_bound_key_opens_its_own_knowledge_only(recollect, filled):
     caller = await recollect.operator.act_for("default")
-    _, secret = await recollect.create_key(caller, "dify", [Right.READ], 50, Bounds("ada", "li"))
+    _, secret = await recollect.create_key(caller, "dify", [Right.READ], 50, KeyBinding("ada", "li"))
     async with http_client(recollect, secret) as http:
         assert await retrieve(http, "tea")
         answer = await http.post("/dify/retrieval", json=ask("tea", knowledge_id="ada/wu"))

@@ -11,13 +11,15 @@ import pytest
 
 import command_line
 from conftest import addresses_of, execute
+from fake_chat import FakeChatModel
 from folders import open_folder
 from integration.conversations.test_purge import Haystack, secret
 from recollect.core.imports.sections import ERASED_FIRST, LEFT_OUT
 from recollect.errors import ForbiddenError, InvalidInputError, NotFoundError, UnavailableError
-from recollect.llm.fake import FakeChatModel, FakeEmbedder
-from recollect.models.imports import ExportOrder
-from recollect.models.service import Bounds, Right, ScopeOrder, ScopeQuery
+from recollect.llm.fake import FakeEmbedder
+from recollect.models.imports import ExportRequest
+from recollect.models.recall import Cue
+from recollect.models.service import KeyBinding, Right, ScopeOrder, ScopeQuery
 from recollect.settings import Settings
 from recollect.store.embedded.cluster import Cluster
 from recollect.store.imports import erasures
@@ -57,7 +59,7 @@ async def forget(recollect, user="li", **more):
 async def export(recollect, **order):
     file = io.BytesIO()
     caller = await recollect.operator.act_for("default")
-    await recollect.operator.exports.write(caller, ExportOrder(**order), file)
+    await recollect.operator.exports.write_export_file(caller, ExportRequest(**order), file)
     return file.getvalue()
 
 
@@ -107,7 +109,9 @@ async def test_the_name_of_an_erased_user_is_in_the_receipt_alone(recollect, own
     name = f"name-{secret()}"
     for agent in ("ada", "bea"):
         await live(recollect, agent, name, steps=EVERYTHING[:30])
-    await live(recollect, "ada", "mo", steps=EVERYTHING[:10])
+    other = await live(recollect, "ada", "mo", steps=EVERYTHING[:10])
+    kept = await other.recall(Cue("tea", also=(f"ada/{name}", f"bea/{name}"), keep=True))
+    assert (await other.recalls.explain(kept.recall_id)).cue["text"] == "tea"
     caller = await recollect.operator.act_for("default")
     assert {each.user for each in (await recollect.tenant.scopes(caller, ScopeQuery())).scopes} == {name, "mo"}
     assert find_rows(addresses.owner, name) == {"scopes"}, "what is not there cannot be seen to go"
@@ -163,13 +167,13 @@ async def test_an_erasure_that_was_broken_off_goes_on_with_its_receipt(recollect
 async def test_who_may_erase_whom(recollect):
     await (await recollect.mind("ada", "li")).remember("tea")
     operator = await recollect.operator.act_for("default")
-    for rights, bounds in (([Right.READ, Right.WRITE], Bounds()), ([*Right], Bounds("ada", "li"))):
+    for rights, bounds in (([Right.READ, Right.WRITE], KeyBinding()), ([*Right], KeyBinding("ada", "li"))):
         _, shown = await recollect.create_key(operator, "k", rights, 50, bounds)
         caller = await recollect.authenticate(shown, "http", bound=True)
         for dry_run in (True, False):
             with pytest.raises(ForbiddenError):
                 await recollect.operator.erasures.forget_user(caller, "li", dry_run=dry_run)
-    with pytest.raises(InvalidInputError, match="name the user"):
+    with pytest.raises(InvalidInputError, match="user is required"):
         await forget(recollect, "")
     with pytest.raises(NotFoundError):
         await forget(recollect, "nobody")
@@ -191,7 +195,7 @@ async def test_the_command(addresses, recollect, owner):
     assert held(owner, scopes).keys() <= STAYS
     for more in (("--agent", "ada"), ("--kinds", "event")):
         command_line.run(*words, *more, "--yes", settings=settings, fails=True)
-    assert "name --agent" in command_line.run("forget", "--user", "li", "--yes", settings=settings, fails=True)
+    assert "use --agent" in command_line.run("forget", "--user", "li", "--yes", settings=settings, fails=True)
 
 
 def execute_in(dsn, statement):

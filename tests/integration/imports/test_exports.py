@@ -12,15 +12,15 @@ import pytest
 from hypothesis import given, settings
 
 import command_line
+from fake_chat import FakeChatModel
 from recollect.core.imports.sections import LEFT_OUT, SECTIONS
 from recollect.errors import ForbiddenError, InvalidInputError, NotFoundError
-from recollect.llm.fake import FakeChatModel
 from recollect.models.agents import Profile
-from recollect.models.conversations import Window
-from recollect.models.imports import ExportOrder, ImportOrder
+from recollect.models.conversations import HistoryOptions
+from recollect.models.imports import ExportRequest, ImportOptions
 from recollect.models.memories import NewMemory
 from recollect.models.recall import Cue
-from recollect.models.service import Bounds, Right
+from recollect.models.service import KeyBinding, Right
 from recollect.settings import Settings
 from recollect.wiring import connected
 from sizes import Sizes
@@ -28,7 +28,7 @@ from whole_scopes import EVERYTHING, WHOLE_LIVES, Life
 
 LIVES = Sizes("scopes", ci=12, long=500)
 NUMBERS = count(1)
-BACK = ImportOrder("back")
+BACK = ImportOptions("back")
 VECTORS = {"": (), "with vectors": ("all",)}
 
 
@@ -42,13 +42,13 @@ async def recollect(addresses, embedder, script):
 async def write(recollect, tenant="default", **order):
     file = io.BytesIO()
     caller = await recollect.operator.act_for(tenant)
-    report = await recollect.operator.exports.write(caller, ExportOrder(**order), file)
+    report = await recollect.operator.exports.write_export_file(caller, ExportRequest(**order), file)
     return file.getvalue(), report
 
 
 async def read(recollect, data, tenant="default", order=BACK):
     caller = await recollect.operator.act_for(tenant)
-    return await recollect.operator.exports.read(caller, order, io.BytesIO(data))
+    return await recollect.operator.exports.import_export_file(caller, order, io.BytesIO(data))
 
 
 async def live(recollect, script, steps=EVERYTHING, agent="ada", user="li"):
@@ -120,7 +120,7 @@ async def test_what_came_back_goes_on(recollect, script):
         [("remember", 2, "more"), ("say", 3, "more"), ("state", 7, ""), ("recall", 1, "tea")]
     )
     assert (await there.recall("more remembered")).hits[0].memory.content == "more remembered"
-    history = await there.conversation("chat-0").history(Window(unanswered=True))
+    history = await there.conversation("chat-0").history(HistoryOptions(unanswered=True))
     assert history.messages[-1].content == "more said"
 
 
@@ -128,7 +128,7 @@ async def test_what_is_read_in_words_is_found_in_another_scope(recollect):
     mind = await recollect.mind("ada", "li")
     await mind.remember("Green apples grow in the garden.")
     data, _ = await write(recollect, agent="ada", user="li")
-    await read(recollect, data, order=ImportOrder("copy", agent="bea", user=""))
+    await read(recollect, data, order=ImportOptions("copy", agent="bea", user=""))
     there = await recollect.mind("bea")
     found = await there.recall(Cue("apples", channels=("text",)))
     assert [hit.memory.content for hit in found.hits] == ["Green apples grow in the garden."]
@@ -175,7 +175,7 @@ async def test_an_export_is_of_one_moment(recollect, owner):
         owner.execute("delete from memories")
 
     caller = await recollect.operator.act_for("default")
-    await recollect.operator.exports.write(caller, ExportOrder("ada", "li"), file, disturb)
+    await recollect.operator.exports.write_export_file(caller, ExportRequest("ada", "li"), file, disturb)
     assert file.getvalue() == before
     assert ("memories/memories", 20, 20) in told
     assert "memories/memories" not in (await write(recollect, agent="ada", user="li"))[1].lines
@@ -199,14 +199,14 @@ async def test_the_commands(addresses, recollect, script, tmp_path):
     for words in ((), ("--agent", "ada", "--all-agents"), ("--user", "li", "--all-scopes")):
         command_line.run("export", "scope", str(path), *words, settings=settings_of, fails=True)
     unknown = ("--agent", "nobody", "--vectors", "none")
-    assert "no such scope" in command_line.run("export", "scope", str(path), *unknown, settings=settings_of, fails=True)
+    assert "No such scope" in command_line.run("export", "scope", str(path), *unknown, settings=settings_of, fails=True)
     assert [each.name for each in tmp_path.iterdir()] == ["li.zip"]
 
 
 # Who may do what.
 
 
-async def act_with(recollect, rights, trust=40, bounds=Bounds(), tenant="default"):  # noqa: B008
+async def act_with(recollect, rights, trust=40, bounds=KeyBinding(), tenant="default"):  # noqa: B008
     operator = await recollect.operator.act_for(tenant)
     _, secret = await recollect.create_key(operator, "phone", rights, trust, bounds)
     return await recollect.authenticate(secret, "http", bound=True)
@@ -221,10 +221,10 @@ async def test_a_key_with_write_alone_brings_new_memories_and_cannot_raise_trust
     data, _ = await write(recollect, agent="ada", user="li")
     for caller in (
         await act_with(recollect, [Right.WRITE]),
-        await act_with(recollect, list(Right), bounds=Bounds("eve", "li")),
+        await act_with(recollect, list(Right), bounds=KeyBinding("eve", "li")),
     ):
-        order = ImportOrder("backup of May", agent="eve", user="li")
-        outcome = await recollect.operator.exports.read(caller, order, io.BytesIO(data))
+        order = ImportOptions("backup of May", agent="eve", user="li")
+        outcome = await recollect.operator.exports.import_export_file(caller, order, io.BytesIO(data))
         assert not outcome.restored and outcome.lines == {"memories/memories": 3}
         assert "origin import:backup of May" in outcome.remarks[0]
         assert outcome.left_out.keys() == {"service/counters", "memories/memory_terms"}
@@ -242,19 +242,25 @@ async def test_rights_and_bounds(recollect):
     await (await recollect.mind("ada", "li")).remember("Green apples")
     data, _ = await write(recollect, agent="ada", user="li")
     exports, file = recollect.operator.exports, io.BytesIO()
-    reader, bound = await act_with(recollect, [Right.READ]), await act_with(recollect, list(Right), 40, Bounds("bea"))
+    reader, bound = (
+        await act_with(recollect, [Right.READ]),
+        await act_with(recollect, list(Right), 40, KeyBinding("bea")),
+    )
     for caller, order in (
-        (reader, ExportOrder("ada", "li")),
-        (bound, ExportOrder("ada", "li")),
-        (bound, ExportOrder("ada")),
+        (reader, ExportRequest("ada", "li")),
+        (bound, ExportRequest("ada", "li")),
+        (bound, ExportRequest("ada")),
     ):
         with pytest.raises(ForbiddenError):
-            await exports.write(caller, order, file)
+            await exports.write_export_file(caller, order, file)
     for caller in (reader, bound):
         with pytest.raises(ForbiddenError):
-            await exports.read(caller, BACK, io.BytesIO(data))
-    admin = await act_with(recollect, list(Right), tenant="elsewhere")
-    assert (await exports.read(admin, BACK, io.BytesIO(data))).restored
+            await exports.import_export_file(caller, BACK, io.BytesIO(data))
+    trusted_less = await act_with(recollect, list(Right), tenant="elsewhere")
+    with pytest.raises(InvalidInputError, match="trust is missing or not a valid trust"):
+        await exports.import_export_file(trusted_less, BACK, io.BytesIO(data))
+    admin = await act_with(recollect, list(Right), 100, tenant="elsewhere")
+    assert (await exports.import_export_file(admin, BACK, io.BytesIO(data))).restored
     there = await recollect.mind("ada", "li", tenant="elsewhere")
     [back] = (await there.browse()).memories
     assert (back.origin, back.trust) == ("library", 100)
@@ -313,8 +319,8 @@ async def test_a_damaged_file_is_refused_and_nothing_is_written(recollect, owner
     with pytest.raises(InvalidInputError):
         await read(recollect, damage(data), "elsewhere")
     with pytest.raises(InvalidInputError):
-        order = ImportOrder("x", agent="eve", user="")
-        await recollect.operator.exports.read(writer, order, io.BytesIO(damage(data)))
+        order = ImportOptions("x", agent="eve", user="")
+        await recollect.operator.exports.import_export_file(writer, order, io.BytesIO(damage(data)))
     assert stored(owner) == before
     assert owner.execute("select count(*) from scopes").fetchone() == scopes
 
@@ -332,12 +338,12 @@ def rewrite(data, section, old, new):
 @pytest.mark.parametrize(
     ("section", "old", "new", "complaint"),
     [
-        ("memories/memories", '"trust": 100', '"trust": 101', "cannot be stored"),
-        ("memories/memories", '"trust": 100', '"trust": "much"', "cannot store"),
-        ("memories/memories", '"speaker"', '"voice"', "voice"),
-        ("memories/memories", "{", "[", "cannot store"),
+        ("memories/memories", '"trust": 100', '"trust": 101', "line 1: trust"),
+        ("memories/memories", '"trust": 100', '"trust": "much"', "line 1: trust"),
+        ("memories/memories", '"speaker"', '"voice"', "speaker is missing"),
+        ("memories/memories", "{", "[", "line 1: row"),
         ("agents/profile", '"limit"', '"limits": 1, "limit"', ""),
-        ("agents/profile", '"profile"', '"profiles"', "cannot be read"),
+        ("agents/profile", '"profile"', '"profiles"', "profile is missing"),
     ],
 )
 async def test_what_does_not_fit_is_refused_as_a_whole(recollect, owner, section, old, new, complaint):

@@ -7,11 +7,11 @@ import pytest
 
 from generative_agents import MINDS, read_mind
 from recollect.doors.imports.generative_agents.folder import read_folder
-from recollect.doors.imports.generative_agents.journey import MODEL, export_folder, import_folder
+from recollect.doors.imports.generative_agents.transfer import MODEL, export_folder, import_folder
 from recollect.errors import InvalidInputError
 from recollect.models.agents import Profile
 from recollect.models.memories import Kind, NewMemory
-from recollect.models.recall import Weighing
+from recollect.models.recall import StreamWeights
 from recollect.wiring import connected
 from saved_folder import SCRATCH, make_embeddings, make_nodes, read_saved_folder, write_saved_folder
 
@@ -77,7 +77,7 @@ async def test_the_mind_answers_in_our_words(bring, folder):
     assert (overview.events, overview.thoughts, overview.chats) == (4, 5, 1)
     assert (overview.unreflected_importance, overview.unreflected_memories) == (150 - 61, 7)
     assert overview.profile == Profile(
-        Weighing(recency=1, similarity=1.5, importance=2, decay=0.995), reflection_threshold=150
+        StreamWeights(recency=1, similarity=1.5, importance=2, decay=0.995), reflection_threshold=150
     )
 
 
@@ -197,7 +197,7 @@ async def test_what_was_remembered_and_forgotten_since_is_in_the_folder(bring, r
 
 async def test_changed_weights_are_written(bring, recollect, folder, tmp_path):
     mind, _ = await bring(folder)
-    await mind.set_profile(Profile(Weighing(similarity=3)))
+    await mind.set_profile(Profile(StreamWeights(similarity=3)))
     await export_folder(recollect.operator, mind, tmp_path / "back", silent)
     scratch = read_saved_folder(tmp_path / "back")["scratch.json"]
     assert scratch == SCRATCH | {"relevance_w": 3, "importance_w": 1, "recency_decay": 0.99}

@@ -14,13 +14,13 @@ from command_line import settings_of
 from dify_database import ACCOUNT, APP, BEGINNING, NIL, TENANT, YEARS, fill_quickly, identify, made_dify
 from recollect.core.imports import dify as dify_words
 from recollect.errors import NotFoundError, SetupError
-from recollect.models.conversations import LEGACY, MessageStatus, Window
-from recollect.models.imports import DifyImport, UserBy
+from recollect.models.conversations import LEGACY, HistoryOptions, MessageStatus
+from recollect.models.imports import DifyImport, DifyUserField
 from recollect.models.memories import Role
 from recollect.store.imports.dify import open_source
 from sizes import Sizes
 
-PLENTY = Window(1_000_000, unanswered=True)
+PLENTY = HistoryOptions(1_000_000, unanswered=True)
 MESSAGES = Sizes("messages in each of two shapes", ci=1_000, long=20_000)
 
 
@@ -113,7 +113,7 @@ async def test_what_cannot_be_kept_is_cut_or_cleaned_and_said(bring, dify, recol
     dify.turn("large", "1", None)
     arrival = await bring()
     assert arrival.remarks == {
-        dify_words.CUT: 1, dify_words.CLEANED: 2, dify_words.BLANK: 1, dify_words.FAR: 1, dify_words.SURPLUS: 2,
+        dify_words.CUT: 1, dify_words.CLEANED: 2, dify_words.BLANK: 1, dify_words.FAR: 1, dify_words.TOO_MANY_FILES: 2,
         dify_words.LARGE: 1,
     }  # fmt: skip
     said = await read(recollect, "t")
@@ -161,7 +161,7 @@ async def test_running_it_again_brings_over_what_is_new(bring, dify, recollect):
     assert contents(await read(recollect, "t")) == ["q 1", "a 1", "q 1b", "a 1b"]
     mind = await recollect.mind("assistant", "li")
     leaves = {leaf.content: leaf.id for leaf in await mind.conversation(identify("t")).leaves()}
-    older = await read(recollect, "t", Window(1_000_000, leaf=leaves["a 3"]))
+    older = await read(recollect, "t", HistoryOptions(1_000_000, leaf=leaves["a 3"]))
     assert contents(older) == ["q 1", "a 1", "q 2", "late", "q 3", "a 3"]
     assert {message.status for message in older} == {MessageStatus.DONE}
     assert numbers(await bring())["messages"] == (5, 0, 5, 0)
@@ -176,7 +176,7 @@ async def test_old_chains_go_on_where_they_ended(bring, dify, recollect):
     dify.turn("t", "3")
     await bring()
     assert contents(await read(recollect, "t")) == ["q 1", "a 1", "q 2", "a 2", "q 3", "a 3"]
-    upstream = await read(recollect, "t", Window(1_000_000, upstream=True))
+    upstream = await read(recollect, "t", HistoryOptions(1_000_000, upstream=True))
     assert contents(upstream) == ["q 1", "a 1", "q aside", "a aside", "q 3", "a 3"]
 
 
@@ -229,11 +229,11 @@ async def test_a_dry_run_says_the_same_and_writes_nothing(dify, recollect, owner
 @pytest.mark.parametrize(
     ("by", "users"),
     [
-        (UserBy.AUTO, {"a": "li", "b": identify("ü"), "c": ACCOUNT}),
-        (UserBy.SESSION, {"a": "li", "b": identify("ü")}),
-        (UserBy.END_USER, {"a": identify("li"), "b": identify("ü")}),
-        (UserBy.ACCOUNT, {"c": ACCOUNT}),
-        (UserBy.NOBODY, {"a": "", "b": "", "c": ""}),
+        (DifyUserField.AUTO, {"a": "li", "b": identify("ü"), "c": ACCOUNT}),
+        (DifyUserField.SESSION, {"a": "li", "b": identify("ü")}),
+        (DifyUserField.END_USER, {"a": identify("li"), "b": identify("ü")}),
+        (DifyUserField.ACCOUNT, {"c": ACCOUNT}),
+        (DifyUserField.NOBODY, {"a": "", "b": "", "c": ""}),
     ],
 )
 async def test_the_user_is_who_wrote_in_dify(bring, dify, recollect, by, users):
@@ -249,8 +249,8 @@ async def test_the_user_is_who_wrote_in_dify(bring, dify, recollect, by, users):
     arrival = await bring(user_by=by)
     for name, user in users.items():
         assert contents(await read(recollect, name, user=user)) == ["q 1", "a 1"]
-    assert arrival.remarks.get(dify_words.OWNERLESS, 0) == 3 - len(users)
-    assert arrival.remarks.get(dify_words.RENAMED, 0) == (by in {UserBy.AUTO, UserBy.SESSION})
+    assert arrival.remarks.get(dify_words.NO_USER, 0) == 3 - len(users)
+    assert arrival.remarks.get(dify_words.RENAMED, 0) == (by in {DifyUserField.AUTO, DifyUserField.SESSION})
 
 
 async def test_apps_and_dates_choose_conversations(bring, dify, recollect):
@@ -272,7 +272,7 @@ async def test_a_parent_that_is_not_there_begins_a_thread(bring, dify, recollect
     dify.conversation("t")
     dify.turn("t", "1", "missing")
     dify.turn("t", "2", NIL)
-    assert (await bring()).remarks == {dify_words.ADRIFT: 1}
+    assert (await bring()).remarks == {dify_words.MISSING_PARENT: 1}
     stated = owner.execute("select stated_parent from messages where role = 'user' order by number").fetchall()
     assert [found for (found,) in stated] == [UUID(identify("t/missing")), LEGACY]
 
@@ -304,7 +304,7 @@ async def test_a_role_that_may_only_read_is_enough(cluster, dify, recollect):
     dify.execute("create role looker login")
     reader = dify.dsn.replace("user=postgres", "user=looker")
     try:
-        with pytest.raises(SetupError, match="no Dify database, or this role may not read it"):
+        with pytest.raises(SetupError, match="not a Dify database, or this role may not read it"):
             await recollect.operator.imports.dify(DifyImport(reader, "assistant"), "default", lambda *_: None)
         dify.execute("grant select on conversations, messages to looker")
         arrival = await recollect.operator.imports.dify(DifyImport(reader, "assistant"), "default", lambda *_: None)

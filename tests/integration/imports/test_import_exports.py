@@ -37,19 +37,19 @@ from foreign_exports import (
     zip_up,
 )
 from programs import COMMAND
-from recollect.core.imports.found import MALFORMED, TWICE
+from recollect.core.imports.parsed import MALFORMED, TWICE
 from recollect.core.imports.text import RENAMED
 from recollect.errors import ConflictError, InvalidInputError, NotFoundError
-from recollect.models.conversations import NewMessage, Window
+from recollect.models.conversations import HistoryOptions, NewMessage
 from recollect.models.imports import Document, FileImport, Format, UserField
 from recollect.models.memories import Kind, Role
 from recollect.models.recall import Cue
 from recollect.verbs.conversations.append import append_each
 from recollect.verbs.imports.conversations import CLOSED_HERE
 from recollect.verbs.imports.memories import CHANGED, EARLIER, OTHERWISE
-from recollect.verbs.imports.progress import OWNERLESS
+from recollect.verbs.imports.progress import NO_USER
 
-PLENTY = Window(1_000_000, unanswered=True)
+PLENTY = HistoryOptions(1_000_000, unanswered=True)
 
 
 @pytest.fixture
@@ -269,7 +269,7 @@ async def test_users_are_told_by_what_the_file_says(bring, recollect):
         mem0_memory("d", user_id=None),
     ]
     arrival = await bring("mem0", {"results": entries}, user="rest", user_by=UserField.USER_ID)
-    assert (arrival.remarks[OWNERLESS], arrival.remarks[RENAMED]) == (1, 1)
+    assert (arrival.remarks[NO_USER], arrival.remarks[RENAMED]) == (1, 1)
     for user, text in (("li", "a"), ("李雷", "b"), ("mo", "c"), ("rest", "d")):
         mind = await recollect.mind("assistant", user)
         assert [memory.content for memory in (await mind.browse()).memories] == [text]
@@ -396,7 +396,7 @@ async def test_what_was_deleted_here_stays_deleted(bring, mine):
 async def test_another_systems_file_is_refused_and_nothing_is_written(bring, owner):
     with pytest.raises(InvalidInputError, match=r"no ChatGPT export.*recollect import claude"):
         await bring("chatgpt", claude_conversation("t", [claude_message("x")]))
-    with pytest.raises(InvalidInputError, match=r"no mem0 export.*recollect import letta"):
+    with pytest.raises(InvalidInputError, match=r"Not a mem0 export.*recollect import letta"):
         await bring("mem0", letta_file([], []))
     assert owner.execute("select count(*) from memories").fetchone()[0] == 0
 
@@ -428,7 +428,7 @@ def test_the_command_reports(environment, tmp_path):
     assert wrong.code == 1
     assert "recollect import chatgpt" in wrong.stderr
     (tmp_path / "x.json").write_text("nonsense")
-    assert "is no JSON" in call(environment, "mem0", tmp_path / "x.json", "--user-by", "user-id").stderr
+    assert "Not valid JSON" in call(environment, "mem0", tmp_path / "x.json", "--user-by", "user-id").stderr
 
 
 def test_an_import_that_is_killed_can_be_repeated(environment, tmp_path, owner):

@@ -8,22 +8,23 @@ import zipfile
 
 import pytest
 
+from fake_chat import FakeChatModel
 from recollect import sync
 from recollect.client import Client
-from recollect.doors.http import transfers
+from recollect.doors.http import middleware, transfers
 from recollect.doors.http.app import create_app
 from recollect.errors import ForbiddenError, InvalidInputError, NotFoundError, RecollectError, UnavailableError
-from recollect.llm.fake import FakeChatModel
-from recollect.models.imports import ExportOrder
+from recollect.models.imports import ExportRequest
 from recollect.models.memories import NewMemory
-from recollect.models.service import Bounds, Right
+from recollect.models.service import KeyBinding, Right
 from recollect.settings import Settings
 from recollect.wiring import connected
 from serving import serving
+from waiting import until
 from whole_scopes import EVERYTHING, Life
 
 LARGEST = 4_000_000
-NO_BOUNDS = Bounds()
+NO_BOUNDS = KeyBinding()
 
 
 @pytest.fixture
@@ -34,8 +35,13 @@ async def recollect(addresses, embedder, script):
 
 
 @pytest.fixture
-async def url(recollect):
-    async with serving(create_app(recollect=recollect)) as address:
+def app(recollect):
+    return create_app(recollect=recollect)
+
+
+@pytest.fixture
+async def url(app):
+    async with serving(app) as address:
         yield address
 
 
@@ -46,7 +52,9 @@ async def new_key(recollect, rights=tuple(Right), tenant="default", bounds=NO_BO
 
 async def write(recollect, tenant="default", **order):
     file = io.BytesIO()
-    await recollect.operator.exports.write(await recollect.operator.act_for(tenant), ExportOrder(**order), file)
+    await recollect.operator.exports.write_export_file(
+        await recollect.operator.act_for(tenant), ExportRequest(**order), file
+    )
     return file.getvalue()
 
 
@@ -122,7 +130,7 @@ async def test_a_bound_key_carries_its_own_scope_and_restores_nothing(recollect,
     await remember(recollect, ("ada", "li"), ("ada", "zoe"), ("bob", "li"))
     own = await write(recollect, agent="ada", user="li")
     foreign = await write(recollect, agent="bob", user="li")
-    async with Client(url, await new_key(recollect, bounds=Bounds("ada", "li"))) as bound:
+    async with Client(url, await new_key(recollect, bounds=KeyBinding("ada", "li"))) as bound:
         assert await download(bound) == await download(bound, "ada", "li") == own
         for names in (("ada", "zoe"), ("bob", "li"), ("bob", None)):
             with pytest.raises(ForbiddenError):
@@ -160,18 +168,55 @@ async def test_a_file_may_be_larger_than_another_body_but_not_endless(recollect,
             await there.import_scopes(io.BytesIO(data * 2))
 
 
-async def test_few_go_at_a_time(recollect, url, monkeypatch):
+async def test_a_tenant_has_few_files_and_erasures_wait_for_none(recollect, url, monkeypatch):
     await remember(recollect, ("ada", "li"))
-    monkeypatch.setattr(transfers, "MOST_TRANSFERS", 0)
+    monkeypatch.setattr(transfers, "MAX_FILES", 0)
     async with Client(url, await new_key(recollect)) as client:
-        for call in (download(client), client.import_scopes(io.BytesIO(b"")), client.forget_user("li")):
+        for call in (download(client), client.import_scopes(io.BytesIO(b""))):
             with pytest.raises(UnavailableError, match="busy with other exports"):
                 await call
+        assert (await client.forget_user("li")).finished_at
+
+
+async def begin_slow_upload(url, secret):
+    """Begin an upload whose body never ends."""
+    _, _, address = url.rpartition("//")
+    host, _, port = address.partition(":")
+    reader, writer = await asyncio.open_connection(host, int(port))
+    head = (f"Host: {address}", f"Authorization: Bearer {secret}", "Content-Length: 3000000")
+    writer.write("\r\n".join(["POST /v1/import HTTP/1.1", *head, "", "P"]).encode())
+    await writer.drain()
+    return reader, writer
+
+
+async def test_slow_uploads_of_a_tenant_keep_nobody_waiting(recollect, app, url):
+    await remember(recollect, ("ada", "li"))
+    slow, own = await new_key(recollect, tenant="slow"), await new_key(recollect)
+    opened = [await begin_slow_upload(url, slow) for _ in range(2)]
+    under_way = app.state.transfers
+    await until(lambda: sum(under_way.files.values()) == 2)
+    async with Client(url, own) as client, Client(url, await new_key(recollect, tenant="elsewhere")) as there:
+        data = await download(client, "ada", "li")
+        assert (await there.import_scopes(io.BytesIO(data))).restored
+        assert (await client.forget_user("li")).finished_at
+    async with Client(url, slow) as client:
+        assert (await client.import_scopes(io.BytesIO(data), "x", agent="eve")).restored
+    for reader, writer in opened:
+        writer.close()
+        await reader.read()
+    await until(lambda: not under_way.files)
+
+
+async def test_who_sends_too_slowly_is_told_so(recollect, url, monkeypatch):
+    monkeypatch.setattr(middleware, "UPLOAD_SECONDS", 5.0)
+    reader, writer = await begin_slow_upload(url, await new_key(recollect))
+    assert b" 408 " in await reader.readline()
+    writer.close()
 
 
 async def test_an_export_that_fails_in_the_middle_is_no_whole_file(recollect, url, monkeypatch):
     await remember(recollect, ("ada", "li"))
-    whole = recollect.operator.exports.write
+    whole = recollect.operator.exports.write_export_file
 
     async def break_off(self, caller, order, file):
         await whole(caller, order, file)
@@ -180,7 +225,7 @@ async def test_an_export_that_fails_in_the_middle_is_no_whole_file(recollect, ur
         await asyncio.sleep(transfers.PAUSE_SECONDS * 4)
         raise UnavailableError("gone")
 
-    monkeypatch.setattr(type(recollect.operator.exports), "write", break_off)
+    monkeypatch.setattr(type(recollect.operator.exports), "write_export_file", break_off)
     monkeypatch.setattr(transfers, "PIECE_BYTES", 100)
     file = io.BytesIO()
     async with Client(url, await new_key(recollect)) as client:
@@ -191,9 +236,8 @@ async def test_an_export_that_fails_in_the_middle_is_no_whole_file(recollect, ur
         zipfile.ZipFile(file)
 
 
-async def test_places_come_back_when_a_client_leaves(recollect, url):
-    under_way = transfers.Transfers()
-    begun = asyncio.Event()
+async def test_places_come_back_when_a_client_leaves():
+    under_way, begun = transfers.TransferLimiter(), asyncio.Event()
 
     async def write_for_ever(file):
         file.write(b"x" * 100_000)
@@ -201,7 +245,33 @@ async def test_places_come_back_when_a_client_leaves(recollect, url):
         begun.set()
         await asyncio.Event().wait()
 
-    pieces = transfers.send_growing(write_for_ever, under_way)
-    assert await anext(pieces) and under_way.active == 1
-    await pieces.aclose()
-    assert begun.is_set() and under_way.active == 0
+    several = [transfers.send_growing(write_for_ever, under_way, 1) for _ in range(transfers.MAX_OF_TENANT)]
+    for pieces in several:
+        assert await anext(pieces)
+    begun.clear()
+    waiting = asyncio.ensure_future(anext(later := transfers.send_growing(write_for_ever, under_way, 1)))
+    other = transfers.send_growing(write_for_ever, under_way, 2)
+    assert await anext(other)
+    assert not waiting.done() and under_way.files == {1: transfers.MAX_OF_TENANT + 1, 2: 1}
+    await several.pop().aclose()
+    assert await waiting
+    for pieces in (*several, later, other):
+        await pieces.aclose()
+    assert not under_way.files
+
+
+async def test_who_reads_slowly_holds_no_slot_and_loses_the_rest(monkeypatch):
+    under_way, size = transfers.TransferLimiter(), 10 * transfers.PIECE_BYTES
+    monkeypatch.setattr(middleware, "UPLOAD_SECONDS", 0.0)
+
+    async def write(file):
+        file.write(b"x" * size)
+        file.flush()
+
+    slow = [transfers.send_growing(write, under_way, 1) for _ in range(transfers.MAX_TRANSFERS + 1)]
+    for pieces in slow:
+        assert len(await anext(pieces)) == transfers.PIECE_BYTES
+    for pieces in slow:
+        with pytest.raises(UnavailableError, match="too slowly"):
+            await anext(pieces)
+    assert not under_way.files

@@ -10,18 +10,19 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from conftest import new_key
+from fake_chat import FakeChatModel
 from recollect.client import Client
 from recollect.doors.http.app import create_app
 from recollect.errors import ChatModelError, LeaseLostError, UnavailableError
-from recollect.llm.fake import FakeChatModel, FakeEmbedder
+from recollect.llm.fake import FakeEmbedder
 from recollect.models.agents import Profile
 from recollect.models.conversations import NewMessage
-from recollect.models.knowledge import Ending, SegmentState
+from recollect.models.knowledge import SegmentEnd, SegmentState
 from recollect.models.memories import MemoryProgress, Role
 from recollect.settings import Settings
 from recollect.store.service.jobs import Lease
 from recollect.verbs.knowledge import enrich as verb
-from recollect.verbs.knowledge.enrich import MOST_ATTEMPTS, enrich
+from recollect.verbs.knowledge.enrich import MAX_ATTEMPTS, enrich
 from recollect.verbs.knowledge.steps import STEPS, choose_steps
 from recollect.verbs.knowledge.steps.draft import Stage, Step
 from recollect.wiring import connected
@@ -116,7 +117,7 @@ async def test_another_topic_ends_a_segment_before_the_change(recollect, plain, 
     await mind.conversation("c").append(dialogue([*texts[0], *texts[1]]))
     assert await run(running, mind, owner) == 1
     [segment] = await segments_of(mind)
-    assert (segment.first_number, segment.last_number, segment.ending) == (1, 6, Ending.TOPIC)
+    assert (segment.first_number, segment.last_number, segment.ending) == (1, 6, SegmentEnd.TOPIC)
     assert segment.state is SegmentState.ENRICHED and segment.label
     summary = await mind.get(segment.summary_id)
     assert summary.kind == "summary" and any(text in summary.content for text in texts[0])
@@ -150,7 +151,7 @@ async def test_silence_ends_a_segment_by_the_clock_and_not_by_what_was_said_long
     fall_silent(owner)
     assert await run(plain, mind, owner) == 1
     [segment] = await segments_of(mind)
-    assert (segment.first_number, segment.last_number, segment.ending) == (1, 6, Ending.IDLE)
+    assert (segment.first_number, segment.last_number, segment.ending) == (1, 6, SegmentEnd.IDLE)
 
 
 async def test_an_agent_has_its_own_idea_of_silence(plain, owner):
@@ -180,8 +181,8 @@ async def test_what_somebody_says_is_over_is_closed(plain, owner):
     await mind.conversation("c").append(dialogue([*ROWING, *TAXES]))
     closed = await mind.conversation("c").close_segment()
     assert [(each.first_number, each.last_number, each.ending) for each in closed] == [
-        (1, 6, Ending.TOPIC),
-        (7, 18, Ending.ASKED),
+        (1, 6, SegmentEnd.TOPIC),
+        (7, 18, SegmentEnd.ASKED),
     ]
     assert await mind.conversation("c").close_segment() == closed
     assert await run(plain, mind, owner) == 2
@@ -197,12 +198,12 @@ async def test_messages_without_a_user_end_with_the_silence(plain, owner):
 
 
 async def test_a_long_stretch_is_read_piece_by_piece(plain, owner, monkeypatch):
-    monkeypatch.setattr("recollect.store.knowledge.segments.MOST_READ", 4)
+    monkeypatch.setattr("recollect.store.knowledge.segments.MAX_MESSAGES_READ", 4)
     mind = await plain.mind("ada", "li")
     await mind.conversation("c").append(said([f"rowing boat lake {number}" for number in range(10)]))
     assert await run(plain, mind, owner) == 2
     ends = [(segment.last_number, segment.ending) for segment in await segments_of(mind)]
-    assert ends == [(4, Ending.LENGTH), (8, Ending.LENGTH)]
+    assert ends == [(4, SegmentEnd.LENGTH), (8, SegmentEnd.LENGTH)]
 
 
 async def test_one_call_of_the_model_per_segment_says_everything(recollect, owner):
@@ -234,7 +235,7 @@ async def test_messages_cannot_leave_their_tags(recollect, owner):
     await mind.conversation("c").close_segment()
     await run(running, mind, owner)
     [prompt] = chat.prompts
-    assert prompt.count("</conversation>") == 1 and prompt.count("<facts>") == 1
+    assert prompt.count("</conversation>") == 1 and prompt.count("<facts>") == 2, "named once, opened once"
     assert "[2026-03-02 12:00 Mon] li (user):" in prompt
 
 
@@ -293,7 +294,7 @@ async def test_segments_are_enriched_in_the_order_they_closed_and_wait_for_a_mod
         await mind.conversation(conversation).append(said(texts))
         await mind.conversation(conversation).close_segment()
     chat.fail()
-    for _ in range(MOST_ATTEMPTS + 1):
+    for _ in range(MAX_ATTEMPTS + 1):
         with pytest.raises(ChatModelError):
             await run(running, mind, owner)
     assert owner.execute("select state, attempts from segments").fetchall() == [("closed", 0)] * 2
@@ -313,11 +314,11 @@ async def test_a_poison_segment_fails_with_its_own_sentences_and_holds_none_back
     await mind.conversation("one").close_segment()
     await mind.conversation("two").append(said(TAXES))
     await mind.conversation("two").close_segment()
-    for _ in range(MOST_ATTEMPTS - 1):
+    for _ in range(MAX_ATTEMPTS - 1):
         with pytest.raises(ChatModelError):
             await run(running, mind, owner)
     assert await run(running, mind, owner) == 2
-    assert chat.calls == MOST_ATTEMPTS + 1
+    assert chat.calls == MAX_ATTEMPTS + 1
     [poison] = await segments_of(mind, "one")
     assert poison.state is SegmentState.FAILED and "nothing" in poison.reason
     assert (await mind.get(poison.summary_id)).content in " ".join(ROWING)
@@ -338,7 +339,7 @@ async def test_a_step_that_breaks_on_a_segment_holds_no_other_back(plain, owner)
     mind = await running.mind("ada", "li")
     await mind.conversation("c").append(said([*ROWING, *TAXES]))
     await mind.conversation("c").close_segment()
-    for _ in range(MOST_ATTEMPTS - 1):
+    for _ in range(MAX_ATTEMPTS - 1):
         with pytest.raises(KeyError):
             await run(running, mind, owner)
     await run(running, mind, owner)
@@ -427,7 +428,7 @@ async def test_a_deleted_conversation_waits_and_a_restored_one_goes_on(plain, ow
 
 
 async def test_silent_conversations_and_waiting_segments_are_given_a_job(plain, owner):
-    from recollect.jobs.derive import close_silent
+    from recollect.jobs.enrich import close_silent
 
     mind = await plain.mind("ada", "li")
     await mind.conversation("c").append(said(ROWING))
@@ -439,7 +440,7 @@ async def test_silent_conversations_and_waiting_segments_are_given_a_job(plain, 
     await close_silent(plain.parts.database, 60)
     assert owner.execute(waiting).fetchone() == (1,)
     await plain.work(until_empty=True)
-    assert [each.ending for each in await segments_of(mind)] == [Ending.IDLE]
+    assert [each.ending for each in await segments_of(mind)] == [SegmentEnd.IDLE]
 
 
 async def test_a_failed_write_is_tried_again_and_nothing_is_asked_twice(recollect, owner, monkeypatch):

@@ -19,15 +19,15 @@ from integration.knowledge.test_enrich import (
     segments_of,
 )
 from recollect.errors import ChatModelError, UnavailableError
-from recollect.jobs.derive import close_silent
+from recollect.jobs.enrich import close_silent
 from recollect.jobs.worker import IDLE, Tasks
 from recollect.models.conversations import ConversationState
-from recollect.models.knowledge import Ending, SegmentState
+from recollect.models.knowledge import SegmentEnd, SegmentState
 from recollect.store.conversations import lifecycle
 from recollect.store.conversations.lifecycle import StateChange
 from recollect.store.knowledge import segments
 from recollect.verbs.knowledge import enrich as verb
-from recollect.verbs.knowledge.enrich import MOST_ATTEMPTS
+from recollect.verbs.knowledge.enrich import MAX_ATTEMPTS
 from recollect.verbs.knowledge.steps import STEPS, choose_steps
 from recollect.verbs.knowledge.steps.draft import Step
 
@@ -198,16 +198,16 @@ async def test_a_conversation_that_cannot_be_cut_holds_no_other_back(plain, owne
     await mind.conversation("two").append(said(TAXES))
     fall_silent(owner)
     assert await run(running, mind, owner) == 1
-    assert [each.ending for each in await segments_of(mind, "two")] == [Ending.IDLE]
+    assert [each.ending for each in await segments_of(mind, "two")] == [SegmentEnd.IDLE]
     assert "KeyError" in caplog.text and "Marigold" not in caplog.text
 
 
-@pytest.mark.parametrize("limit", ["MOST_AT_ONCE", "LONGEST_SECONDS"])
+@pytest.mark.parametrize("limit", ["MAX_SEGMENTS_PER_JOB", "MAX_JOB_SECONDS"])
 async def test_a_job_makes_room_after_some_segments_and_another_goes_on(plain, owner, monkeypatch, limit):
     mind = await plain.mind("ada", "li")
     await close_all(mind, *"abcde")
     drop_jobs(owner)
-    if limit == "MOST_AT_ONCE":
+    if limit == "MAX_SEGMENTS_PER_JOB":
         monkeypatch.setattr(verb, limit, 2)
     else:
         ticks = iter(range(0, 1000, 25))
@@ -238,7 +238,7 @@ async def test_without_the_step_that_cuts_nothing_is_queued(plain, owner):
     await mind.conversation("c").append(said(ROWING))
     assert await mind.conversation("c").close_segment() == []
     fall_silent(owner)
-    await Tasks(None, running.parts.database, None, 1, IDLE).close_silent(None, 0)
+    await Tasks(None, running.parts, IDLE).close_silent(None, 0)
     assert owner.execute(WAITING).fetchone() == (0,)
     assert await run(running, mind, owner) == 0
 
@@ -254,7 +254,7 @@ async def test_a_segment_that_the_database_gives_up_on_is_left_with_nothing(plai
     mind = await plain.mind("ada", "li")
     await close_all(mind, "c")
     monkeypatch.setattr(verb, "apply", time_out)
-    for _ in range(MOST_ATTEMPTS - 1):
+    for _ in range(MAX_ATTEMPTS - 1):
         with pytest.raises(UnavailableError):
             await run(plain, mind, owner)
     assert await run(plain, mind, owner) == 1

@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 
 from generative_agents import read_golden
 from known_numbers import VECTORS
-from recollect.core.knowledge.facts import believed, overlap, true_at
-from recollect.models.knowledge import NewFact, Span
+from recollect.core.knowledge.facts import believed_at, overlap, valid_at
+from recollect.models.knowledge import NewFact, ValidTime
 from recollect.settings import Settings
 from recollect.wiring import connected
 from sizes import Sizes
@@ -80,7 +80,7 @@ async def check_past(mind, seen, lineages):
         for at, expected in before.items():
             found = (await mind.knowledge.facts(as_of=as_of, at=at)).facts
             assert [(each.memory_id, each.span) for each in found] == expected
-            twin = sorted(true_at(believed(versions, as_of), at), key=lambda each: each.memory_id)
+            twin = sorted(valid_at(believed_at(versions, as_of), at), key=lambda each: each.memory_id)
             assert [(each.memory_id, each.span) for each in twin] == expected
 
 
@@ -126,7 +126,7 @@ def check_shape(versions):
         assert [each.version for each in chain] == list(range(1, len(chain) + 1))
         assert all(one.superseded_at == two.created_at for one, two in itertools.pairwise(chain))
         assert chain[-1].superseded_at is None
-    current = believed(versions)
+    current = believed_at(versions)
     for one, two in itertools.combinations(current, 2):
         assert one.object != two.object or not overlap(one.span, two.span)
     for each in current:
@@ -137,7 +137,7 @@ async def check_indexes(mind, addresses, lineages):
     """Recall's indexes hold what is believed and not over, and nothing else."""
     now = datetime.now(UTC)
     versions = await all_versions(mind, lineages)
-    hot = {each.memory_id for each in believed(versions) if not each.span.invalid_at or each.span.invalid_at > now}
+    hot = {each.memory_id for each in believed_at(versions) if not each.span.invalid_at or each.span.invalid_at > now}
     with psycopg.connect(addresses.owner) as owner:
         ids = [each.memory_id for each in versions]
         for table in ("memory_terms", VECTORS):
@@ -165,7 +165,7 @@ def test_the_order_of_arrival_does_not_matter_where_every_contradiction_is_notic
             fact = NewFact("Ann", "lives in", f"place {number}", valid_at=moment(start), invalid_at=moment(end))
             [stated] = await mind.knowledge.add(NewFact(**{**vars_of(fact), "replaces": tuple(lineages)}))
             lineages.append(stated.id)
-        return {each.text: each.span for each in believed(await all_versions(mind, lineages))}
+        return {each.text: each.span for each in believed_at(await all_versions(mind, lineages))}
 
     def vars_of(fact):
         return {name: getattr(fact, name) for name in fact.__dataclass_fields__}
@@ -204,7 +204,7 @@ async def test_the_golden_cases_through_the_store(mind, recollect, shared):
         assert (day(stated.span.valid_at), day(stated.span.invalid_at)) == (expected["valid"], expected["invalid"])
         for column in case["expected_candidates"]:
             last = (await mind.knowledge.fact_versions(lineages[column["id"]]))[-1]
-            assert last.span == Span(moment(column["valid"]), moment(column["invalid"])), case["name"]
+            assert last.span == ValidTime(moment(column["valid"]), moment(column["invalid"])), case["name"]
             changed = column["id"] in case["invalidated"]
             assert (last.created_at == stated.created_at) == changed, case["name"]
             assert changed or last == before[column["id"]]

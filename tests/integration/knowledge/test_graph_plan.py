@@ -13,7 +13,7 @@ from plans import MODES, blocks_of, explain, planning
 from recollect.channels.graph import QUERIES as CHANNEL
 from recollect.core.knowledge.graph import BY_HIT, BY_MEANING, FAN, spot_names, spot_spellings
 from recollect.store.knowledge.entities import QUERIES as ENTITIES
-from recollect.store.knowledge.graph import OUT_OF_SIGHT, QUERIES
+from recollect.store.knowledge.graph import NOT_VISIBLE, QUERIES
 from recollect.store.recall.columns import QUERIES as COLUMNS
 
 HUB, FACTS, BEAM = UUID(int=1), 4_000, 100
@@ -119,7 +119,7 @@ def service(addresses, mind, request):
 
 def read(service, query, **more):
     """Run a query and count what it read."""
-    window = {"as_of": None, "at": None, "hidden": OUT_OF_SIGHT, "beam": BEAM, "hops": 3, "starts": [HUB]}
+    window = {"as_of": None, "at": None, "hidden": NOT_VISIBLE, "beam": BEAM, "hops": 3, "starts": [HUB]}
     # What the session read before is among the server's counts until it has been reported, a second later at most.
     before = service.execute(COUNTED).fetchone()
     rows = service.execute(query, {"agent": "ada", "user": "li"} | window | more).fetchall()

@@ -8,13 +8,13 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
+from fake_chat import FakeChatModel
 from known_numbers import first_number
-from recollect.llm.fake import FakeChatModel
-from recollect.models.agents import Enrich, Profile
+from recollect.models.agents import EnrichSource, Profile
 from recollect.models.memories import ImportanceFrom, Kind, MemoryProgress, NewMemory, Triple
 from recollect.models.recall import Cue, Filter
 from recollect.verbs.knowledge.enrich import enrich
-from recollect.verbs.knowledge.steps.segment import MOST_EVENTS
+from recollect.verbs.knowledge.steps.segment import MAX_EVENTS
 
 MORNING = datetime(2026, 3, 2, 8, tzinfo=UTC)
 ENTITIES = [
@@ -40,7 +40,13 @@ class Reader:
 
     def __call__(self, prompt, _):
         self.prompts.append(prompt)
-        found = {"summary": "Ada worked.", "label": "Work", "paths": ["Work -> Cafe"], "keywords": [], "importance": 4}
+        found = {
+            "summary": "Ada worked.",
+            "label": "Work",
+            "paths": ["Work -> Cafe"],
+            "keywords": [],
+            "importance": 4,
+        }
         rated = {"important": [{"number": 1, "importance": 9}]}
         return json.dumps(found | rated | {"entities": ENTITIES, "facts": [FACT]})
 
@@ -55,7 +61,7 @@ async def living(recollect, reader):
     """An agent that learns from what it lives through."""
     running = replace(recollect, parts=replace(recollect.parts, chat=FakeChatModel(reader)))
     mind = await running.mind("ada")
-    await mind.set_profile(Profile(enrich=Enrich.ALL))
+    await mind.set_profile(Profile(enrich=EnrichSource.ALL))
     return mind
 
 
@@ -75,7 +81,7 @@ def fall_silent(owner):
 
 
 async def test_a_full_batch_becomes_a_summary_entities_facts_and_topics_by_one_question(living, owner, reader):
-    receipts = await living.remember(events(MOST_EVENTS))
+    receipts = await living.remember(events(MAX_EVENTS))
     assert owner.execute("select count(*) from procrastinate_jobs where task_name = 'enrich'").fetchone() == (1,)
     assert await learn(living) == 1
     assert len(reader.prompts) == 1
@@ -103,7 +109,7 @@ async def test_another_day_or_silence_ends_a_batch(living, owner, reader):
 
 
 async def test_the_journal_is_no_conversation_that_anybody_sees(living, owner):
-    await living.remember(events(MOST_EVENTS))
+    await living.remember(events(MAX_EVENTS))
     await learn(living)
     assert (await living.conversations()).conversations == ()
     assert (await living.overview()).conversations == 0
@@ -114,7 +120,7 @@ async def test_the_journal_is_no_conversation_that_anybody_sees(living, owner):
 
 
 async def test_what_is_forgotten_takes_what_was_learned_from_it_alone(living, owner, reader):
-    receipts = await living.remember(events(MOST_EVENTS))
+    receipts = await living.remember(events(MAX_EVENTS))
     await learn(living)
     await living.forget([receipts[0].id])
     assert owner.execute("select count(*) from messages where id = %s", [receipts[0].id]).fetchone() == (0,)
@@ -135,6 +141,6 @@ async def test_idle_events_and_other_kinds_are_not_read(living, owner, reader):
 
 async def test_by_itself_only_talk_is_learned_from(recollect, owner):
     mind = await recollect.mind("ada")
-    await mind.remember(events(MOST_EVENTS))
+    await mind.remember(events(MAX_EVENTS))
     assert owner.execute("select count(*) from procrastinate_jobs where task_name = 'enrich'").fetchone() == (0,)
     assert owner.execute("select count(*) from messages").fetchone() == (0,)

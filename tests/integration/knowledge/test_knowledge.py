@@ -16,7 +16,7 @@ from conftest import new_key
 from known_numbers import VECTORS, first_number
 from recollect.core.text.names import similarity
 from recollect.errors import ConflictError, InvalidInputError, NotFoundError
-from recollect.models.knowledge import EntityType, NewFact, Span
+from recollect.models.knowledge import EntityType, NewFact, ValidTime
 from recollect.store.knowledge import entities, facts
 
 START = datetime(2020, 1, 1, tzinfo=UTC)
@@ -28,7 +28,7 @@ def day(number):
 
 async def test_a_fact_is_stated_and_found(mind):
     [fact] = await mind.knowledge.add(NewFact("Ann", "lives in", "Oslo", valid_at=day(0)))
-    assert (fact.text, fact.version, fact.span) == ("Ann lives in Oslo", 1, Span(day(0)))
+    assert (fact.text, fact.version, fact.span) == ("Ann lives in Oslo", 1, ValidTime(day(0)))
     memory = await mind.get(fact.memory_id)
     assert (memory.content, memory.kind, memory.created_at) == ("Ann lives in Oslo", "fact", fact.created_at)
     assert fact.id == fact.memory_id
@@ -44,7 +44,7 @@ async def test_a_correction_adds_a_version_and_closes_the_old_one(mind, owner):
     [rome] = await mind.knowledge.add(NewFact("Ann", "lives in", "Rome", valid_at=day(100), replaces=(oslo.id,)))
     first, second = await mind.knowledge.fact_versions(oslo.id)
     assert first.superseded_at == second.created_at == rome.created_at
-    assert (first.span, second.span, second.superseded_at) == (Span(day(0)), Span(day(0), day(100)), None)
+    assert (first.span, second.span, second.superseded_at) == (ValidTime(day(0)), ValidTime(day(0), day(100)), None)
     assert [fact.text for fact in (await mind.knowledge.facts()).facts] == ["Ann lives in Rome"]
     assert {hit.memory.id for hit in (await mind.recall("where does Ann live?")).hits} == {rome.memory_id}
     then = (await mind.knowledge.facts(as_of=oslo.created_at, at=day(200))).facts
@@ -67,7 +67,7 @@ async def test_the_same_fact_is_recognised_and_completed(mind, owner):
     [receipt] = await mind.remember("Ann said when she leaves")
     ended = NewFact("Ann", "worksAt", "Acme Corp", valid_at=day(1), invalid_at=day(50), evidence=(receipt.id,))
     [completed] = await mind.knowledge.add(ended)
-    assert (completed.id, completed.version, completed.span) == (first.id, 2, Span(day(0), day(50)))
+    assert (completed.id, completed.version, completed.span) == (first.id, 2, ValidTime(day(0), day(50)))
     memory = await mind.get(completed.memory_id)
     assert set(memory.evidence) == {first.memory_id, receipt.id}
     assert (memory.content, memory.triple.predicate) == ("Ann works_at Acme Corp.", "works_at")
@@ -110,15 +110,15 @@ async def test_one_call_changes_a_fact_once_whatever_it_states(mind):
     assert [fact.version for fact in stated] == [1, 1, 1]
     assert stated[2].id == stated[0].id
     versions = await mind.knowledge.fact_versions(oslo.id)
-    assert [(each.version, each.span) for each in versions] == [(1, Span(day(0))), (2, Span(day(0), day(50)))]
+    assert [(each.version, each.span) for each in versions] == [(1, ValidTime(day(0))), (2, ValidTime(day(0), day(50)))]
     [rome] = await mind.knowledge.fact_versions(stated[0].id)
-    assert rome.span == Span(day(100), day(120))
+    assert rome.span == ValidTime(day(100), day(120))
 
 
 async def test_a_fact_is_named_by_any_of_its_versions(mind):
     [oslo] = await mind.knowledge.add(NewFact("Ann", "lives in", "Oslo", valid_at=day(0)))
     ended = await mind.knowledge.end(oslo.id, day(90))
-    assert (ended.version, ended.span, ended.id) == (2, Span(day(0), day(90)), oslo.id)
+    assert (ended.version, ended.span, ended.id) == (2, ValidTime(day(0), day(90)), oslo.id)
     assert await mind.knowledge.end(ended.memory_id, day(90)) == ended
     [rome] = await mind.knowledge.add(NewFact("Ann", "lives in", "Rome", valid_at=day(60), replaces=(ended.memory_id,)))
     assert [fact.span.invalid_at for fact in await mind.knowledge.fact_versions(ended.memory_id)] == [
@@ -138,7 +138,7 @@ async def test_what_ends_in_the_future_is_believed_and_found_until_then(mind):
     [fact] = await mind.knowledge.add(NewFact("Ann", "rents", "a flat", valid_at=day(0), invalid_at=soon))
     assert [hit.memory.id for hit in (await mind.recall("Ann rents a flat")).hits] == [fact.memory_id]
     [over] = await mind.knowledge.add(NewFact("Ann", "rents", "a boat", invalid_at=day(9)))
-    assert over.span == Span(None, day(9))
+    assert over.span == ValidTime(None, day(9))
     assert over.memory_id not in {hit.memory.id for hit in (await mind.recall("Ann rents a boat")).hits}
     assert [each.id for each in (await mind.knowledge.facts(at=day(3), predicate="rents")).facts] == [fact.id, over.id]
 
@@ -225,7 +225,7 @@ async def test_sixteen_writers_state_about_the_same_at_once(recollect, mind, own
     written = await asyncio.gather(*(write(number) for number in range(16)))
     assert len({fact.id for fact in written}) == 8
     versions = await mind.knowledge.fact_versions(oslo.id)
-    assert versions[-1].span == Span(day(0), day(10))
+    assert versions[-1].span == ValidTime(day(0), day(10))
     assert [fact.version for fact in versions] == list(range(1, len(versions) + 1))
     assert all(one.superseded_at == two.created_at for one, two in pairwise(versions))
     assert owner.execute("select count(*) from entities").fetchone()[0] == 10
@@ -258,7 +258,7 @@ async def test_the_constraints_fire_when_the_code_is_bypassed(mind, owner):
 async def test_a_clash_in_the_database_says_what_to_do(mind, owner):
     [fact] = await mind.knowledge.add(NewFact("Ann", "lives in", "Oslo", valid_at=day(0), invalid_at=day(9)))
     await mind.knowledge.add(NewFact("Ann", "lives in", "Oslo", valid_at=day(20)))
-    with pytest.raises(ConflictError, match="read the facts"):
+    with pytest.raises(ConflictError, match="Read the facts"):
         await mind.knowledge.end(fact.id, day(30))
     assert [each.span.invalid_at for each in await mind.knowledge.fact_versions(fact.id)] == [day(9)]
 

@@ -13,7 +13,7 @@ from recollect import sync, wiring
 from recollect.client import Client
 from recollect.doors.cli import main
 from recollect.errors import ConflictError, InvalidInputError, NotFoundError
-from recollect.models.knowledge import EntityType, NewFact, Span
+from recollect.models.knowledge import EntityType, NewFact, ValidTime
 from recollect.models.service import Right
 from recollect.settings import Settings
 from recollect.wiring import connected
@@ -89,7 +89,7 @@ async def check_knowledge(known):
     """The same words do the same here and on a server."""
     [oslo] = await known.add(NewFact("Ann", "lives in", "Oslo", valid_at=FROM, object_type=EntityType.PLACE))
     [rome] = await known.add([NewFact(oslo.subject, "lives in", "Rome", valid_at=UNTIL, replaces=(oslo.id,))])
-    assert [each.span for each in await known.fact_versions(oslo.id)] == [Span(FROM), Span(FROM, UNTIL)]
+    assert [each.span for each in await known.fact_versions(oslo.id)] == [ValidTime(FROM), ValidTime(FROM, UNTIL)]
     assert (await known.facts(oslo.subject, "lives in", limit=1)).facts == (rome,)
     assert [each.text for each in (await known.facts(as_of=oslo.created_at)).facts] == ["Ann lives in Oslo"]
     assert (await known.end(rome.id, datetime(2025, 1, 1, tzinfo=UTC))).version == 2

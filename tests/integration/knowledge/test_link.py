@@ -9,7 +9,7 @@ import pytest
 from known_numbers import first_number
 from recollect.core.knowledge.entities import AnyNameMatches
 from recollect.models.conversations import NewMessage
-from recollect.models.knowledge import EntityType, NewFact, Span
+from recollect.models.knowledge import EntityType, NewFact, ValidTime
 from recollect.models.memories import Role
 from recollect.verbs.knowledge.enrich import enrich
 from scripted_extractions import entity, fact
@@ -51,7 +51,7 @@ async def test_a_segment_becomes_entities_and_facts(mind, script, owner):
         [fact("Ann", "lives in", "Oslo")],
     )
     said = await learn_from(mind, "Ann lives in Oslo, I call her Annie")
-    assert await facts_of(mind) == [("Ann lives in Oslo.", Span(NOON))]
+    assert await facts_of(mind) == [("Ann lives in Oslo.", ValidTime(NOON))]
     assert await names_of(mind) == {("Ann", "person"): ("Annie",), ("Oslo", "place"): ()}
     [ann] = (await mind.knowledge.entities("anni")).entities
     assert ann.description == "A friend."
@@ -120,9 +120,9 @@ async def test_a_change_closes_what_was_shown_and_nothing_else(mind, script):
     )
     await learn_from(mind, "Ann moved to Rome on the first of March", days=1)
     begun = datetime(2026, 3, 1, tzinfo=UTC)
-    assert await facts_of(mind) == [("Ann lives in Rome.", Span(begun))]
+    assert await facts_of(mind) == [("Ann lives in Rome.", ValidTime(begun))]
     assert await facts_of(mind, at=datetime(2025, 1, 1, tzinfo=UTC)) == [
-        ("Ann lives in Oslo.", Span(datetime(2020, 1, 1, tzinfo=UTC), begun))
+        ("Ann lives in Oslo.", ValidTime(datetime(2020, 1, 1, tzinfo=UTC), begun))
     ]
 
 

@@ -10,9 +10,9 @@ from past import LONG_AGO, amend, end, moment, scope_of, state, year
 from recollect.core.text.terms import analyse, hash_term, slot_of
 from recollect.errors import InvalidInputError, NotFoundError
 from recollect.jobs.worker import build_app
-from recollect.models.conversations import NewMessage, Window
+from recollect.models.conversations import HistoryOptions, NewMessage
 from recollect.models.memories import Kind, MemoryProgress, NewMemory, Role, Triple
-from recollect.models.recall import Cue, Filter, Weighing
+from recollect.models.recall import Cue, Filter, StreamWeights
 from recollect.store.knowledge import facts
 from recollect.store.memories import memories
 
@@ -113,7 +113,7 @@ async def test_a_fact_is_hidden_the_moment_it_ends_and_leaves_the_indexes_with_t
     assert rows_of(owner, ids) == {"memory_terms": 5, VECTORS: 5, "memory_keywords": 0, "pending_embeddings": 0}
 
     monkeypatch.setattr(facts, "CHUNK", 2)
-    app = build_app(addresses.service, recollect.parts.database, recollect.parts.embedder, 32)
+    app = build_app(recollect.parts)
     async with app.open_async():
         await app.tasks["sweep"](None, 0)
     assert rows_of(owner, ids) == dict.fromkeys(HOT, 0)
@@ -223,7 +223,7 @@ async def test_only_what_is_in_the_indexes_counts_as_accessed(mind, owner):
 
 async def test_the_stream_knows_of_no_versions(mind, owner):
     _, _, _, before = await moved(mind, owner)
-    cue = Cue("Ann", channels=("stream",), weighing=Weighing(), as_of=before)
+    cue = Cue("Ann", channels=("stream",), weighing=StreamWeights(), as_of=before)
     found = await mind.recall(cue)
     assert (found.hits, set(found.methods)) == ((), {"stream"})
     alone = await mind.recall(Cue("Ann", channels=("past",)))
@@ -297,21 +297,21 @@ async def test_a_history_of_then(mind, owner):
     ]
     later = await conversation.append(more)
     for window in (
-        Window(as_of=then),
-        Window(at=year(2021)),
-        Window(as_of=then, upstream=True),
-        Window(at=year(2021), upstream=True),
+        HistoryOptions(as_of=then),
+        HistoryOptions(at=year(2021)),
+        HistoryOptions(as_of=then, upstream=True),
+        HistoryOptions(at=year(2021), upstream=True),
     ):
         assert [each.content for each in (await conversation.history(window)).messages] == ["first", "1"]
-    assert len((await conversation.history(Window(as_of=moment(owner)))).messages) == 4
-    assert (await conversation.history(Window(as_of=LONG_AGO))).messages == ()
-    assert [each.id for each in (await conversation.history(Window(leaf=stored[1].id, as_of=then))).messages] == [
-        each.id for each in stored
-    ]
+    assert len((await conversation.history(HistoryOptions(as_of=moment(owner)))).messages) == 4
+    assert (await conversation.history(HistoryOptions(as_of=LONG_AGO))).messages == ()
+    assert [
+        each.id for each in (await conversation.history(HistoryOptions(leaf=stored[1].id, as_of=then))).messages
+    ] == [each.id for each in stored]
     with pytest.raises(NotFoundError):
-        await conversation.history(Window(leaf=later[1].id, as_of=then))
+        await conversation.history(HistoryOptions(leaf=later[1].id, as_of=then))
     with pytest.raises(InvalidInputError, match="as_of"):
-        await conversation.history(Window(as_of=then.replace(tzinfo=None)))
+        await conversation.history(HistoryOptions(as_of=then.replace(tzinfo=None)))
 
 
 async def test_what_has_faded_is_readable_and_not_recalled(mind, owner):

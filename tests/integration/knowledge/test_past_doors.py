@@ -8,7 +8,7 @@ from conftest import new_key
 from past import amend, moment, state, year
 from recollect.client import Client
 from recollect.doors.http.app import create_app
-from recollect.models.conversations import NewMessage, Window
+from recollect.models.conversations import HistoryOptions, NewMessage
 from recollect.models.memories import Kind, NewMemory, Role, Triple
 from recollect.models.recall import Cue, Filter
 from serving import serving
@@ -89,7 +89,7 @@ async def test_the_client_asks_as_the_mind_does(recollect, mind, then):
             assert await remote.browse(only=Filter(**times)) == await mind.browse(only=Filter(**times))
             assert await remote.last_chat("Ann", **times) == await mind.last_chat("Ann", **times)
             assert await remote.associate(Triple("Ann"), **times) == await mind.associate(Triple("Ann"), **times)
-            window = Window(**times)
+            window = HistoryOptions(**times)
             assert await remote.conversation("c").history(window) == await mind.conversation("c").history(window)
             cue = Cue("Where does Ann live?", touch=False, **times)
             hits = [(await each.recall(cue)).hits for each in (remote, mind)]

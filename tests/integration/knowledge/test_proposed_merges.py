@@ -8,11 +8,11 @@ import pytest
 
 import command_line
 from conftest import http_client, new_key
+from fake_chat import FakeChatModel
 from recollect import sync
 from recollect.client import Client
 from recollect.doors.http.app import create_app
 from recollect.errors import ChatModelError
-from recollect.llm.fake import FakeChatModel
 from recollect.models.knowledge import MergeReason, NewFact
 from recollect.settings import Settings
 from recollect.verbs.knowledge import proposals
@@ -92,7 +92,7 @@ async def test_the_model_confirms_by_one_question(addresses, embedder, script, a
         assert (proposal.confirmed, len(script.asked)) == (confirmed, 1)
         [(_, prompt)] = script.asked
         assert "Catherine Miller" in prompt and "Zoe" not in prompt
-        sums = (await running.ledger.read(await running.operator.act_for("default"), "ada", "li")).sums
+        sums = (await running.ledger.read_costs(await running.operator.act_for("default"), "ada", "li")).sums
         assert [each.step for each in sums] == ["propose"]
         assert len((await knowledge.entities()).entities) == 5, "what a model says merges nothing"
 

@@ -10,14 +10,15 @@ import psycopg
 import pytest
 
 from conftest import addresses_of, execute
+from fake_chat import FakeChatModel
 from folders import open_folder
 from integration.conversations.test_purge import SCOPED, Haystack
 from known_numbers import first_number
 from recollect.errors import NotFoundError
-from recollect.jobs.derive import close_silent
-from recollect.llm.fake import FakeChatModel, FakeEmbedder
+from recollect.jobs.enrich import close_silent
+from recollect.llm.fake import FakeEmbedder
 from recollect.models.conversations import NewMessage
-from recollect.models.knowledge import EntityType, NewFact, Span
+from recollect.models.knowledge import EntityType, NewFact, ValidTime
 from recollect.models.memories import Kind, NewMemory, Role
 from recollect.settings import Settings
 from recollect.store.embedded.cluster import Cluster
@@ -247,7 +248,7 @@ async def test_a_stated_fact_that_is_forgotten_takes_its_names_and_leaves_what_i
     assert set(await mind.forget([rome.memory_id])) > {rome.memory_id}
     assert await names(mind) == {"Ann", "Oslo"}
     [left] = (await mind.knowledge.facts()).facts
-    assert (left.id, left.span, left.version) == (oslo.id, Span(day(0)), 1)
+    assert (left.id, left.span, left.version) == (oslo.id, ValidTime(day(0)), 1)
     await mind.forget([oslo.memory_id])
     assert [rows(owner, table) for table in ("entities", "mentions", "beliefs", "memories")] == [0, 0, 0, 0]
     assert owner.execute("select memory_count from scopes").fetchone()[0] == 0

@@ -8,9 +8,9 @@ from dataclasses import replace
 
 import pytest
 
+from fake_chat import FakeChatModel
 from known_numbers import first_number
 from recollect.core.agents.reflection import Insight, Insights, Questions
-from recollect.llm.fake import FakeChatModel
 from recollect.models.agents import Profile
 from recollect.models.conversations import NewMessage
 from recollect.models.memories import ImportanceFrom, Kind, Role

@@ -9,12 +9,12 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
+from fake_chat import FakeChatModel
 from recollect.core.knowledge.entities import AnyNameMatches
 from recollect.core.knowledge.extractions import AnyExtraction
 from recollect.errors import BudgetError, ChatModelError, ConflictError, InvalidInputError, NotFoundError
-from recollect.llm.fake import FakeChatModel
 from recollect.models.conversations import NewMessage
-from recollect.models.knowledge import NewFact, Rerun, Span
+from recollect.models.knowledge import EnrichRequest, NewFact, ValidTime
 from recollect.models.memories import Kind, Role
 from recollect.models.recall import Filter
 from recollect.settings import Settings
@@ -55,7 +55,7 @@ class Model(FakeChatModel):
         self.asked.append(answer)
         if answer is AnyNameMatches:
             return json.dumps(self.matches)
-        conversation = prompt.partition("<conversation>")[2].partition("</conversation>")[0]
+        conversation = prompt.partition("<conversation>\n")[2].partition("</conversation>")[0]
         for words, said in self.answers.items():
             if words in conversation:
                 return said(prompt) if callable(said) else said
@@ -67,7 +67,7 @@ class Model(FakeChatModel):
 
 def number_of(prompt, text):
     """Find under which number a prompt shows a fact."""
-    shown = prompt.partition("<facts>")[2].partition("</facts>")[0]
+    shown = prompt.partition("<facts>\n")[2].partition("</facts>")[0]
     [line] = [line for line in shown.splitlines() if text in line]
     return int(line.partition(".")[0])
 
@@ -200,11 +200,11 @@ async def texts_of(mind, **times):
 
 async def test_a_dry_run_counts_calls_and_tokens_and_changes_nothing(enriched, running, new, owner):
     before = checksum(owner)
-    [plan] = await reruns(running, new).plan(Rerun(model=NEW))
+    [plan] = await reruns(running, new).plan(EnrichRequest(model=NEW))
     assert checksum(owner) == before and new.calls == 0
     assert (plan.agent, plan.user, plan.segments, plan.messages, plan.cost.calls) == ("ada", "li", 3, 6, 3)
     assert plan.cost.price == pytest.approx(plan.cost.prompt_tokens / 1e5 + plan.cost.completion_tokens / 1e4)
-    [done] = await reruns(running, new).run(Rerun(model=NEW))
+    [done] = await reruns(running, new).run(EnrichRequest(model=NEW))
     assert (done.segments, done.left, done.cost.calls) == (3, 0, 3)
     # The estimate carries the schema of the answer as well, which this model is not sent.
     assert done.cost.prompt_tokens < plan.cost.prompt_tokens < 3 * done.cost.prompt_tokens
@@ -213,17 +213,17 @@ async def test_a_dry_run_counts_calls_and_tokens_and_changes_nothing(enriched, r
 
 
 async def test_without_a_price_none_is_told_and_without_history_there_is_no_plan(enriched, running):
-    [plan] = await running.reruns.plan(Rerun())
+    [plan] = await running.reruns.plan(EnrichRequest())
     assert plan.cost.price is None and plan.cost.calls == 3
-    assert await running.reruns.plan(Rerun(agent="nobody")) == []
-    assert await running.reruns.run(Rerun(since=NOON + timedelta(days=9))) == []
+    assert await running.reruns.plan(EnrichRequest(agent="nobody")) == []
+    assert await running.reruns.run(EnrichRequest(since=NOON + timedelta(days=9))) == []
 
 
 async def test_a_run_builds_beside_and_then_switches(enriched, running, new, owner):
     before, reports = await state(enriched), []
     assert before[1] == ["Old: Ann, Bergen.", "Old: Ann, Oslo.", "Old: Bob."]
     moment = datetime.now(UTC)
-    [done] = await reruns(running, new).run(Rerun(model=NEW), lambda *progress: reports.append(progress))
+    [done] = await reruns(running, new).run(EnrichRequest(model=NEW), lambda *progress: reports.append(progress))
     assert reports == [("ada and li", number, 3) for number in range(4)]
     assert (done.segments, done.left, done.replaced) == (3, 0, 3)
     assert await texts_of(enriched) == NEW_FACTS
@@ -243,13 +243,13 @@ async def test_a_run_builds_beside_and_then_switches(enriched, running, new, own
 
 async def test_nothing_readable_changes_while_a_run_is_built(enriched, running, new, owner):
     before, looks = await state(enriched), []
-    asked = FakeChatModel.say
+    asked = FakeChatModel.complete
 
-    async def say_and_look(self, prompt, answer):
+    async def complete_and_look(self, prompt, answer):
         looks.append(await state(enriched))
         return await asked(self, prompt, answer)
 
-    new.say = say_and_look.__get__(new)
+    new.complete = complete_and_look.__get__(new)
     switching = verb.switch
 
     async def look_and_switch(*given):
@@ -258,15 +258,15 @@ async def test_nothing_readable_changes_while_a_run_is_built(enriched, running, 
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(verb, "switch", look_and_switch)
-        await reruns(running, new).run(Rerun(model=NEW))
+        await reruns(running, new).run(EnrichRequest(model=NEW))
     assert len(looks) == 4 and all(look == before for look in looks)
     assert await state(enriched) != before
 
 
 async def test_what_the_run_ended_is_over_since_then(enriched, running, new):
-    await reruns(running, new).run(Rerun(model=NEW))
+    await reruns(running, new).run(EnrichRequest(model=NEW))
     found = {each.text: each.span for each in (await enriched.knowledge.facts(at=NOON + timedelta(days=1))).facts}
-    assert found["Ann lives in Oslo."] == Span(NOON, NOON + timedelta(days=2))
+    assert found["Ann lives in Oslo."] == ValidTime(NOON, NOON + timedelta(days=2))
     assert "Ann lives in Bergen." not in found
 
 
@@ -279,7 +279,7 @@ async def test_a_reader_sees_only_the_old_or_only_the_new(enriched, running, new
             seen.append(tuple(sorted({content[:3] for content in await read(enriched)})))
 
     watching = asyncio.create_task(watch())
-    await reruns(running, new).run(Rerun(model=NEW))
+    await reruns(running, new).run(EnrichRequest(model=NEW))
     over.set()
     await watching
     assert set(seen) <= {tuple(OLD_FACTS), tuple(NEW_FACTS), ("Old",), ("New",)}
@@ -295,12 +295,12 @@ async def test_a_run_that_was_killed_goes_on_and_pays_no_segment_twice(enriched,
 
     new.before = die
     with pytest.raises(asyncio.CancelledError):
-        await reruns(running, new).run(Rerun(model=NEW))
+        await reruns(running, new).run(EnrichRequest(model=NEW))
     assert await state(enriched) == before
     new.before = lambda: None
-    [plan] = await reruns(running, new).plan(Rerun(model=NEW))
+    [plan] = await reruns(running, new).plan(EnrichRequest(model=NEW))
     assert (plan.segments, plan.cost.calls) == (3, 1)
-    [done] = await reruns(running, new).run(Rerun(model=NEW))
+    [done] = await reruns(running, new).run(EnrichRequest(model=NEW))
     assert (done.segments, done.cost.calls, new.count()) == (3, 1, 3)
     assert await texts_of(enriched) == NEW_FACTS
     assert owner.execute("select state from runs").fetchall() == [("switched",)]
@@ -314,9 +314,9 @@ async def test_a_run_that_dies_in_the_switch_leaves_everything_as_it_was(enriche
 
     with monkeypatch.context() as patch, pytest.raises(ChatModelError):
         patch.setattr("recollect.verbs.knowledge.switch.sum_up", die)
-        await reruns(running, new).run(Rerun(model=NEW))
+        await reruns(running, new).run(EnrichRequest(model=NEW))
     assert await state(enriched) == before
-    [done] = await reruns(running, new).run(Rerun(model=NEW))
+    [done] = await reruns(running, new).run(EnrichRequest(model=NEW))
     assert (done.segments, done.cost.calls, new.count()) == (3, 0, 3)
     assert await texts_of(enriched) == NEW_FACTS
 
@@ -335,7 +335,7 @@ async def test_what_callers_stated_survives_and_what_the_old_model_ended_is_open
     await learn(mind, owner)
     assert (await mind.knowledge.fact_versions(home.id))[-1].span.invalid_at == NOON
     moment = datetime.now(UTC)
-    await reruns(running, new).run(Rerun(model=NEW))
+    await reruns(running, new).run(EnrichRequest(model=NEW))
     assert await texts_of(mind) == ["Ann drinks tea", "Ann lives in Rome", "Ann visits Oslo."]
     [only] = await mind.knowledge.fact_versions(stated.id)
     assert only == stated
@@ -346,63 +346,29 @@ async def test_what_callers_stated_survives_and_what_the_old_model_ended_is_open
 
 
 async def test_facts_of_other_segments_stay_and_what_a_run_ends_of_them_is_ended(enriched, running, new, owner):
-    await reruns(running, new).run(Rerun(model=NEW, since=NOON + timedelta(days=2)))
+    await reruns(running, new).run(EnrichRequest(model=NEW, since=NOON + timedelta(days=2)))
     assert new.count() == 1
     assert await texts_of(enriched) == ["Ann lives in Bergen.", "Bob is a friend of Ann."]
     assert await read(enriched) == ["New: Ann, Bergen.", "Old: Ann, Oslo.", "Old: Bob."]
     # Read again once more, by a model that does not notice: what was ended is open again.
     again = Model("third@1", old_answers())
     third = replace(running.reruns, build=lambda _: again)
-    await third.run(Rerun(model="third@1", since=NOON + timedelta(days=2)))
+    await third.run(EnrichRequest(model="third@1", since=NOON + timedelta(days=2)))
     assert await texts_of(enriched) == OLD_FACTS
 
 
 async def test_two_runs_one_after_the_other(enriched, running, new, owner):
-    await reruns(running, new).run(Rerun(model=NEW))
+    await reruns(running, new).run(EnrichRequest(model=NEW))
     between = datetime.now(UTC)
-    await running.reruns.run(Rerun())
+    await running.reruns.run(EnrichRequest())
     assert await texts_of(enriched) == OLD_FACTS
     assert await texts_of(enriched, as_of=between) == NEW_FACTS
     assert [run for (run,) in owner.execute("select state from runs").fetchall()] == ["switched", "switched"]
     [segment, *_] = await enriched.conversation("c").segments()
     assert (await enriched.get(segment.summary_id)).content == "Old: Ann, Oslo."
     # Whatever is asked for again after a switch is another run, and is paid for again.
-    await reruns(running, new).run(Rerun(model=NEW))
+    await reruns(running, new).run(EnrichRequest(model=NEW))
     assert new.count() == 6
-
-
-async def test_history_from_before_there_were_segments_is_cut_and_read(mind, running, new, owner):
-    messages = [NewMessage(Role.USER, text, occurred_at=NOON + timedelta(days=day)) for day, text in enumerate(TEXTS)]
-    await mind.conversation("c").append(messages)
-    owner.execute("update conversations set segmented_number = last_number")
-    before = checksum(owner)
-    [plan] = await reruns(running, new).plan(Rerun(model=NEW))
-    assert checksum(owner) == before and (plan.segments, plan.messages) == (3, 3)
-
-    looked = []
-    new.before = lambda: looked.append(owner.execute("select distinct state from segments").fetchall())
-    [done] = await reruns(running, new).run(Rerun(model=NEW))
-    assert done.segments == new.count() == plan.cost.calls == 3
-    assert looked == [[("cut",)]] * 3
-    assert await texts_of(mind) == NEW_FACTS
-    assert [each.label for each in await mind.conversation("c").segments()] == ["Talk", "Boats", "Talk"]
-    assert await learn(mind, owner) == 0
-    await say(mind, TEXTS[0], begin=5)
-    await learn(mind, owner)
-    assert [each.first_number for each in await mind.conversation("c").segments()] == [1, 2, 3, 4]
-
-
-async def test_old_history_is_nobodys_before_the_run_has_taken_over(mind, running, new, owner):
-    await mind.conversation("c").append([NewMessage(Role.USER, TEXTS[0], occurred_at=NOON)])
-    owner.execute("update conversations set segmented_number = last_number")
-    new.fail()
-    with pytest.raises(ChatModelError):
-        await reruns(running, new).run(Rerun(model=NEW))
-    assert await mind.conversation("c").segments() == []
-    assert await learn(mind, owner) == 0
-    new.recover()
-    [done] = await reruns(running, new).run(Rerun(model=NEW))
-    assert done.segments == 1 and await texts_of(mind) == ["Ann lives in Oslo."]
 
 
 async def test_a_segment_that_lost_a_message_meanwhile_is_left_out(enriched, running, new, owner):
@@ -416,7 +382,7 @@ async def test_a_segment_that_lost_a_message_meanwhile_is_left_out(enriched, run
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(verb, "switch", forget_and_switch)
-        [done] = await reruns(running, new).run(Rerun(model=NEW))
+        [done] = await reruns(running, new).run(EnrichRequest(model=NEW))
     assert (done.segments, done.left) == (2, 1)
     assert await texts_of(enriched) == ["Ann lives in Bergen."]
     for table in ("extractions", "mentions", "entities", "memories", "beliefs"):
@@ -437,7 +403,7 @@ async def test_a_conversation_that_was_deleted_meanwhile_is_left_out(mind, runni
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(verb, "switch", delete_and_switch)
-        [done] = await reruns(running, new).run(Rerun(model=NEW))
+        [done] = await reruns(running, new).run(EnrichRequest(model=NEW))
     assert (done.segments, done.left) == (1, 1)
     await other.restore()
     assert await texts_of(mind) == ["Ann lives in Oslo.", "Bob is a friend of Ann."]
@@ -447,13 +413,13 @@ async def test_the_budget_stops_a_run_which_goes_on_later_or_at_once_if_told_so(
     used = (await running.ledger()).budget.used
     await running.ledger.allow("default", used + 10)
     before = await state(enriched)
-    with pytest.raises(BudgetError, match=r"goes on at .* UTC\. Give the same command again"):
-        await reruns(running, new).run(Rerun(model=NEW))
+    with pytest.raises(BudgetError, match=r"resumes at .* UTC\. Run the same command again"):
+        await reruns(running, new).run(EnrichRequest(model=NEW))
     assert new.count() == 1 and await state(enriched) == before
     with pytest.raises(BudgetError):
-        await reruns(running, new).run(Rerun(model=NEW))
+        await reruns(running, new).run(EnrichRequest(model=NEW))
     assert new.count() == 1
-    [done] = await reruns(running, new).run(Rerun(model=NEW, ignore_budget=True))
+    [done] = await reruns(running, new).run(EnrichRequest(model=NEW, ignore_budget=True))
     assert (done.segments, new.count()) == (3, 3)
 
 
@@ -465,23 +431,23 @@ async def test_scopes_are_read_as_they_are_asked_for_and_never_together(running,
     for (number,) in owner.execute("select id from scopes").fetchall():
         await enrich(running.parts, number)
     reader = reruns(running, new)
-    assert len(await reader.plan(Rerun(model=NEW))) == 3
-    assert [each.user for each in await reader.plan(Rerun(agent="ada", model=NEW))] == ["li", "mo"]
-    [done] = await reader.run(Rerun(agent="ada", user="mo", model=NEW))
+    assert len(await reader.plan(EnrichRequest(model=NEW))) == 3
+    assert [each.user for each in await reader.plan(EnrichRequest(agent="ada", model=NEW))] == ["li", "mo"]
+    [done] = await reader.run(EnrichRequest(agent="ada", user="mo", model=NEW))
     assert (done.agent, done.user, new.count()) == ("ada", "mo", 1)
     summaries = [await read(mind) for mind in (*minds, stranger)]
     assert summaries == [["Old: Ann, Oslo."], ["New: Ann, Oslo."], ["Old: Ann, Oslo."], ["Old: Ann, Oslo."]]
     with pytest.raises(InvalidInputError):
-        await reader.plan(Rerun(user="li", model=NEW))
+        await reader.plan(EnrichRequest(user="li", model=NEW))
     with pytest.raises(InvalidInputError):
-        await reader.plan(Rerun(model="unheard of"))
+        await reader.plan(EnrichRequest(model="unheard of"))
     with pytest.raises(NotFoundError):
-        await reader.plan(Rerun(tenant="nobody", model=NEW))
+        await reader.plan(EnrichRequest(tenant="nobody", model=NEW))
 
 
 async def test_a_segment_of_which_nothing_can_be_made_stays_as_it_was(enriched, running, new):
     new.answers["has a boat"] = "no idea"
-    [done] = await reruns(running, new).run(Rerun(model=NEW))
+    [done] = await reruns(running, new).run(EnrichRequest(model=NEW))
     assert (done.segments, done.left, new.count()) == (2, 1, 5)
     assert await texts_of(enriched) == ["Ann lives in Bergen.", "Bob is a friend of Ann."]
 
@@ -497,7 +463,7 @@ async def test_what_was_said_meanwhile_is_believed_beside_the_run(enriched, runn
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(verb, "switch", learn_and_switch)
-        await reruns(running, new).run(Rerun(model=NEW))
+        await reruns(running, new).run(EnrichRequest(model=NEW))
     assert await texts_of(enriched) == sorted([*NEW_FACTS, "Ann has cats."])
 
 
@@ -515,7 +481,7 @@ async def test_names_are_found_among_what_the_run_itself_met_and_old_names_are_n
     await learn(mind, owner)
     old.answers |= old_answers()
     await say(mind, TEXTS[2], begin=2)
-    await reruns(running, new).run(Rerun(model=NEW))
+    await reruns(running, new).run(EnrichRequest(model=NEW))
     found = {each.name: (each.aliases, each.description) for each in (await mind.knowledge.entities()).entities}
     assert found["Ann"] == (("Annie",), "") and found["Bob"] == ((), "")
     assert "Annie" not in found
@@ -523,16 +489,14 @@ async def test_names_are_found_among_what_the_run_itself_met_and_old_names_are_n
     assert {each.subject for each in (await mind.knowledge.facts(entity=ann.id)).facts} == {ann.id}
 
 
-async def test_names_that_only_the_run_met_are_one_entity(mind, running, new, owner):
+async def test_names_that_only_the_run_met_are_one_entity(mind, running, new):
     new.answers = {
         "likes tea": extraction("New.", [entity("Ann", "person", "Annie"), OSLO], [fact("Ann", "likes", "Oslo")]),
         "has moved": extraction("New.", [entity("Annie"), BERGEN], [fact("Annie", "lives in", "Bergen")]),
     }
-    await mind.conversation("c").append([NewMessage(Role.USER, TEXTS[0], occurred_at=NOON)])
-    later = NOON + timedelta(days=1)
-    await mind.conversation("d").append([NewMessage(Role.USER, TEXTS[2], occurred_at=later)])
-    owner.execute("update conversations set segmented_number = last_number")
-    await reruns(running, new).run(Rerun(model=NEW))
+    await say(mind, TEXTS[0])
+    await say(mind, TEXTS[2], conversation="d", begin=1)
+    await reruns(running, new).run(EnrichRequest(model=NEW))
     names = sorted(each.name for each in (await mind.knowledge.entities()).entities)
     assert names == ["Ann", "Bergen", "Oslo"]
 
@@ -553,9 +517,9 @@ async def test_doubts_about_names_are_asked_once_although_the_run_is_killed(mind
 
     with pytest.MonkeyPatch.context() as patch, pytest.raises(asyncio.CancelledError):
         patch.setattr(verb, "switch", die)
-        await reruns(running, new).run(Rerun(model=NEW))
+        await reruns(running, new).run(EnrichRequest(model=NEW))
     assert new.asked.count(AnyNameMatches) == 1
-    await reruns(running, new).run(Rerun(model=NEW))
+    await reruns(running, new).run(EnrichRequest(model=NEW))
     assert new.asked.count(AnyNameMatches) == 1 and new.count() == 2
     assert [each.subject_name for each in (await mind.knowledge.facts()).facts] == ["Jonathon Smith"]
     [one] = (await mind.knowledge.entities("jonath")).entities
@@ -564,7 +528,9 @@ async def test_doubts_about_names_are_asked_once_although_the_run_is_killed(mind
 
 async def test_two_processes_let_a_run_take_over_once(enriched, running, new, owner):
     reader = reruns(running, new)
-    results = await asyncio.gather(reader.run(Rerun(model=NEW)), reader.run(Rerun(model=NEW)), return_exceptions=True)
+    results = await asyncio.gather(
+        reader.run(EnrichRequest(model=NEW)), reader.run(EnrichRequest(model=NEW)), return_exceptions=True
+    )
     assert [isinstance(each, ConflictError) for each in results].count(True) <= 1
     assert await texts_of(enriched) == NEW_FACTS
     assert await read(enriched) == ["New: Ann, Bergen.", "New: Ann, Oslo.", "New: Bob."]

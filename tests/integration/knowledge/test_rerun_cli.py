@@ -76,7 +76,7 @@ async def test_a_used_up_budget_says_when_to_go_on(run, enriched):
     await enriched.ledger.allow("default", 1_000)
     with chatting(answering=answer, usage=USAGE) as url:
         stopped = run("enrich", "--yes", url=url, fails=True)
-        assert "budget" in stopped and "UTC. Give the same command again then" in stopped
+        assert "budget" in stopped and "UTC. Run the same command again to resume" in stopped
         assert await summaries(enriched) == ["They speak of Ann.", "Ann lives in Oslo"]
         run("enrich", "--yes", "--ignore-budget", "--user", "mo", "--agent", "ada", url=url)
     assert await summaries(enriched) == ["They speak of Ann."] * 2
@@ -84,4 +84,4 @@ async def test_a_used_up_budget_says_when_to_go_on(run, enriched):
 
 async def test_a_model_and_a_tenant_are_needed(run, enriched):
     assert "RECOLLECT_CHAT_URL" in run("enrich", "--dry-run", fails=True)
-    assert "no tenant" in run("enrich", "--tenant", "nobody", fails=True)
+    assert "Unknown tenant" in run("enrich", "--tenant", "nobody", fails=True)

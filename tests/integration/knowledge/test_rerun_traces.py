@@ -29,7 +29,7 @@ from integration.knowledge.test_rerun import (
 )
 from recollect.errors import ChatModelError
 from recollect.models.conversations import NewMessage
-from recollect.models.knowledge import Rerun
+from recollect.models.knowledge import EnrichRequest
 from recollect.models.memories import Role
 
 __all__ = ["mind", "new", "old", "running"]
@@ -70,7 +70,7 @@ async def test_an_entity_that_past_facts_need_stays_and_one_that_nothing_needs_g
     await learn(mind, owner)
     moment = datetime.now(UTC)
     [before] = (await mind.knowledge.entities("paris")).entities
-    await reruns(running, new).run(Rerun(model=NEW))
+    await reruns(running, new).run(EnrichRequest(model=NEW))
     found = {each.name: each for each in (await mind.knowledge.entities()).entities}
     assert sorted(found) == ["Ann", "Oslo", "Paris"]
     assert (found["Paris"].id, found["Paris"].aliases, found["Paris"].description) == (before.id, (), "")
@@ -85,7 +85,7 @@ async def test_a_purge_after_a_run_takes_both_readings(mind, running, old, new, 
     await say(mind, TEXTS[0])
     other = await say(mind, TEXTS[1], conversation="d", begin=1)
     await learn(mind, owner)
-    await reruns(running, new).run(Rerun(model=NEW))
+    await reruns(running, new).run(EnrichRequest(model=NEW))
     assert traces(owner, "Zorro") and traces(owner, "Zelda")
     await other.purge()
     await running.work(until_empty=True)
@@ -93,7 +93,7 @@ async def test_a_purge_after_a_run_takes_both_readings(mind, running, old, new, 
     assert await texts_of(mind) == ["Ann lives in Oslo."]
 
 
-async def test_a_message_of_old_history_that_is_forgotten_leaves_no_name_behind(mind, running, new, owner):
+async def test_a_message_that_only_the_run_took_names_from_leaves_none_behind(mind, running, new, owner):
     new.answers["has a boat"] = extraction("New: Zelda.", [entity("Zelda", "person", "Zee"), ANN], [])
     [kept] = await mind.conversation("c").append([NewMessage(Role.USER, TEXTS[0], occurred_at=NOON)])
     [gone, _] = await mind.conversation("d").append(
@@ -102,8 +102,9 @@ async def test_a_message_of_old_history_that_is_forgotten_leaves_no_name_behind(
             NewMessage(Role.ASSISTANT, "Fine.", occurred_at=NOON + timedelta(minutes=2)),
         ]
     )
-    owner.execute("update conversations set segmented_number = last_number")
-    await reruns(running, new).run(Rerun(model=NEW))
+    for name in ("c", "d"):
+        await mind.conversation(name).close_segment()
+    await reruns(running, new).run(EnrichRequest(model=NEW))
     assert traces(owner, "Zelda")
     await mind.forget([gone.id])
     assert traces(owner, "Zelda", "Zee", "boat") == []
@@ -121,7 +122,6 @@ async def test_what_is_forgotten_before_a_run_has_taken_over_does_not_come_back_
             NewMessage(Role.USER, TEXTS[1], occurred_at=NOON + timedelta(days=1)),
         ]
     )
-    owner.execute("update conversations set segmented_number = last_number")
 
     def away():
         if new.count() == 2:
@@ -131,15 +131,12 @@ async def test_what_is_forgotten_before_a_run_has_taken_over_does_not_come_back_
     await conversation.append([NewMessage(Role.USER, "Bye has moved", occurred_at=NOON + timedelta(days=2))])
     await conversation.close_segment()
     with pytest.raises(ChatModelError):
-        await reruns(running, new).run(Rerun(model=NEW))
+        await reruns(running, new).run(EnrichRequest(model=NEW))
     await mind.forget([gone.id])
     assert traces(owner, "Zelda") == []
-    # What is left of the one that lost a message is still the run's, and not the usual model's.
-    states = owner.execute("select state, count(*) from segments group by 1 order by 1").fetchall()
-    assert states == [("closed", 1), ("cut", 2)]
     new.before = lambda: None
     new.answers |= {"has moved": extraction("New: moved.", [ANN], []), "Noted.": extraction("New: noted.")}
-    await reruns(running, new).run(Rerun(model=NEW))
+    await reruns(running, new).run(EnrichRequest(model=NEW))
     assert traces(owner, "Zelda") == []
     assert await texts_of(mind) == ["Zee visits Bergen."] and "New: noted." in await read(mind)
 
@@ -147,7 +144,7 @@ async def test_what_is_forgotten_before_a_run_has_taken_over_does_not_come_back_
 async def test_what_a_run_ended_is_open_again_when_the_end_is_forgotten(mind, running, new, owner):
     await say(mind, TEXTS[0])
     other = await say(mind, TEXTS[2], conversation="d", begin=2)
-    await reruns(running, new).run(Rerun(model=NEW))
+    await reruns(running, new).run(EnrichRequest(model=NEW))
     assert await texts_of(mind) == ["Ann lives in Bergen."]
     await other.purge()
     await running.work(until_empty=True)
@@ -161,7 +158,7 @@ async def test_what_the_caller_corrected_meanwhile_stays_corrected(mind, running
     await learn(mind, owner)
     [home] = (await mind.knowledge.facts()).facts
     await mind.knowledge.end(home.id, NOON + timedelta(days=1))
-    await reruns(running, new).run(Rerun(model=NEW))
+    await reruns(running, new).run(EnrichRequest(model=NEW))
     assert await texts_of(mind) == []
     [known] = (await mind.knowledge.facts(at=NOON)).facts
     assert known.id == home.id and known.span.invalid_at == NOON + timedelta(days=1)

@@ -41,7 +41,7 @@ def install(tmp_path, name, folder):
 @pytest.mark.skipif(not has_minilm(), reason="the local model is not installed")
 async def test_minilm_with_its_published_files_has_the_vectors_of_its_package(tmp_path):
     models = install(tmp_path, "all-MiniLM-L6-v2", write_minilm(tmp_path / "hub"))
-    general: Embedder = models.open(models.find("all-MiniLM-L6-v2"))
+    general: Embedder = models.open(models.find_model("all-MiniLM-L6-v2"))
     packed = load_minilm()
     assert np.allclose(await general.embed(ENGLISH), await packed.embed(ENGLISH), atol=2e-6)
     assert (await general.embed([ENGLISH[0]]))[0, :3].tolist() == pytest.approx([0.0677, 0.0635, 0.0487], abs=1e-4)
@@ -54,7 +54,7 @@ async def test_minilm_with_its_published_files_has_the_vectors_of_its_package(tm
 async def test_xlm_roberta_agrees_with_the_formulas(tmp_path, pooling):
     folder = write_xlm_roberta(tmp_path / "hub", pooling)
     models = install(tmp_path, "small", folder)
-    encoder = models.open(models.find("small"))
+    encoder = models.open(models.find_model("small"))
     pieces = LibraryPieces.open(folder / "tokenizer.json", POSITIONS - 2)
     for text, vector in zip(TEXTS, await encoder.embed(TEXTS), strict=True):
         states = run_by_formulas(pieces.encode(text))
@@ -68,7 +68,7 @@ async def test_cues_and_memories_have_their_own_prefixes(tmp_path):
     folder = write_xlm_roberta(tmp_path / "hub", "mean", {"query": "query: ", "passage": "passage: "})
     plain = install(tmp_path / "plain", "small", write_xlm_roberta(tmp_path / "other", "mean"))
     prefixed = install(tmp_path, "small", folder)
-    with_prefix, without = prefixed.open(prefixed.find("small")), plain.open(plain.find("small"))
+    with_prefix, without = prefixed.open(prefixed.find_model("small")), plain.open(plain.find_model("small"))
     assert np.array_equal(
         await with_prefix.embed_cues(TEXTS), await without.embed([f"query: {each}" for each in TEXTS])
     )
@@ -78,7 +78,7 @@ async def test_cues_and_memories_have_their_own_prefixes(tmp_path):
 
 async def test_long_texts_are_cut_to_what_the_model_can_count(tmp_path):
     models = install(tmp_path, "small", write_xlm_roberta(tmp_path / "hub", "mean"))
-    encoder = models.open(models.find("small"))
+    encoder = models.open(models.find_model("small"))
     longer, longest = await encoder.embed(["cat " * (POSITIONS + 1), "cat " * 5000])
     assert np.array_equal(longer, longest)
 
@@ -88,7 +88,7 @@ async def test_dimensions_that_the_files_say_wrongly_are_noticed(tmp_path):
     config = json.loads((folder / "config.json").read_text())
     (folder / "config.json").write_text(json.dumps(config | {"hidden_size": 64}))
     models = install(tmp_path, "small", folder)
-    with pytest.raises(EmbedderError, match="32 numbers for 1 x 64"):
+    with pytest.raises(EmbedderError, match="32 values instead of 1 x 64"):
         await models.use("small")
 
 
@@ -98,7 +98,7 @@ def test_a_damaged_file_names_the_remedy(tmp_path, damaged):
     (folder / damaged).write_text("{ damaged")
     models = install(tmp_path, "small", folder)
     with pytest.raises(SetupError, match="pull"):
-        models.open(models.find("small"))
+        models.open(models.find_model("small"))
 
 
 def test_a_graph_without_states_is_refused():
@@ -151,9 +151,9 @@ def test_the_model_is_written_into_the_toml_file(tmp_path):
 
 def test_another_model_of_the_same_name_is_refused(tmp_path):
     models = install(tmp_path, "small", write_xlm_roberta(tmp_path / "hub", "mean"))
-    with pytest.raises(SetupError, match=r"The model here is small@\w{12}, not small@0123456789ab"):
-        models.find("small@0123456789ab")
-    with pytest.raises(SetupError, match="run: recollect model pull absent"):
-        models.find("absent")
+    with pytest.raises(SetupError, match=r"The installed model is small@\w{12}, not small@0123456789ab"):
+        models.find_model("small@0123456789ab")
+    with pytest.raises(SetupError, match="Run: recollect model pull absent"):
+        models.find_model("absent")
     with pytest.raises(SetupError, match="not the name of a model"):
-        models.find("../small")
+        models.find_model("../small")

@@ -244,7 +244,7 @@ async def test_a_model_that_refuses_to_choose_is_reported_with_its_own_dimension
     async with asking(faults) as embedder:
         error = await refused(embedder)
     assert error.lasting
-    assert "1 x 4 numbers for 1 x 3" in str(error)
+    assert "1 x 4 values instead of 1 x 3" in str(error)
 
 
 async def test_no_texts_need_no_request(faults):

@@ -12,13 +12,13 @@ from jsonschema import Draft202012Validator
 from mcp import Client
 from mcp.shared.exceptions import MCPError
 
-from recollect.doors.mcp.arguments import KindName, choose_names, take_list
+from recollect.doors.mcp.arguments import KindName, choose_names, parse_list
 from recollect.doors.mcp.server import build_server
 from recollect.errors import ForbiddenError, UnavailableError
 from recollect.models.conversations import NewMessage
 from recollect.models.knowledge import NewFact
 from recollect.models.memories import Kind, NewMemory, Role, Triple
-from recollect.models.service import Bounds
+from recollect.models.service import KeyBinding
 
 TOOLS = ["remember", "recall", "associate", "history", "context", "revise", "pin", "forget"]
 MODES = ["auto", "legacy"]
@@ -27,7 +27,7 @@ MODES = ["auto", "legacy"]
 @pytest.fixture
 def server(recollect):
     async def open_mind(_ctx, agent, user):
-        return await recollect.mind(*choose_names(Bounds("ada", "li"), agent, user))
+        return await recollect.mind(*choose_names(KeyBinding("ada", "li"), agent, user))
 
     return build_server(open_mind)
 
@@ -104,7 +104,7 @@ async def test_what_is_remembered_is_recalled_and_forgotten(client, recollect):
     await (await recollect.mind("ada", "zoe")).remember("Zoe drinks coffee")
     empty, nothing = await call(client, "recall", text="what does Li drink")
     assert "zoe" not in str(empty), "other users than the command's are not named"
-    assert (empty["hits"], nothing) == ([], "Nothing comes to mind: agent ada has no memories with li.")
+    assert (empty["hits"], nothing) == ([], "No memories found: agent ada has no memories for user li.")
 
 
 async def test_a_call_that_is_named_is_stored_once(client, mind):
@@ -148,7 +148,7 @@ async def test_a_conversation_is_read_and_made_a_context_of(client, mind):
     alone, _ = await call(client, "context", text="which temples does Li like", budget=500)
     assert "Li likes temples" in alone["text"]
     assert len(alone["memory_ids"]) > 0
-    assert await refusal(client, "history", conversation="never-held") == "There is no such conversation in this scope."
+    assert await refusal(client, "history", conversation="never-held") == "No such conversation in this scope."
 
 
 @pytest.mark.parametrize(
@@ -184,11 +184,11 @@ async def test_lists_may_come_as_text(client):
     assert len(one["hits"]) == 1
     gone, _ = await call(client, "forget", ids=stored["id"])
     assert gone["forgotten"] == [stored["id"]]
-    assert (take_list("[1"), take_list(" "), take_list(None), take_list([2])) == (["[1"], [], [], [2])
+    assert (parse_list("[1"), parse_list(" "), parse_list(None), parse_list([2])) == (["[1"], [], [], [2])
 
 
 async def test_an_unknown_tool_is_an_error_of_the_protocol(client):
-    with pytest.raises(MCPError, match="there are remember, recall"):
+    with pytest.raises(MCPError, match="the tools are remember, recall"):
         await client.call_tool("hush-hush", {})
 
 
@@ -206,7 +206,7 @@ async def test_other_names_than_the_commands_are_refused_alike(client, recollect
         await refusal(client, "recall", text="secret", **names)
         for names in ({"agent": "bob"}, {"agent": "nobody"}, {"user": "zoe"}, {"agent": "ada", "user": "zoe"})
     }
-    assert texts == {"This server was started for other names: leave agent and user empty."}
+    assert texts == {"agent and user are fixed on this server: leave them empty"}
     found, _ = await call(client, "recall", text="secret", agent="ada", user="li")
     assert found["hits"] == []
 
@@ -221,7 +221,7 @@ async def test_other_names_than_the_commands_are_refused_alike(client, recollect
     ],
 )
 def test_names_are_filled_in(bounds, names, chosen):
-    assert choose_names(Bounds(*bounds), *names) == chosen
+    assert choose_names(KeyBinding(*bounds), *names) == chosen
 
 
 @pytest.mark.parametrize(
@@ -229,7 +229,7 @@ def test_names_are_filled_in(bounds, names, chosen):
 )
 def test_names_are_kept_within_bounds(bounds, names):
     with pytest.raises(ForbiddenError):
-        choose_names(Bounds(*bounds), *names)
+        choose_names(KeyBinding(*bounds), *names)
 
 
 # Resources and the prompt.
@@ -300,7 +300,7 @@ async def test_the_prompt_puts_memories_before_the_question(client, mind):
     for arguments in ({}, {"question": "x", "budget": "many"}, {"question": "x", "user": "zoe"}):
         with pytest.raises(MCPError):
             await client.get_prompt("with_memory", arguments)
-    with pytest.raises(MCPError, match="there is with_memory"):
+    with pytest.raises(MCPError, match="Available: with_memory"):
         await client.get_prompt("hush", {})
 
 
@@ -312,7 +312,7 @@ async def test_the_prompt_puts_memories_before_the_question(client, mind):
     ("problem", "told"),
     [
         (UnavailableError("No answer within 1 seconds; try again."), "try again"),
-        (RuntimeError("the vault opens with 4711"), "its log says where"),
+        (RuntimeError("the vault opens with 4711"), "See the server log"),
     ],
 )
 async def test_failures_are_told_without_content(mode, problem, told, caplog):

@@ -57,7 +57,7 @@ async def test_a_key_that_is_not_bound_names_the_scope(recollect):
     await (await recollect.mind("ada", "li")).remember("Li drinks tea")
     async with listening(recollect) as url, over_http(url, secret) as client:
         unnamed = await client.call_tool("recall", {"text": "tea"})
-        assert (unnamed.is_error, "name an agent" in unnamed.content[0].text) == (True, True)
+        assert (unnamed.is_error, "agent is required" in unnamed.content[0].text) == (True, True)
         named = await client.call_tool("recall", {"text": "tea", "agent": "ada", "user": "li"})
         assert len(named.structured_content["hits"]) == 1
         listed = await client.read_resource("memory://topics?agent=ada&user=li")
@@ -102,7 +102,10 @@ async def test_the_rights_of_the_key_count(recollect):
     secret = await bound_key(recollect, rights=(Right.READ,))
     async with listening(recollect) as url, over_http(url, secret) as client:
         refused = await client.call_tool("remember", {"content": "x"})
-        assert (refused.is_error, refused.content[0].text) == (True, "This API key lacks the right `write`.")
+        assert (refused.is_error, refused.content[0].text) == (
+            True,
+            "This API key does not have the `write` permission.",
+        )
         assert not (await client.call_tool("recall", {"text": "x"})).is_error
 
 
@@ -166,7 +169,7 @@ async def test_requests_are_counted_logged_and_numbered(recollect, caplog):
     assert 'recollect_mcp_calls_total{outcome="ok",what="remember"}' in metrics
     lines = [json.loads(record.message) for record in caplog.records if record.name.startswith("recollect")]
     assert [line["route"] for line in lines if line["event"] == "request"][:2] == ["/mcp", "/mcp"]
-    assert [line["outcome"] for line in lines if line["event"] == "mcp"] == ["ok", "invalid_input"]
+    assert [line["outcome"] for line in lines if line["event"] == "mcp_request"] == ["ok", "invalid_input"]
     assert "4711" not in caplog.text
     assert "hush" not in caplog.text
     assert "rec_" not in caplog.text
@@ -198,7 +201,7 @@ async def test_a_body_that_is_too_large_is_refused_and_a_large_one_is_not(recoll
     async with http_client(recollect, secret) as http:
         large = await post(http, calling("recall", text="x" * 200_000))
         assert (large.status_code, large.json()["result"]["isError"]) == (200, True)
-        monkeypatch.setattr(middleware, "LARGEST_BODY", 100_000)
+        monkeypatch.setattr(middleware, "MAX_BODY_BYTES", 100_000)
         announced = await post(http, calling("recall", text="x" * 200_000))
 
         async def pieces():

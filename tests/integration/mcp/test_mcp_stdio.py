@@ -35,7 +35,7 @@ async def test_a_process_of_its_own(addresses, owner, mode, tmp_path):
         bad = await client.call_tool("recall", {"text": SECRET, "limit": 500})
         assert (bad.is_error, "limit" in bad.content[0].text) == (True, True)
         other = await client.call_tool("recall", {"text": "x", "agent": "bob"})
-        assert (other.is_error, other.content[0].text[:22]) == (True, "This server was starte")
+        assert (other.is_error, other.content[0].text[:24]) == (True, "agent and user are fixed")
         assert (await client.read_resource("memory://topics")).contents[0].text
         filled = await client.get_prompt("with_memory", {"question": "the vault?"})
         assert SECRET in filled.messages[0].content.text
@@ -85,7 +85,7 @@ def test_nothing_but_the_protocol_on_standard_output(addresses):
     ("options", "told"),
     [
         (["--url", "http://127.0.0.1:1"], "Set RECOLLECT_KEY"),
-        (["--user", "li"], "Name the agent, too"),
+        (["--user", "li"], "--user requires --agent"),
     ],
 )
 def test_what_is_missing_is_said_at_once(options, told):

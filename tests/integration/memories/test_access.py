@@ -16,7 +16,7 @@ from recollect.errors import InvalidInputError
 from recollect.llm.fake import FakeEmbedder
 from recollect.models.agents import Profile
 from recollect.models.memories import Kind, NewMemory, Triple
-from recollect.models.recall import Cue, Mode, Status, Weighing
+from recollect.models.recall import Cue, Mode, Status, StreamWeights
 from recollect.settings import Settings
 from recollect.store.memories import accesses, memories
 from recollect.wiring import connected
@@ -235,14 +235,14 @@ async def test_the_answer_tells_what_it_was_chosen_from(mind):
 async def test_an_agent_has_weights_a_limit_and_kinds_of_its_own(mind):
     await remember_many(mind, 12)
     await mind.remember([NewMemory("pear", importance=9), NewMemory("said", Kind.MESSAGE)])
-    alone = Weighing(recency=0.0, similarity=0.0, importance=1.0)
+    alone = StreamWeights(recency=0.0, similarity=0.0, importance=1.0)
     await mind.set_profile(Profile(weighing=alone, limit=4, kinds=(Kind.EVENT, Kind.MESSAGE)))
     found = await mind.recall(stream())
     assert (found.hits[0].memory.content, found.hits[0].channels["stream"].score, len(found.hits)) == ("pear", 2.0, 4)
     assert found.tallies["stream"].candidates == 14
-    own = await mind.recall(stream(limit=2, kinds=(Kind.EVENT,), weighing=Weighing(importance=3.0)))
+    own = await mind.recall(stream(limit=2, kinds=(Kind.EVENT,), weighing=StreamWeights(importance=3.0)))
     assert (own.hits[0].channels["stream"].score, len(own.hits), own.tallies["stream"].candidates) == (6.0, 2, 13)
-    usual = await mind.recall(stream(weighing=Weighing(Mode.PAPER)))
+    usual = await mind.recall(stream(weighing=StreamWeights(Mode.PAPER)))
     assert usual.hits[0].channels["stream"].score > 1.0
 
 
@@ -252,7 +252,7 @@ async def test_recall_as_of_then_knows_nothing_later(mind):
     await asyncio.sleep(0.01)
     await remember_many(mind, 3)
     for mode in Mode:
-        found = await mind.recall(stream(as_of=moment, weighing=Weighing(mode)))
+        found = await mind.recall(stream(as_of=moment, weighing=StreamWeights(mode)))
         assert {hit.memory.id for hit in found.hits} == set(ids)
         assert found.tallies["stream"].candidates == 3
 
@@ -295,7 +295,7 @@ async def test_a_large_scope_is_ranked_through_its_index_and_says_so(recollect, 
             assert hit.channels["stream"].score == pytest.approx(
                 scores.get(hit.memory.id, hit.channels["stream"].score), abs=0.02
             )
-    narrowed = await mind.recall(replace(cues[0], weighing=Weighing(Mode.ORIGINAL)))
+    narrowed = await mind.recall(replace(cues[0], weighing=StreamWeights(Mode.ORIGINAL)))
     assert narrowed.methods["stream"] == "exact"
 
 

@@ -13,7 +13,7 @@ from pgvector.psycopg import register_vector
 from psycopg.types.json import Jsonb
 
 from recollect.models.memories import NewMemory
-from recollect.store.memories import copied
+from recollect.store.memories import copy_protocol
 from sizes import Sizes
 
 EXAMPLES = Sizes("examples", ci=30, long=400)
@@ -58,12 +58,14 @@ def flatten(lists, kind):
 @settings(max_examples=EXAMPLES.now)
 @given(st.lists(row, max_size=20))
 def test_rows_survive_the_journey(connection, rows):
-    vectors = copied.write_vectors(np.array([each["vector"] for each in rows], np.float32).reshape(-1, 3), "half")
-    numbers = copied.write_bigints(*flatten([each["numbers"] for each in rows], np.int64))
+    vectors = copy_protocol.write_vectors(
+        np.array([each["vector"] for each in rows], np.float32).reshape(-1, 3), "half"
+    )
+    numbers = copy_protocol.write_bigints(*flatten([each["numbers"] for each in rows], np.int64))
     sorted_weights = [sorted(each["weights"].items()) for each in rows]
     slots, counts = flatten([[slot - 1 for slot, _ in each] for each in sorted_weights], np.int64)
     values, _ = flatten([[weight for _, weight in each] for each in sorted_weights], np.float64)
-    sparse_vectors = copied.write_sparsevecs(slots, values, counts)
+    sparse_vectors = copy_protocol.write_sparsevecs(slots, values, counts)
     connection.execute("truncate copied")
     columns = 'number, small, "real", words, numbers, moment, json, weights, vector, text'
     with connection.cursor() as cursor, cursor.copy(f"copy copied ({columns}) from stdin (format binary)") as copy:

@@ -17,16 +17,16 @@ from generative_agents import read_golden
 from known_numbers import VECTORS
 from past import LONG_AGO, amend, moment, state, year
 from recollect.errors import ForbiddenError, InvalidInputError, LeaseLostError
-from recollect.jobs.upkeep import Pass, sweep
+from recollect.jobs.maintenance import RetentionPass, delete_expired
 from recollect.models.agents import Profile
 from recollect.models.conversations import NewMessage
-from recollect.models.memories import FadingRules, Grounds, Kind, NewMemory, Role, Triple
+from recollect.models.memories import FadeReason, FadingRules, Kind, NewMemory, Role, Triple
 from recollect.models.recall import Cue
 from recollect.models.service import Right
 from recollect.store.memories import fading
 from recollect.store.service.jobs import Lease
+from recollect.store.service.maintenance import defer_due
 from recollect.store.service.scopes import BEGINNING
-from recollect.store.service.upkeep import defer_due
 from recollect.verbs.memories import fade as verb
 from sizes import Sizes
 
@@ -129,7 +129,7 @@ async def test_what_has_faded_leaves_every_index_and_comes_back_as_it_was(mind, 
 
     report = await mind.fading.fade(MONTH)
     assert (report.looked_at, report.faded, report.next_cursor) == (2, 1, None)
-    assert report.grounds == {Grounds.DECAYED: 1, Grounds.KEPT: 1}
+    assert report.grounds == {FadeReason.DECAYED: 1, FadeReason.KEPT: 1}
     [judgement] = report.judgements
     assert (judgement.id, judgement.kind, judgement.fades) == (gone, Kind.EVENT, True)
     assert judgement.reason == "Score 0.836246 is above 0.7: 2 accesses, the last 100.0 days ago."
@@ -140,7 +140,7 @@ async def test_what_has_faded_leaves_every_index_and_comes_back_as_it_was(mind, 
     assert gone in {memory.id for memory in (await mind.browse()).memories}
     [listed] = (await mind.fading.faded()).faded
     assert (listed.id, listed.kind, listed.grounds, listed.reason) == (
-        *(gone, Kind.EVENT, Grounds.DECAYED),
+        *(gone, Kind.EVENT, FadeReason.DECAYED),
         judgement.reason,
     )
 
@@ -170,7 +170,7 @@ async def test_a_dry_run_writes_nothing_and_says_what_the_run_then_does(mind, ow
     assert {each.id for each in shown.judgements} == {each.id for each in done.judgements}
     assert (shown.faded, shown.grounds, shown.rules) == (done.faded, done.grounds, done.rules)
     assert done.rules == FadingRules(30, 0.7, 0)
-    assert shown.grounds[Grounds.PROTECTED] == 2
+    assert shown.grounds[FadeReason.PROTECTED] == 2
 
 
 async def test_nothing_fades_unless_the_agent_or_the_service_says_so(recollect, mind, owner):
@@ -204,9 +204,9 @@ async def test_facts_may_grow_old_unless_the_agent_says_how_old(mind, owner):
     age(owner, [old, dear], 91)
     assert (await mind.fading.fade(MONTH)).faded == 0
     report = await mind.fading.fade(FadingRules(days=30, fact_days=90))
-    assert [(each.id, each.grounds) for each in report.judgements] == [(old, Grounds.AGED)]
+    assert [(each.id, each.grounds) for each in report.judgements] == [(old, FadeReason.AGED)]
     assert report.judgements[0].reason == "It is 91.0 days old, older than 90."
-    assert report.grounds == {Grounds.AGED: 1, Grounds.KEPT: 1, Grounds.PROTECTED: 1}
+    assert report.grounds == {FadeReason.AGED: 1, FadeReason.KEPT: 1, FadeReason.PROTECTED: 1}
     await mind.fading.revive([old])
     assert (await mind.fading.fade(FadingRules(days=30, fact_days=90))).faded == 0
 
@@ -220,9 +220,9 @@ async def test_messages_and_the_running_summary_go_with_their_conversation(mind,
     age(owner, [*ids, first, running, alone], 300)
     report = await mind.fading.fade(MONTH)
     assert {each.id for each in report.judgements} == {first, alone}
-    assert report.grounds == {Grounds.HELD: 2, Grounds.DECAYED: 2}
+    assert report.grounds == {FadeReason.HELD: 2, FadeReason.DECAYED: 2}
     owner.execute("update memories set expires_at = now() where id = %s", [ids[0]])
-    assert [each.grounds for each in (await mind.fading.fade(MONTH)).judgements] == [Grounds.EXPIRED]
+    assert [each.grounds for each in (await mind.fading.fade(MONTH)).judgements] == [FadeReason.EXPIRED]
 
 
 async def test_what_expires_is_out_of_recall_at_once_and_out_of_the_indexes_with_the_next_sweep(recollect, mind, owner):
@@ -236,11 +236,11 @@ async def test_what_expires_is_out_of_recall_at_once_and_out_of_the_indexes_with
     assert ids_of(await see(mind, "code")) == {loaded}
     assert rows_of(owner, [gone])["memory_terms"] == 1
     assert (await mind.get(gone)).content == "The code is 1234."
-    await sweep(recollect.parts.database, rederive=False)
+    await delete_expired(recollect.parts.database, rederive=False)
     await recollect.work(until_empty=True)
     assert rows_of(owner, [gone]) == dict.fromkeys(HOT, 0)
     [listed] = (await mind.fading.faded()).faded
-    assert (listed.id, listed.grounds) == (gone, Grounds.EXPIRED)
+    assert (listed.id, listed.grounds) == (gone, FadeReason.EXPIRED)
     # Restoring says that it is wanted after all: it expires no more.
     assert await mind.fading.revive([gone]) == [gone]
     assert (await mind.get(gone)).expires_at is None
@@ -268,7 +268,7 @@ async def test_an_expiry_that_cannot_be_is_refused(mind, memory, words):
 async def test_the_same_key_with_another_expiry_is_another_body(mind):
     await mind.remember(NewMemory("x"), idempotency_key="k")
     await mind.remember(NewMemory("x"), idempotency_key="k")
-    with pytest.raises(Exception, match="another body"):
+    with pytest.raises(Exception, match="a different request"):
         await mind.remember(NewMemory("x", expires_at=now() + timedelta(days=1)), idempotency_key="k")
 
 
@@ -286,7 +286,7 @@ async def test_what_is_recalled_while_a_pass_runs_is_kept(recollect, mind, owner
     report = await mind.fading.fade(MONTH)
     assert judged == ids
     assert [each.id for each in report.judgements] == [ids[1]]
-    assert report.grounds == {Grounds.KEPT: 1, Grounds.DECAYED: 1}
+    assert report.grounds == {FadeReason.KEPT: 1, FadeReason.DECAYED: 1}
     assert (withheld(owner, ids[0]), withheld(owner, ids[1])) == (None, "faded")
 
 
@@ -422,7 +422,7 @@ async def test_a_call_stops_in_time_and_says_where_to_go_on(mind, owner, monkeyp
     monkeypatch.setattr(verb, "time", SimpleNamespace(monotonic=lambda: next(clock)))
     first = await mind.fading.fade(MONTH)
     assert (first.looked_at, first.next_cursor) == (fading.CHUNK, ids[fading.CHUNK - 1])
-    assert len(first.judgements) == verb.MOST_SHOWN
+    assert len(first.judgements) == verb.MAX_LISTED
     second = await mind.fading.fade(MONTH, cursor=first.next_cursor)
     assert (second.looked_at, second.faded, second.next_cursor) == (5, 5, None)
     pages, cursor = [], None
@@ -440,7 +440,7 @@ async def test_a_worker_that_lost_its_job_lets_nothing_fade(recollect, mind, own
     age(owner, ids, 300)
     scope_id = owner.execute("select id from scopes").fetchone()[0]
     with pytest.raises(LeaseLostError):
-        await Pass(recollect.parts.database, scope_id).run(30, Lease(10**9, 1))
+        await RetentionPass(recollect.parts.database, scope_id).run(30, Lease(10**9, 1))
     assert withheld(owner, ids[0]) is None
 
 

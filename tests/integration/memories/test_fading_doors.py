@@ -139,7 +139,7 @@ def test_the_command_line_shows_fades_lists_and_restores(run, owner):
     assert gone[-8:] in listed
     assert "1 memories are back." in run("fade", *mine, "--revive", gone)
     assert "1 memories are back." in run("fade", *mine, "--revive", "all")
-    assert "short id is an m" in run("fade", *mine, "--revive", "lamp", fails=True)
+    assert "or a short ID: m" in run("fade", *mine, "--revive", "lamp", fails=True)
     assert "0 memories would fade." in run("fade", *mine, "--dry-run")
 
 

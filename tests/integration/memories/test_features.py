@@ -6,11 +6,11 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
+from fake_chat import FakeChatModel
 from feature_rows import count_states, read_features
 from known_numbers import first_number
 from recollect.core.memories.erasure import Restatement
-from recollect.llm.fake import FakeChatModel
-from recollect.models.agents import Profile, SavedMind
+from recollect.models.agents import MindSnapshot, Profile
 from recollect.models.conversations import NewMessage
 from recollect.models.items import DropItem, PutItem
 from recollect.models.knowledge import NewFact
@@ -55,7 +55,7 @@ async def fill(mind):
 async def test_every_way_in_writes_the_features_of_what_it_stores(mind, recollect, owner):
     await fill(mind)
     empty = await recollect.mind("eve")
-    saved = SavedMind(NEW, None, Profile(), {}, 0, 0)
+    saved = MindSnapshot(NEW, None, Profile(), {}, 0, 0)
     await restore(empty.access.parts, empty.access.caller, empty.access.scope, saved)
     expect(owner, current=20)
     assert owner.execute("select distinct speaker from memory_features order by 1").fetchall() == [

@@ -67,7 +67,7 @@ async def test_what_a_filter_admits_is_forgotten(mind, owner):
 
 
 async def test_a_filter_is_forgotten_in_portions(mind, owner, monkeypatch):
-    monkeypatch.setattr(read, "MOST_MEMORIES", 4)
+    monkeypatch.setattr(read, "MAX_MEMORIES", 4)
     await mind.remember([NewMemory(f"apple {number}", importance=9 if number % 2 else 5) for number in range(23)])
     assert len(await mind.forget(only=Filter(min_importance=9), dry_run=True)) == 11
     assert len(await mind.forget(only=Filter(min_importance=9))) == 11

@@ -17,7 +17,7 @@ from mcp_doors import listening, over_http
 from recollect.client import Client
 from recollect.errors import ConflictError, InvalidInputError
 from recollect.models.conversations import NewMessage
-from recollect.models.memories import Kind, NewMemory, Revision, Role
+from recollect.models.memories import Kind, MemoryUpdate, NewMemory, Role
 
 SCOPE = {"agent": "ada", "user": "li"}
 LONG = (
@@ -86,7 +86,7 @@ async def test_kind_speaker_trust_and_state_decide(mind, owner):
     [sure] = await mind.remember("Bo likes rice.", if_new="same")
     assert not sure.known and sure.id != doubtful.id
     # What is past, has expired or has faded is not what is known.
-    await mind.revise(first.id, Revision("Li likes coffee."))
+    await mind.revise(first.id, MemoryUpdate("Li likes coffee."))
     soon = datetime.now(UTC) + timedelta(seconds=0.05)
     await mind.remember(NewMemory("Bread is baked.", expires_at=soon))
     await asyncio.sleep(0.06)

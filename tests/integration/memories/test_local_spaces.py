@@ -83,7 +83,7 @@ async def test_an_existing_database_stays_in_its_space_until_it_is_changed(datab
         await mind.remember([*ENGLISH, *CHINESE])
         await mind.knowledge.add([NewFact("Ada", "plays", "钢琴", "Ada plays the piano")])
         await recollect.work(until_empty=True)
-        assert (await mind.recall(ASKED)).methods["vector"].endswith("does not read this script")
+        assert (await mind.recall(ASKED)).methods["vector"].endswith("does not support this script")
         _, before = list_vectors(database)
         embedded, embed = [], Encoder.embed
 

@@ -13,7 +13,7 @@ from accesses import with_access
 from recollect.core.memories.ids import fingerprint
 from recollect.doors.imports.jsonl import export_lines, import_lines
 from recollect.errors import ConflictError, ForbiddenError, InvalidInputError
-from recollect.models.agents import Profile, SavedMind
+from recollect.models.agents import MindSnapshot, Profile
 from recollect.models.conversations import NewMessage
 from recollect.models.knowledge import NewFact
 from recollect.models.memories import FadingRules, NewMemory, Role
@@ -94,7 +94,7 @@ async def test_a_pin_is_exported_and_imported(recollect, mind, tmp_path):
 
 async def test_a_saved_mind_comes_back_with_its_pins(recollect):
     empty = await recollect.mind("eve")
-    saved = SavedMind([NewMemory("kept", pinned=True), NewMemory("plain")], None, Profile(), {}, 0, 0)
+    saved = MindSnapshot([NewMemory("kept", pinned=True), NewMemory("plain")], None, Profile(), {}, 0, 0)
     await restore(empty.access.parts, empty.access.caller, empty.access.scope, saved)
     assert await pins(empty) == {"kept": True, "plain": False}
 

@@ -204,7 +204,7 @@ async def test_a_job_that_kills_its_worker_is_given_up_in_the_end(recollect, own
     embedder.fail()
     await (await recollect.mind("ada")).remember("poison")
     owner.execute("update procrastinate_jobs set status = 'doing', attempts = 1000")
-    app = build_app(recollect.addresses.service, recollect.parts.database, embedder, 64)
+    app = build_app(recollect.parts)
     async with app.open_async():
         await app.tasks["resume_stalled"](None, 0)
     assert scalar(owner, "select status::text from procrastinate_jobs") == "failed"
@@ -226,13 +226,13 @@ async def test_long_memories_do_not_stop_the_service_for_others(mind, embedder):
 
 
 async def test_a_load_of_long_texts_outlives_its_own_preparation(recollect, mind, monkeypatch):
-    make_ready = Load.make_ready
+    make_ready = Load.activate_generation
 
     def make_ready_slowly(*given):
         time.sleep(0.3)
         return make_ready(*given)
 
-    monkeypatch.setattr(Load, "make_ready", make_ready_slowly)
+    monkeypatch.setattr(Load, "activate_generation", make_ready_slowly)
     recollect.parts.database.milliseconds = "100"
     assert len(await with_access(mind, deadline_seconds=0.1).load([NewMemory("long"), NewMemory("longer")])) == 2
 

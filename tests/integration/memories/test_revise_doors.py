@@ -11,7 +11,7 @@ from integration.mcp.test_mcp import call
 from mcp_doors import listening, over_http
 from recollect import sync
 from recollect.client import Client
-from recollect.models.memories import Revision
+from recollect.models.memories import MemoryUpdate
 
 SCOPE = {"agent": "ada", "user": "li"}
 
@@ -60,14 +60,14 @@ async def test_by_both_clients(recollect):
     def without_a_loop(url, memory_id):
         with sync.connect(url, secret) as client:
             mind = client.mind("ada", "li")
-            mind.revise(memory_id, Revision("blocking", metadata={}))
+            mind.revise(memory_id, MemoryUpdate("blocking", metadata={}))
             return [each.content for each in mind.versions(memory_id)]
 
     async with listening(recollect) as url, Client(url, secret) as client:
         mind = await client.mind("ada", "li")
         [first] = await mind.remember("first")
-        second = await mind.revise(first.id, Revision("second", importance=3))
-        assert (await mind.revise(first.id, Revision("second", importance=3))).id == second.id
+        second = await mind.revise(first.id, MemoryUpdate("second", importance=3))
+        assert (await mind.revise(first.id, MemoryUpdate("second", importance=3))).id == second.id
         assert [each.content for each in await mind.versions(first.id)] == ["first", "second"]
         assert await asyncio.to_thread(without_a_loop, url, second.id) == ["first", "second", "blocking"]
 

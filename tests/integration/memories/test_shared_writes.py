@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from dataclasses import replace
 from uuid import uuid4
 
 import psycopg
@@ -135,7 +136,7 @@ async def test_one_that_fails_fails_alone(held, owner, waiting, mind):
     assert await mind.remember("two", idempotency_key="k3") == two
     assert (await talk.append(message))[0].number == 2
     with pytest.raises(ConflictError):
-        await talk.append(message)
+        await talk.append(replace(message, content="otherwise"))
     assert closed is not talk
 
 
@@ -146,11 +147,12 @@ async def test_what_the_database_refuses_is_refused_alone(held, owner, waiting, 
         mind.remember("one"),
         talk.append(message),
         talk.append(message),
+        talk.append(replace(message, content="otherwise")),
         talk.append(NewMessage(Role.USER, "two")),
     ]
-    *_, again, two = await gather_behind(held, owner, waiting, *writes)
-    assert isinstance(again, ConflictError)
-    assert [each.number for each in two] == [2]
+    _, [first], [again], other, [two] = await gather_behind(held, owner, waiting, *writes)
+    assert isinstance(other, ConflictError)
+    assert (again.id, again.known, two.number) == (first.id, True, 2)
     assert numbers_of(owner) == [("c", 1, "once"), ("c", 2, "two")]
 
 

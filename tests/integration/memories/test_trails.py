@@ -12,8 +12,8 @@ from mcp_doors import listening
 from recollect import sync
 from recollect.client import Client
 from recollect.errors import ForbiddenError, InvalidInputError, NotFoundError
-from recollect.models.memories import Kind, NewMemory, Revision
-from recollect.models.service import Bounds, Right
+from recollect.models.memories import Kind, MemoryUpdate, NewMemory
+from recollect.models.service import KeyBinding, Right
 from recollect.store.memories import evidence
 
 SCOPE = {"agent": "ada", "user": "li"}
@@ -33,7 +33,7 @@ def told(steps):
 
 async def test_many_are_read_in_the_order_of_their_ids(mind):
     first, second, third = await remember(mind, "one", "two", "three")
-    revised = await mind.revise(second, Revision(content="two, again"))
+    revised = await mind.revise(second, MemoryUpdate(content="two, again"))
     asked = [third, uuid4(), first, second, revised.id, third]
     assert [each.content for each in await mind.get_many(asked)] == ["three", "one", "two", "two, again"]
 
@@ -87,7 +87,7 @@ async def test_a_walk_ends_at_its_limit_and_says_so(mind, monkeypatch):
     assert (len(some.derived), some.whole) == (5, False)
     every = await mind.evidence(hub, limit=12)
     assert (len(every.derived), every.whole) == (12, True)
-    monkeypatch.setattr(evidence, "MOST_LINKS", 10)
+    monkeypatch.setattr(evidence, "MAX_LINKS", 10)
     assert not (await mind.evidence(hub, limit=12)).whole
 
 
@@ -137,7 +137,7 @@ async def test_over_http_and_by_both_clients(recollect):
 
 async def test_a_bound_key_reads_in_its_own_scope_alone(recollect):
     caller = await recollect.operator.act_for("default")
-    _, secret = await recollect.create_key(caller, "bound", (Right.READ,), 50, Bounds("ada", "li"))
+    _, secret = await recollect.create_key(caller, "bound", (Right.READ,), 50, KeyBinding("ada", "li"))
     [own] = await remember(await recollect.mind("ada", "li"), "mine")
     async with http_client(recollect, secret) as http:
         assert (await http.get(f"/v1/memories/{own}/evidence", params={"agent": ""})).status_code == 200

@@ -7,7 +7,7 @@ from datetime import UTC, datetime
 import pytest
 
 from mirrored import feed_of, follow, held_ids, mirrored, scope_of
-from recollect.core.mirrors.rows import Batch, MirroredRow, MirroredTable, RowKey
+from recollect.core.mirrors.rows import MirrorBatch, MirroredRow, MirroredTable, RowKey
 from recollect.errors import MirrorError
 from recollect.jobs.mirror import check
 from recollect.models.knowledge import NewFact
@@ -113,8 +113,8 @@ async def test_an_older_batch_is_refused_as_a_whole(recollect, mind):
     [memory] = (await mind.browse(limit=50)).memories
     await mind.forget([memory.id])
     await follow(recollect)
-    with pytest.raises(MirrorError, match="followed further"):
-        await feed.mirror.apply(feed.generation, [Batch(scope, 1, 1, rows)])
+    with pytest.raises(MirrorError, match="has advanced"):
+        await feed.mirror.apply(feed.generation, [MirrorBatch(scope, 1, 1, rows)])
     assert await held_ids(recollect, NAME, mind, MirroredTable.FACTS) == set()
     assert await names(recollect, mind) == []
 
@@ -124,7 +124,7 @@ async def test_a_fact_with_other_ends_is_held_once(recollect, mind):
     rows = [row async for page in feed.mirror.walk(feed.generation, scope) for row in page]
     [fact] = [row for row in rows if row.table is MirroredTable.FACTS]
     turned = {**fact.values, "subject_id": fact.values["object_id"], "object_id": fact.values["subject_id"]}
-    await feed.mirror.apply(feed.generation, [Batch(scope, 99, 99, [MirroredRow(fact.table, fact.id, turned)])])
+    await feed.mirror.apply(feed.generation, [MirrorBatch(scope, 99, 99, [MirroredRow(fact.table, fact.id, turned)])])
     held = [row async for page in feed.mirror.walk(feed.generation, scope) for row in page if row.table is fact.table]
     assert [row.values["subject_id"] for row in held] == [turned["subject_id"]]
 
@@ -166,14 +166,14 @@ async def test_a_mirror_that_knows_less_than_it_had_is_mended(recollect, mind, o
     await follow(recollect)
     feed = await feed_of(recollect, NAME)
     await feed.mirror._driver.execute_query("MATCH (n) DETACH DELETE n")
-    assert (await mind.recall(Cue("Bo", channels=ALONE))).methods[NAME].startswith("skipped: the mirror has lost")
+    assert (await mind.recall(Cue("Bo", channels=ALONE))).methods[NAME].startswith("skipped: the mirror lost")
     await check(recollect.parts.database, recollect.parts.mirrors)
     assert await said(mind, "Bo") == ["Bo owns a boat"]
     assert await differing(recollect) == 0
 
 
 async def test_a_deleted_conversation_takes_its_names_out_of_sight(addresses, embedder, graph_server, script):
-    from recollect.llm.fake import FakeChatModel
+    from fake_chat import FakeChatModel
     from recollect.settings import Settings
     from recollect.verbs.knowledge.enrich import enrich
     from recollect.wiring import connected

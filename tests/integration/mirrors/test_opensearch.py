@@ -9,11 +9,11 @@ import pytest
 
 from mirrored import feed_of, follow, held_ids, mirrored, scope_of, search_settings
 from recollect.channels import mirror as channel
-from recollect.core.mirrors.rows import Batch, MirroredTable, RowKey
+from recollect.core.mirrors.rows import MirrorBatch, MirroredTable, RowKey
 from recollect.errors import ConflictError, InvalidInputError, MirrorError, NotFoundError
 from recollect.jobs import mirror as job
 from recollect.jobs.mirror import check, feed_tenant
-from recollect.models.memories import Kind, NewMemory, Revision
+from recollect.models.memories import Kind, MemoryUpdate, NewMemory
 from recollect.models.recall import Cue
 
 pytestmark = pytest.mark.engines
@@ -68,7 +68,7 @@ async def test_what_changes_in_the_record_changes_in_the_mirror(recollect):
 
     [rice] = await remember(mind, "Bo brings the rice.")
     await follow(recollect)
-    revised = await mind.revise(rice, Revision(content="Bo brings the noodles."))
+    revised = await mind.revise(rice, MemoryUpdate(content="Bo brings the noodles."))
     await mind.forget([harbour])
     await follow(recollect)
     assert await held_ids(recollect, NAME, mind) == {tea, revised.id}
@@ -102,7 +102,7 @@ async def test_content_state_and_tenant_are_the_records(recollect, mind):
         *(type(kept)(row.table, row.id, {**row.values, "text": "harbour harbour"}) for row in rows),
         type(kept)(kept.table, foreign, kept.values),
     ]
-    await feed.mirror.apply(feed.generation, [Batch(scope, 10_000, 10_000, lies)])
+    await feed.mirror.apply(feed.generation, [MirrorBatch(scope, 10_000, 10_000, lies)])
     found = await mind.recall(Cue("harbour", channels=ALONE))
     assert [hit.memory.content for hit in found.hits] == ["Li walks along the harbour."]
     assert set(found.hits[0].channels) >= {NAME, "vector", "text"}, "ranked by what the record knows"
@@ -114,7 +114,7 @@ async def test_a_filter_is_applied_before_the_limit(recollect, mind, monkeypatch
     await follow(recollect)
     assert set(await ids_of(mind, "harbour", kinds=(Kind.THOUGHT,), limit=5)) == set(thoughts)
     assert await method(mind, as_of=datetime.now(UTC)) == "skipped: the mirror holds the present alone"
-    monkeypatch.setattr(channel, "MOST_ADMITTED", 2)
+    monkeypatch.setattr(channel, "MAX_FILTER_MATCHES", 2)
     assert await method(mind, kinds=(Kind.THOUGHT,)) == "skipped: the filter admits more than 2 memories"
 
 
@@ -160,7 +160,7 @@ async def test_a_receipt_waits_while_the_mirror_still_has_a_row(recollect, mind,
     await conversation.purge()
     feed = await feed_of(recollect, NAME)
     monkeypatch.setattr(type(feed.mirror), "apply", lambda *_: nothing())
-    with pytest.raises(MirrorError, match="still has rows"):
+    with pytest.raises(MirrorError, match="still contains rows"):
         await follow(recollect)
     [receipt] = await conversation.receipts()
     assert receipt.finished_at is None
@@ -195,7 +195,7 @@ async def test_dropping_ends_what_waits_with_a_note(recollect, mind, owner):
     await conversation.purge()
     assert await recollect.operator.mirrors.drop(NAME) == (1, True)
     [receipt] = await conversation.receipts()
-    assert receipt.finished_at is not None and receipt.mirrors == {NAME: "dropped, with all that it held"}
+    assert receipt.finished_at is not None and receipt.mirrors == {NAME: "dropped, with all its data"}
     assert await method(mind) == "skipped: the mirror is not built"
     with pytest.raises(NotFoundError):
         await recollect.operator.mirrors.drop(NAME)
@@ -242,7 +242,7 @@ async def test_a_log_that_is_gone_leads_to_a_comparison(recollect, mind, owner):
 
 async def test_the_log_is_kept_for_a_mirror_within_a_bound(recollect, mind, owner):
     from recollect.core.conversations.retention import RetentionRules
-    from recollect.jobs.upkeep import prune_changes
+    from recollect.jobs.maintenance import prune_changes
 
     await remember(mind, "Bo brings the rice.")
     [position] = owner.execute("select position from mirror_positions").fetchone()
@@ -268,7 +268,7 @@ async def test_it_is_built_beside_and_switched(recollect, mind, monkeypatch):
         await switch(self, generation)
 
     monkeypatch.setattr(type(feed.mirror), "switch", look)
-    with pytest.raises(ConflictError, match="built already"):
+    with pytest.raises(ConflictError, match="already exists"):
         await recollect.operator.mirrors.build(NAME, silently)
     done = []
     await recollect.operator.mirrors.rebuild(NAME, done.append)
@@ -281,7 +281,7 @@ async def test_a_build_that_was_broken_off_goes_on(recollect, monkeypatch):
     minds = [await recollect.mind("ada", user) for user in "abc"]
     for each in minds:
         await remember(each, "harbour")
-    mend, mended = job.Feed.mend, []
+    mend, mended = job.MirrorFeed.repair_scope, []
 
     async def count(self, scope_id):
         if len(mended) == 2:
@@ -289,7 +289,7 @@ async def test_a_build_that_was_broken_off_goes_on(recollect, monkeypatch):
         mended.append(scope_id)
         return await mend(self, scope_id)
 
-    monkeypatch.setattr(job.Feed, "mend", count)
+    monkeypatch.setattr(job.MirrorFeed, "repair_scope", count)
     with pytest.raises(MirrorError):
         await recollect.operator.mirrors.build(NAME, silently)
     [status] = await recollect.operator.mirrors.status()
@@ -308,7 +308,7 @@ async def test_what_is_older_never_takes_the_place_of_what_is_newer(recollect, m
     await mind.forget([rice])
     await follow(recollect)
     # The request of before is delivered once more, late.
-    await feed.mirror.apply(feed.generation, [Batch(scope, 2, 1, [row])])
+    await feed.mirror.apply(feed.generation, [MirrorBatch(scope, 2, 1, [row])])
     assert rice not in await held_ids(recollect, NAME, mind)
     assert await method(mind) == "mirror"
     assert await differing(recollect) == 0
@@ -323,7 +323,7 @@ async def test_a_comparison_finds_every_difference_and_mends_it(recollect, mind)
     extra = type(rows[0])(rows[0].table, scope_uuid(), rows[0].values)
     gone = RowKey(MirroredTable.MEMORIES, rows[1].id)
     position = (await feed.mirror.read_positions(feed.generation, [scope]))[scope]
-    await feed.mirror.apply(feed.generation, [Batch(scope, position, position, [changed, extra], [gone])])
+    await feed.mirror.apply(feed.generation, [MirrorBatch(scope, position, position, [changed, extra], [gone])])
     found = await recollect.operator.mirrors.verify(NAME, silently)
     assert (found.missing, found.changed, found.extra) == (1, 1, 1)
     assert (await recollect.operator.mirrors.verify(NAME, silently, mend=True)).differing == 3

@@ -21,14 +21,14 @@ from recollect.channels.recent import RecentChannel
 from recollect.channels.text import TextChannel
 from recollect.channels.vector import VectorChannel
 from recollect.core.recall.columns import Candidates, to_ids
-from recollect.core.recall.cues import read
+from recollect.core.recall.cues import parse_cue
 from recollect.errors import UnavailableError
 from recollect.models.memories import NewMemory
 from recollect.models.recall import Cue, Status
 from recollect.settings import Settings
 from recollect.store.service.scopes import locate
 from recollect.verbs.recall import channels as asking
-from recollect.verbs.recall.channels import AskedCue, ask_channels, send
+from recollect.verbs.recall.channels import PlannedCue, ask_channels, send
 from recollect.wiring import connected
 from waiting import WAIT_SECONDS
 
@@ -56,7 +56,7 @@ class Sleeper:
     name: str = "sleeper"
     wait_before_asking: Callable[[], Awaitable[object]] = at_once
 
-    async def ask(self, connection, place, reading, limit):
+    async def send_query(self, connection, place, reading, limit):
         await self.wait_before_asking()
 
         async def answer():
@@ -73,7 +73,7 @@ class Waiter:
     seconds: float
     name: str = "waiter"
 
-    async def ask(self, connection, place, reading, limit):
+    async def send_query(self, connection, place, reading, limit):
         await connection.execute("select 1")
         cursor = await connection.execute("select 'slept' from pg_sleep(%s)", [self.seconds])
 
@@ -91,7 +91,7 @@ class Asker:
     seconds: float
     name: str = "asker"
 
-    async def ask(self, connection, place, reading, limit):
+    async def send_query(self, connection, place, reading, limit):
         cursor = await connection.execute("select 'slept' from pg_sleep(%s)", [self.seconds])
         await cursor.fetchall()
         return skipped("it has answered")
@@ -140,7 +140,8 @@ async def ask(mind, channels, *texts, seconds=BOX):
     place = await locate(mind.access.parts.database, mind.access.scope)
     vector = (await mind.access.parts.embedder.embed(["apple"]))[0]
     step = [
-        AskedCue(cue, read(cue, vector, now=NOW), channels, 10) for cue in [Cue(text) for text in texts or ("apple",)]
+        PlannedCue(cue, parse_cue(cue, vector, now=NOW), channels, 10)
+        for cue in [Cue(text) for text in texts or ("apple",)]
     ]
     async with asyncio.timeout(WAIT_SECONDS):
         return await ask_channels(parts, place, step)
@@ -236,7 +237,7 @@ async def test_asking_leaves_time_to_fetch(mind, rounds):
     place = await locate(hasty.database, mind.access.scope)
     channels = [Waiter(AGES, f"waiter {number}") for number in range(6)]
     cue = Cue("apple")
-    [found] = await ask_channels(hasty, place, [AskedCue(cue, read(cue, None, now=NOW), channels, 10)])
+    [found] = await ask_channels(hasty, place, [PlannedCue(cue, parse_cue(cue, None, now=NOW), channels, 10)])
     # Each round is granted what those before it left over of three quarters of the deadline.
     assert rounds[0] == pytest.approx(0.3)
     assert sum(rounds) < 0.61
@@ -249,7 +250,7 @@ async def test_a_database_that_is_away_is_no_stalled_channel(mind):
     class Broken:
         name = "broken"
 
-        async def ask(self, connection, place, reading, limit):
+        async def send_query(self, connection, place, reading, limit):
             cursor = await connection.execute("select from vectors_999")
             return cursor.fetchall
 

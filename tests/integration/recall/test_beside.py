@@ -11,7 +11,7 @@ from recollect.errors import ForbiddenError, InvalidInputError
 from recollect.models.agents import Profile
 from recollect.models.memories import Kind, NewMemory
 from recollect.models.recall import Cue, Status
-from recollect.models.service import Bounds, Right
+from recollect.models.service import KeyBinding, Right
 
 OPENING = "The office opens at nine in the morning"
 LI = "Li opens the office on Mondays and likes tea"
@@ -98,7 +98,7 @@ async def test_what_names_no_scope_is_refused(minds, also):
 
 async def test_a_bound_key_reads_no_further_than_its_bounds(minds, recollect):
     maker = await recollect.operator.act_for("default")
-    _, secret = await recollect.create_key(maker, "bound", [Right.READ], 50, Bounds("ada", "li"))
+    _, secret = await recollect.create_key(maker, "bound", [Right.READ], 50, KeyBinding("ada", "li"))
     mind = await recollect.authorize(secret, "http", "ada", "li")
     for other in ("ada", "ada/bo", "eve", "nobody"):
         with pytest.raises(ForbiddenError):

@@ -9,16 +9,16 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from accesses import with_access
-from recollect.core.conversations.wording import ENGLISH
+from recollect.core.conversations.prompt_texts import ENGLISH
 from recollect.errors import ConflictError, ForbiddenError, InvalidInputError, NotFoundError
-from recollect.jobs.upkeep import SHOWN_KEPT
-from recollect.loading import own_zone
-from recollect.models.blocks import Level
+from recollect.jobs.maintenance import SHOWN_KEPT
+from recollect.loading import local_timezone
+from recollect.models.blocks import DetailLevel
 from recollect.models.conversations import NewMessage
 from recollect.models.memories import Kind, NewMemory, Role
 from recollect.models.recall import Cue
 from recollect.models.service import Right
-from recollect.store.service import upkeep
+from recollect.store.service import maintenance
 
 NOW = datetime(2026, 5, 4, 22, 30, tzinfo=UTC)
 CUE = "Which train to Ghent is late?"
@@ -57,9 +57,9 @@ async def test_a_block_groups_by_kind_and_leads_back_to_its_memories(mind):
     block = await mind.blocks.show(Cue(CUE, zone="Asia/Shanghai"))
     thought, event, chat = block.lines
     assert block.text == (
-        f"{ENGLISH.heading}\n<memories>\nThoughts:\n[{thought.short_id}] 2026-05-05: Trains to Ghent are late.\n"
+        f"{ENGLISH.heading}\n<memories>\nInsights:\n[{thought.short_id}] 2026-05-05: Trains to Ghent are late.\n"
         f"Events:\n[{event.short_id}] 2026-05-05 Ada: Ghent train 12 is late.\n"
-        f"Chats:\n[{chat.short_id}] 2026-05-05: They spoke of the Ghent train for an hour.\n</memories>"
+        f"Past conversations:\n[{chat.short_id}] 2026-05-05: They spoke of the Ghent train for an hour.\n</memories>"
     )
     assert block.messages == ({"role": "system", "content": block.text},)
     assert all(line.short_id == f"m{line.memory_id.hex[-4:]}" for line in block.lines)
@@ -74,12 +74,12 @@ async def test_a_block_groups_by_kind_and_leads_back_to_its_memories(mind):
 async def test_a_block_has_the_days_of_the_machine_where_nobody_names_a_zone(mind, http, monkeypatch):
     await remember_trains(mind, 1)
     monkeypatch.setenv("TZ", "Asia/Shanghai")
-    own_zone.cache_clear()
+    local_timezone.cache_clear()
     try:
         asked = await http.post("/v1/blocks", json={"agent": "ada", "user": "li", "text": CUE})
         own = await mind.blocks.show(CUE)
     finally:
-        own_zone.cache_clear()
+        local_timezone.cache_clear()
     assert "2026-05-05: Train 0" in own.text
     assert asked.json()["text"] == own.text
 
@@ -106,9 +106,9 @@ async def test_no_budget_is_exceeded_and_a_smaller_one_says_less(recollect, mind
             line for line in block.text.splitlines(keepends=True) if line.startswith(("[m", "  "))
         )
         seen |= {line.level for line in block.lines}
-    assert seen == set(Level)
+    assert seen == set(DetailLevel)
     assert len(block.lines) > 40
-    assert {line.level for line in block.lines} == {Level.FULL}
+    assert {line.level for line in block.lines} == {DetailLevel.FULL}
 
 
 async def test_what_a_conversation_was_shown_is_not_repeated_until_it_has_faded(mind):
@@ -145,7 +145,7 @@ async def test_what_is_carried_on_fades_from_full_to_compact_to_abstract_to_gone
         line = next((line for line in block.lines if line.memory_id == receipt.id), None)
         levels.append(line and line.level)
         assert line is None or line.again
-    assert levels == [Level.FULL, Level.FULL, Level.COMPACT, Level.ABSTRACT, None]
+    assert levels == [DetailLevel.FULL, DetailLevel.FULL, DetailLevel.COMPACT, DetailLevel.ABSTRACT, None]
 
 
 async def test_a_short_id_keeps_its_meaning_in_a_conversation(recollect, mind, owner):
@@ -237,5 +237,5 @@ async def test_what_was_shown_long_ago_is_not_kept(recollect, mind, owner):
     await remember_trains(mind, 3)
     await mind.blocks.show(Cue(CUE, now=datetime.now(UTC) - timedelta(days=8)), conversation="old")
     await mind.blocks.show(CUE, conversation="new")
-    assert await upkeep.prune(recollect.parts.database, "shown_memories", datetime.now(UTC) - SHOWN_KEPT) == 3
+    assert await maintenance.prune(recollect.parts.database, "shown_memories", datetime.now(UTC) - SHOWN_KEPT) == 3
     assert {name for (name,) in owner.execute("select conversation_id from shown_memories")} == {"new"}

@@ -88,7 +88,7 @@ async def test_the_sdk_and_blocking_code_say_the_same(recollect, mind):
     assert resolved.memory.id == made.lines[0].memory_id
 
 
-def test_the_command_line_shows_and_resolves(addresses):
+def test_the_command_line_shows_blocks_and_gets_by_short_ids(addresses):
     def run(*words, fails=False):
         ended = command_line.call(*words, "--agent", "ada", settings=settings_of(addresses))
         assert (ended.code != 0) == fails, ended.said
@@ -105,5 +105,5 @@ def test_the_command_line_shows_and_resolves(addresses):
     made = json.loads(run("block", CUE, "--conversation", "talk", "--repeat", "--json").stdout)
     [line] = made["lines"]
     assert line["memory_id"] == identity
-    assert identity[-8:] in run("resolve", line["short_id"], "--conversation", "talk").stdout
-    assert "not_found" in run("resolve", "m0000", "--conversation", "talk", fails=True).stderr
+    assert identity in run("get", line["short_id"]).stdout
+    assert "not_found" in run("get", "m0000", fails=True).stderr

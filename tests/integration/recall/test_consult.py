@@ -12,14 +12,14 @@ from datetime import UTC, datetime
 import pytest
 
 from accesses import with_access
+from fake_chat import FakeChatModel
 from recollect.core.recall.model_cues import Match, Matches
-from recollect.llm.chat import spend_unseen
-from recollect.llm.fake import FakeChatModel
+from recollect.llm.chat import ignore_cost
 from recollect.models.memories import NewMemory
 from recollect.models.recall import Cue
 from recollect.settings import Settings
 from recollect.verbs.recall import judge
-from recollect.verbs.recall.judge import Verdict, ask_all
+from recollect.verbs.recall.judge import JudgeAnswer, ask_all
 from recollect.verbs.recall.read_cue import DEADLINE_SHARE, write_question
 from recollect.verbs.recall.recall import read_cue
 from recollect.wiring import connected
@@ -38,7 +38,7 @@ class StubbornChatModel(FakeChatModel):
     wait = None
     problem: Exception | None = None
 
-    async def ask(self, prompt, answer, spent=spend_unseen):
+    async def ask(self, prompt, answer, spent=ignore_cost):
         if self.wait:
             await self.wait()
         if self.problem:
@@ -96,11 +96,11 @@ async def test_what_rules_do_not_find_is_found_by_topic_and_day(addresses, embed
 @pytest.mark.parametrize(
     ("line", "says"),
     [
-        ("colourless green ideas", "skipped: it gave no answer of use"),
-        ("", "skipped: it gave no answer of use"),
-        ("[]", "skipped: it gave no answer of use"),
-        ('{"matches": "travel->Japan"}', "skipped: it gave no answer of use"),
-        ('{"matches": null}', "skipped: it gave no answer of use"),
+        ("colourless green ideas", "skipped: it returned no usable answer"),
+        ("", "skipped: it returned no usable answer"),
+        ("[]", "skipped: it returned no usable answer"),
+        ('{"matches": "travel->Japan"}', "skipped: it returned no usable answer"),
+        ('{"matches": null}', "skipped: it returned no usable answer"),
         ('{"matches": []}', "nothing beyond the rules"),
         ('{"matches": [null, 7, {"type": "mood", "text": "glad"}, {"type": "topic"}]}', "nothing beyond the rules"),
         ('{"matches": [{"type": "date", "text": "2026-02-30"}]}', "nothing beyond the rules"),
@@ -124,12 +124,12 @@ async def test_a_model_that_fails_or_is_late_changes_nothing(addresses, embedder
     async with with_reader(addresses, embedder, chat) as mind:
         chat.fail()
         found = await mind.recall(asked)
-        assert (contents(found), found.methods["read"]) == ({WORDED}, "skipped: it gave no answer of use")
+        assert (contents(found), found.methods["read"]) == ({WORDED}, "skipped: it returned no usable answer")
         chat.recover()
         with caplog.at_level(logging.WARNING):
             chat.problem = RuntimeError("about umbrellas")
             found = await mind.recall(asked)
-        assert (contents(found), found.methods["read"]) == ({WORDED}, "skipped: it gave no answer of use")
+        assert (contents(found), found.methods["read"]) == ({WORDED}, "skipped: it returned no usable answer")
         assert "RuntimeError" in caplog.text
         assert "umbrellas" not in caplog.text
         chat.problem, chat.wait = None, asyncio.Event().wait
@@ -138,7 +138,7 @@ async def test_a_model_that_fails_or_is_late_changes_nothing(addresses, embedder
 
 
 async def test_a_slow_model_that_reads_and_judges_leaves_time_for_an_answer(addresses, embedder, owner, monkeypatch):
-    chat, granted = StubbornChatModel({Matches: GOOD, Verdict: Verdict(useful=False)}), []
+    chat, granted = StubbornChatModel({Matches: GOOD, JudgeAnswer: JudgeAnswer(useful=False)}), []
     chat.wait = asyncio.Event().wait
 
     async def note_and_ask(*given):

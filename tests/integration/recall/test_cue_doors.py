@@ -17,12 +17,12 @@ from recollect.doors.cli import main
 from recollect.doors.cli.terminal import FILTER_OPTIONS
 from recollect.doors.dify.document import FILTER
 from recollect.doors.http.bodies.fields import build
-from recollect.doors.http.bodies.memories import CueBody, FilterBody
+from recollect.doors.http.bodies.memories import FilterBody, RecallOptionsBody
 from recollect.doors.mcp.arguments import FilterArguments
 from recollect.errors import ForbiddenError
 from recollect.models.conversations import NewMessage
 from recollect.models.memories import Kind, NewMemory, RecallState, Role
-from recollect.models.recall import FIELDS, Cue, Filter, Mode, Weighing
+from recollect.models.recall import FIELDS, Cue, Filter, Mode, StreamWeights
 from recollect.models.service import Right
 from recollect.settings import Settings
 from recollect.wiring import connected
@@ -36,7 +36,7 @@ EVERYTHING = Cue(
     min_trust=7,
     as_of=MAY,
     channels=("text", "recent"),
-    weighing=Weighing(Mode.PAPER, recency=0.5, gains=(1.0, 2.0, 3.0), decay=0.9),
+    weighing=StreamWeights(Mode.PAPER, recency=0.5, gains=(1.0, 2.0, 3.0), decay=0.9),
     touch=False,
     now=MAY,
     at=MAY,
@@ -78,7 +78,7 @@ def test_a_filter_travels_whole_through_the_tools_of_a_model():
 
 def test_a_cue_travels_whole():
     for cue in (EVERYTHING, Cue("apples"), replace(EVERYTHING, keep=False, embedding=None)):
-        assert build(Cue, CueBody.model_validate(flatten(cue))) == cue
+        assert build(Cue, RecallOptionsBody.model_validate(flatten(cue))) == cue
 
 
 @pytest.mark.parametrize(
@@ -207,7 +207,7 @@ def test_the_command_line_lists_and_exports_what_a_filter_admits(run, tmp_path):
         (["--weight", "text=much"], "--weight must be written as in text=0.5"),
         (["--zone", "Mars/Olympus"], "zone must be"),
         (["--since", "2025-05-02", "--until", "2025-05-01"], "since must be before until"),
-        (["--topics", "->"], "topics must name a topic"),
+        (["--topics", "->"], "topics must be a topic path"),
     ],
 )
 def test_the_command_line_refuses_what_makes_no_sense(run, options, says):

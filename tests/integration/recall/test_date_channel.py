@@ -12,14 +12,14 @@ import pytest
 from accesses import with_access
 from recollect.channels.date import QUERIES, DateChannel, join_words
 from recollect.core.dates.find import find_periods
-from recollect.core.dates.periods import MOST_PERIODS
-from recollect.core.recall.cues import read
+from recollect.core.dates.periods import MAX_PERIODS
+from recollect.core.recall.cues import parse_cue
 from recollect.models.conversations import NewMessage
 from recollect.models.memories import Kind, NewMemory, Role, Triple
-from recollect.models.recall import Cue, Facets, Filter, Period
+from recollect.models.recall import Cue, Filter, Period, QueryAnalysis
 from recollect.store.database.filter import bind
 from recollect.store.service.scopes import locate
-from recollect.verbs.recall.channels import AskedCue, ask_channels
+from recollect.verbs.recall.channels import PlannedCue, ask_channels
 
 NOW = datetime(2026, 1, 31, 12, tzinfo=UTC)
 DAY, HOUR = timedelta(days=1), timedelta(hours=1)
@@ -32,8 +32,8 @@ def on(text, zone="UTC"):
 async def propose(mind, periods, limit=10, **more):
     cue = Cue("whatever", **more)
     place = await locate(mind.access.parts.database, mind.access.scope)
-    reading = replace(read(cue, None, now=NOW), facets=Facets(periods=periods))
-    [found] = await ask_channels(mind.access.parts, place, [AskedCue(cue, reading, [DateChannel()], limit)])
+    reading = replace(parse_cue(cue, None, now=NOW), facets=QueryAnalysis(periods=periods))
+    [found] = await ask_channels(mind.access.parts, place, [PlannedCue(cue, reading, [DateChannel()], limit)])
     return found["date"]
 
 
@@ -134,7 +134,7 @@ async def test_of_a_long_period_what_shares_words_with_the_cue_comes_first(mind)
 
 
 async def test_the_widest_of_many_periods_are_left_out(mind):
-    days = [datetime(2026, 1, number, tzinfo=UTC) for number in range(1, MOST_PERIODS + 1)]
+    days = [datetime(2026, 1, number, tzinfo=UTC) for number in range(1, MAX_PERIODS + 1)]
     [stored, _] = await store(mind, at(days[0]), at(datetime(2025, 6, 1, tzinfo=UTC)))
     periods = tuple(Period(day, day + DAY) for day in days)
     assert ids(await propose(mind, on("in 2025") + periods)) == [stored]

@@ -185,4 +185,4 @@ async def test_a_file_that_is_no_evaluation_is_refused(addresses, tmp_path):
     path = write(tmp_path / "questions.jsonl", {"cue": "x", "expected": "y"})
     words = ("evaluate", path, "--agent", "ada", "--compare", path)
     said = await asyncio.to_thread(command_line.run, *words, settings=settings_of(addresses), fails=True)
-    assert "no evaluation that --json wrote" in said
+    assert "is not a file written by --json" in said

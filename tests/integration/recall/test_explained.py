@@ -12,9 +12,9 @@ from integration.recall.test_recalls_kept import APPLES, KEPT, count, hits_of, o
 from mcp_doors import listening
 from recollect import Cue, sync
 from recollect.client import Client
-from recollect.models.recall import Fate
+from recollect.models.recall import CandidateOutcome
 from recollect.models.service import Right
-from recollect.verbs.recall import keep as verb
+from recollect.verbs.recall import save as verb
 
 SCOPE = {"agent": "ada", "user": "li"}
 ASKED = replace(KEPT, keep=False, explain=True, limit=2)
@@ -28,7 +28,12 @@ async def apples(mind):
 async def test_nothing_is_kept_for_it(mind, apples, owner):
     found = await mind.recall(ASKED)
     assert (found.recall_id, found.explanation.recall_id, count(owner)) == (None, None, 0)
-    assert [each.fate for each in found.explanation.placings] == [Fate.HIT, Fate.HIT, Fate.BELOW, Fate.BELOW]
+    assert [each.fate for each in found.explanation.placings] == [
+        CandidateOutcome.HIT,
+        CandidateOutcome.HIT,
+        CandidateOutcome.BELOW,
+        CandidateOutcome.BELOW,
+    ]
     assert of(found.explanation.placings[:2]) == hits_of(found)
     assert {each.id for each in found.explanation.placings} == {*apples}
     assert [each.memory for each in found.explanation.placings] == [*(hit.memory for hit in found.hits), None, None]

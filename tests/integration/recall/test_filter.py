@@ -20,11 +20,11 @@ from recollect.channels.stream import StreamChannel
 from recollect.channels.text import TextChannel
 from recollect.channels.topic import TopicChannel
 from recollect.channels.vector import VectorChannel
-from recollect.core.recall.cues import read
+from recollect.core.recall.cues import parse_cue
 from recollect.errors import InvalidInputError
 from recollect.models.knowledge import NewFact
 from recollect.models.memories import Kind, NewMemory, Triple
-from recollect.models.recall import Cue, Filter, Mode, Weighing
+from recollect.models.recall import Cue, Filter, Mode, StreamWeights
 from recollect.store.knowledge import graph as graph_store
 from recollect.store.knowledge.facts import FactQuery
 from recollect.store.memories import memories
@@ -33,7 +33,7 @@ from recollect.verbs.agents.associate import associate
 from recollect.verbs.knowledge.facts import list_facts
 from recollect.verbs.knowledge.graph import neighbours
 from recollect.verbs.memories.read import Browsing, browse
-from recollect.verbs.recall.channels import AskedCue, ask_channels
+from recollect.verbs.recall.channels import PlannedCue, ask_channels
 from recollect.verbs.topics.topics import list_links, tree
 
 NOW = datetime(2026, 1, 31, 12, tzinfo=UTC)
@@ -161,7 +161,7 @@ async def propose(mind, channel, only, limit, **more):
     cue = Cue("river visits of Ann", topics=("travel",), since=NOW - 90 * DAY, until=NOW + DAY, **filtered, **more)
     parts = mind.access.parts
     [vector] = await parts.embedder.embed([cue.text])
-    asked = AskedCue(cue, read(cue, vector, now=NOW), [channel], limit)
+    asked = PlannedCue(cue, parse_cue(cue, vector, now=NOW), [channel], limit)
     [found] = await ask_channels(parts, await locate(parts.database, mind.access.scope), [asked])
     return found[channel.name]
 
@@ -184,7 +184,7 @@ async def test_a_channel_filters_before_it_limits(world, kind):
 async def test_the_stream_filters_in_every_mode(world, mode):
     async def ask(only, limit):
         asked = replace(only, kinds=only.kinds or tuple(Kind))
-        found = await propose(world.mind, StreamChannel(), asked, limit, weighing=Weighing(mode))
+        found = await propose(world.mind, StreamChannel(), asked, limit, weighing=StreamWeights(mode))
         return [each.id for each in found.candidates]
 
     await world.check(ask)

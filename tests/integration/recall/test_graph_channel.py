@@ -52,7 +52,7 @@ async def test_a_fact_between_two_that_are_named_comes_first(mind, rows):
 
 async def test_a_cue_that_names_nothing_is_said_to(mind, rows):
     found = await recall(mind, "What happened yesterday?")
-    assert (found.status, found.methods) == (Status.ERROR, {"graph": "skipped: the cue names no entity"})
+    assert (found.status, found.methods) == (Status.ERROR, {"graph": "skipped: no entity in the query"})
     beside = await mind.recall(Cue("What happened yesterday?", channels=("graph", "text")))
     assert beside.status is Status.NO_CANDIDATES
     assert (await recall(mind, "Ada", kinds=(Kind.EVENT,))).methods == {"graph": "skipped: it finds facts only"}

@@ -14,21 +14,21 @@ import pytest
 from accesses import with_access
 from recollect.channels import keyword as channel
 from recollect.channels.keyword import KeywordChannel
-from recollect.core.recall.cues import read
+from recollect.core.recall.cues import parse_cue
 from recollect.models.memories import Kind, NewMemory, Triple
-from recollect.models.recall import Cue, Facets, Filter
+from recollect.models.recall import Cue, Filter, QueryAnalysis
 from recollect.store.database.filter import bind
 from recollect.store.service.scopes import locate
-from recollect.verbs.recall.channels import AskedCue, ask_channels
+from recollect.verbs.recall.channels import PlannedCue, ask_channels
 
 NOW = datetime(2026, 1, 31, 12, tzinfo=UTC)
 
 
 async def propose(mind, *keywords, limit=10, names=(), **more):
     cue = Cue("x", **more)
-    reading = replace(read(cue, None, now=NOW), facets=Facets(keywords=keywords, names=names))
+    reading = replace(parse_cue(cue, None, now=NOW), facets=QueryAnalysis(keywords=keywords, names=names))
     place = await locate(mind.access.parts.database, mind.access.scope)
-    [found] = await ask_channels(mind.access.parts, place, [AskedCue(cue, reading, [KeywordChannel()], limit)])
+    [found] = await ask_channels(mind.access.parts, place, [PlannedCue(cue, reading, [KeywordChannel()], limit)])
     return found["keyword"]
 
 
@@ -125,7 +125,7 @@ async def test_what_is_idle_withheld_or_forgotten_is_not_proposed(mind, owner):
 
 
 async def test_long_lists_are_read_from_the_newest_on_and_the_rest_is_looked_up(mind, monkeypatch):
-    monkeypatch.setattr(channel, "LONGEST_LIST", 4)
+    monkeypatch.setattr(channel, "MAX_MEMORIES_PER_KEYWORD", 4)
     rare, *often = await store(
         mind, filed("both", "tea", "umbrella"), *[filed(f"tea {number}", "tea") for number in range(20)]
     )

@@ -142,8 +142,8 @@ async def test_own_names_come_before_names_above_and_other_words_find_nothing(mi
     await fill_tree(mind)
     contents, _ = await find_by_words(mind, "Japan")
     assert contents[:2] == ["an umbrella is packed", "the temple opens at nine"]
-    assert await find_by_words(mind, "the offices of a homely rentier") == ([], "skipped: the cue names no topic")
-    assert await find_by_words(mind, "travel->Norway") == ([], "skipped: there is no such topic")
+    assert await find_by_words(mind, "the offices of a homely rentier") == ([], "skipped: no topic in the query")
+    assert await find_by_words(mind, "travel->Norway") == ([], "skipped: unknown topic")
 
 
 async def test_at_most_eight_topics_are_found_by_words(mind):

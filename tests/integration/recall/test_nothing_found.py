@@ -10,7 +10,7 @@ import command_line
 from conftest import http_client, new_key
 from recollect.models.memories import Kind
 from recollect.models.recall import Cue
-from recollect.models.service import Bounds, Right
+from recollect.models.service import KeyBinding, Right
 from recollect.settings import Settings
 from recollect.wiring import connected
 
@@ -28,9 +28,9 @@ async def test_an_empty_scope_names_the_users_that_have_memories(recollect):
         await (await recollect.mind("ada", user)).remember("Ann bought apples")
     await (await recollect.mind("bob", "mia")).remember("a secret of Mia")
     await (await recollect.mind("ada", "foreign", tenant="other")).remember("a secret of others")
-    told = "agent ada has no memories with nobody; users with memories: no user, li, zoe"
+    told = "agent ada has no memories for user nobody; users with memories: (no user), li, zoe"
     assert await why(await recollect.mind("ada", "nobody"), "apples") == told
-    assert await why(await recollect.mind("eve", ""), "apples") == "agent eve has no memories with no user"
+    assert await why(await recollect.mind("eve", ""), "apples") == "agent eve has no memories without a user"
     assert (await (await recollect.mind("ada", "li")).recall("apples")).message == ""
 
 
@@ -38,21 +38,21 @@ async def test_of_many_users_a_few_are_named(recollect):
     for number in range(7):
         await (await recollect.mind("ada", f"u{number}")).remember("x")
     told = await why(await recollect.mind("ada", ""), "x")
-    assert told == "agent ada has no memories with no user; users with memories: u0, u1, u2, u3, u4 and others"
+    assert told == "agent ada has no memories without a user; users with memories: u0, u1, u2, u3, u4 and others"
 
 
 async def test_what_was_forgotten_leaves_an_empty_scope(mind):
     [receipt] = await mind.remember("Ann bought apples")
     await mind.forget([receipt.id])
-    assert await why(mind, "apples") == "agent ada has no memories with li"
+    assert await why(mind, "apples") == "agent ada has no memories for user li"
 
 
 async def test_a_key_that_is_bound_to_one_user_learns_of_no_other(recollect):
     await (await recollect.mind("ada", "li")).remember("Ann bought apples")
     caller = await recollect.operator.act_for("default")
     for bounds, told in (
-        (Bounds("ada", "zoe"), "agent ada has no memories with zoe"),
-        (Bounds("ada"), "agent ada has no memories with zoe; users with memories: li"),
+        (KeyBinding("ada", "zoe"), "agent ada has no memories for user zoe"),
+        (KeyBinding("ada"), "agent ada has no memories for user zoe; users with memories: li"),
     ):
         _, secret = await recollect.create_key(caller, "bot", [Right.READ], 50, bounds)
         async with http_client(recollect, secret) as http:
@@ -90,7 +90,7 @@ async def test_several_cues_are_told_each_for_itself(mind):
 async def test_the_command_line_says_it_in_its_line(addresses, mind):
     await mind.remember("Ann bought apples")
     said = command_line.run("recall", "--agent", "ada", "apples", settings=command_line.settings_of(addresses))
-    told = "nothing found: agent ada has no memories with no user; users with memories: li\n"
+    told = "nothing found: agent ada has no memories without a user; users with memories: li\n"
     assert said == told
 
 
@@ -99,4 +99,4 @@ async def test_a_key_of_another_tenant_learns_nothing(recollect, mind):
     _, secret = await new_key(recollect, tenant="other")
     async with http_client(recollect, secret) as http:
         answer = (await http.post("/v1/recall", json={"agent": "ada", "text": "apples"})).json()
-    assert answer["message"] == "agent ada has no memories with no user"
+    assert answer["message"] == "agent ada has no memories without a user"

@@ -13,7 +13,7 @@ from recollect.errors import InvalidInputError
 from recollect.models.agents import Profile
 from recollect.models.conversations import NewMessage
 from recollect.models.memories import Kind, NewMemory, Role
-from recollect.models.recall import Asks, Cue
+from recollect.models.recall import Cue, QuestionType
 
 NOW = datetime(2026, 11, 18, 10, tzinfo=UTC)
 
@@ -95,7 +95,7 @@ async def test_age_counts_only_where_the_newest_is_asked_for(mind):
     ]
     await mind.remember(walks)
     answer = await mind.recall(Cue("the latest walk by the river", touch=False, now=NOW, weights={"vector": 0.0}))
-    assert Asks.LATEST in answer.facets.asks
+    assert QuestionType.LATEST in answer.facets.asks
     assert answer.hits[0].memory.content == "A walk by the river, 2025."
     assert "recent" in answer.methods
     plain = await mind.recall(Cue("walk by the river", touch=False, now=NOW))

@@ -10,7 +10,7 @@ from datetime import UTC, datetime, timedelta
 import numpy as np
 import pytest
 
-from recollect.core.text.terms import analyse, analyse_cue, average_length, inverse_frequency, weigh
+from recollect.core.text.terms import analyse, analyse_cue, average_length, inverse_frequency, term_weights
 from recollect.errors import InvalidInputError
 from recollect.models.memories import Kind, NewMemory
 from recollect.models.recall import Cue
@@ -47,7 +47,7 @@ def sentences(count, seed=1):
 
 def rank_by_bm25(stored: list[tuple[str, float]], cue: str) -> dict[str, float]:
     """The pure twin of match_terms: (text, average length when it was written) -> score by text."""
-    weights = {text: weigh(Counter(analyse(text)), average) for text, average in stored}
+    weights = {text: term_weights(Counter(analyse(text)), average) for text, average in stored}
     terms = analyse_cue(cue)
     frequency = {term: sum(term in each for each in weights.values()) for term in terms}
     scores = {

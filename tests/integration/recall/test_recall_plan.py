@@ -93,7 +93,7 @@ async def test_features_of_evidence_are_read_by_their_keys_too(service, owner, s
     owner.execute("vacuum analyze evidence")
     ids = IdArray(np.array([each.bytes for each in drawn[:CANDIDATES]], dtype="S16"))
     asked = {"scope_id": scope.scope_id, "ids": ids, "distant": ids, "terms": [1, 2], "vector": vector}
-    bounds = {"most_pairs": features.MOST_PAIRS, "most_of_one": features.MOST_OF_ONE}
+    bounds = {"most_pairs": features.MAX_PAIRS, "most_of_one": features.MAX_EVIDENCE_PER_MEMORY}
     found = plans.explain(service, features.EVIDENCE, asked | bounds)
     assert looked_at(found, "evidence") == LEARNED
     # It notes what it found for its transaction; here each statement is one of its own.

@@ -127,5 +127,5 @@ async def test_the_command_line_says_why(mind, addresses):
     assert "those of the recall" in await run("replay", recall_id)
     assert "hits are new" in await run("replay", recall_id, "--weight", "vector=0")
     assert found.hits[0].memory.content in await run("replay", recall_id, "--as-of", "2090-01-01")
-    assert "not kept" in await run("explain", str(uuid4()), code=1)
+    assert "not saved" in await run("explain", str(uuid4()), code=1)
     assert "text=0.5" in await run("replay", recall_id, "--weight", "text", code=1)

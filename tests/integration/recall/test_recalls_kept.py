@@ -21,19 +21,19 @@ from past import moment as note_moment
 from recollect.core.conversations.retention import RetentionRules
 from recollect.core.memories.ids import memory_id
 from recollect.core.recall.columns import RankingInput, to_candidates
-from recollect.core.recall.kept import Kept
+from recollect.core.recall.saved import SavedRecallData
 from recollect.errors import ForbiddenError, InvalidInputError, NotFoundError
-from recollect.jobs.upkeep import prune_recalls, retain
+from recollect.jobs.maintenance import prune_recalls, retain
 from recollect.llm.fake import FakeEmbedder
 from recollect.models.conversations import NewMessage
 from recollect.models.memories import Kind, NewMemory, Role
-from recollect.models.recall import Candidate, Cue, Facets, Fate, Status
+from recollect.models.recall import Candidate, CandidateOutcome, Cue, QueryAnalysis, Status
 from recollect.models.service import Right
 from recollect.settings import Settings
-from recollect.store.recall import kept_recalls
-from recollect.store.service import upkeep
+from recollect.store.recall import saved_recalls
+from recollect.store.service import maintenance
 from recollect.store.service.scopes import locate
-from recollect.verbs.recall import keep as verb
+from recollect.verbs.recall import save as verb
 from recollect.wiring import connected
 from sizes import Sizes
 from waiting import until_blocked
@@ -123,12 +123,12 @@ async def test_an_explanation_has_all_that_the_ranking_was_made_from(mind, apple
     assert explained.facets == found.facets
     assert explained.weights["text"] > 0
     assert {each.id for each in explained.proposals["vector"]} == {*apples}
-    hits = [each for each in explained.placings if each.fate is Fate.HIT]
+    hits = [each for each in explained.placings if each.fate is CandidateOutcome.HIT]
     assert of(hits) == hits_of(found)
     assert [each.rank for each in hits] == [1, 2]
     assert [each.memory.content for each in hits] == [hit.memory.content for hit in found.hits]
     others = explained.placings[len(hits) :]
-    assert {each.fate for each in others} == {Fate.BELOW}
+    assert {each.fate for each in others} == {CandidateOutcome.BELOW}
     assert {each.id for each in explained.placings} == {*apples}
     assert all(each.memory is None for each in others)
     assert explained.same
@@ -142,8 +142,8 @@ async def test_of_many_candidates_as_many_are_hits_as_were_asked_for_and_the_oth
         explained = await mind.recalls.explain(found.recall_id)
         assert (explained.limit, len(found.hits), explained.same) == (most, most, True)
         fates = [each.fate for each in explained.placings]
-        assert fates[:most] == [Fate.HIT] * most
-        assert {*fates[most:]} <= {Fate.BELOW, Fate.DUPLICATE}
+        assert fates[:most] == [CandidateOutcome.HIT] * most
+        assert {*fates[most:]} <= {CandidateOutcome.BELOW, CandidateOutcome.DUPLICATE}
         assert len((await mind.recalls.replay(found.recall_id, {"vector": 0.1})).placings) == most
 
 
@@ -272,7 +272,7 @@ async def test_a_database_that_cannot_keep_it_does_not_spoil_the_answer(mind, ap
     with caplog.at_level(logging.WARNING, "recollect.recalls"):
         found = await mind.recall(KEPT)
     assert (len(found.hits), found.recall_id) == (4, None)
-    assert "recall_not_kept" in caplog.text
+    assert "recall_not_saved" in caplog.text
     assert "apples" not in caplog.text
 
 
@@ -292,7 +292,7 @@ async def test_nobody_sees_the_recalls_of_another_scope_or_tenant(recollect, min
     await others[1].remember(APPLES)
     for other in others:
         assert (await other.recalls.list()).recalls == ()
-        with pytest.raises(NotFoundError, match="not kept"):
+        with pytest.raises(NotFoundError, match="was not saved"):
             await other.recalls.explain(found.recall_id)
         with pytest.raises(NotFoundError):
             await other.recalls.replay(found.recall_id)
@@ -370,12 +370,12 @@ async def test_what_fades_or_hides_leaves_the_recall_and_not_its_words(mind, own
 async def test_no_recall_is_kept_that_lists_what_is_being_forgotten(recollect, mind, apples, addresses, owner):
     place = await locate(recollect.parts.database, mind.access.scope)
     inputs = RankingInput(
-        {"text": to_candidates([Candidate(each, 1.0) for each in apples])}, None, Facets(), {"text": 1.0}, 5
+        {"text": to_candidates([Candidate(each, 1.0) for each in apples])}, None, QueryAnalysis(), {"text": 1.0}, 5
     )
-    kept = Kept(uuid4(), datetime.now(UTC), KEPT, None, None, inputs, (), 5, Status.OK, "", {}, {}, 0.0)
+    kept = SavedRecallData(uuid4(), datetime.now(UTC), KEPT, None, None, inputs, (), 5, Status.OK, "", {}, {}, 0.0)
     with psycopg.connect(addresses.owner) as forgetting:
         forgetting.execute("delete from memories where id = %s", [apples[0]])
-        keeping = asyncio.create_task(kept_recalls.keep(recollect.parts.database, place.scope_id or 0, kept))
+        keeping = asyncio.create_task(saved_recalls.keep(recollect.parts.database, place.scope_id or 0, kept))
         await until_blocked(owner, keeping)
         forgetting.commit()
     assert await keeping is False
@@ -413,6 +413,6 @@ async def test_old_recalls_are_pruned_by_the_job_and_others_stay(recollect, mind
 async def test_pruning_goes_on_beyond_one_chunk(recollect, mind, apples, owner, monkeypatch):
     for _ in range(5):
         await mind.recall(KEPT)
-    monkeypatch.setattr(upkeep, "CHUNK", 2)
+    monkeypatch.setattr(maintenance, "CHUNK", 2)
     assert await prune_recalls(recollect.parts.database, RetentionRules(recall_days=1e-9)) == 5
     assert count(owner) == 0

@@ -10,13 +10,13 @@ import pytest
 
 from accesses import with_access
 from recollect.channels.recent import QUERIES, RecentChannel
-from recollect.core.recall.cues import read
+from recollect.core.recall.cues import parse_cue
 from recollect.models.conversations import NewMessage
 from recollect.models.memories import Kind, NewMemory, Role, Triple
 from recollect.models.recall import Cue, Filter
 from recollect.store.database.filter import bind
 from recollect.store.service.scopes import locate
-from recollect.verbs.recall.channels import AskedCue, ask_channels
+from recollect.verbs.recall.channels import PlannedCue, ask_channels
 
 NOW = datetime(2026, 1, 31, 12, tzinfo=UTC)
 DAY = timedelta(days=1)
@@ -25,8 +25,8 @@ DAY = timedelta(days=1)
 async def propose(mind, limit=10, **more):
     cue = Cue("whatever", **more)
     place = await locate(mind.access.parts.database, mind.access.scope)
-    reading = read(cue, None, now=NOW)
-    [found] = await ask_channels(mind.access.parts, place, [AskedCue(cue, reading, [RecentChannel()], limit)])
+    reading = parse_cue(cue, None, now=NOW)
+    [found] = await ask_channels(mind.access.parts, place, [PlannedCue(cue, reading, [RecentChannel()], limit)])
     return found["recent"]
 
 

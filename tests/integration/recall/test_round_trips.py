@@ -33,10 +33,10 @@ def trace(tmp_path):
     return tmp_path / "trace"
 
 
-@pytest.fixture(params=["", "host=127.0.0.1 port=1 dbname=none user=none"], ids=["alone", "with replicas"])
-async def http(proxy, addresses, trace, request):
-    """A client of a service that reaches PostgreSQL through one traced connection, and no replica, if it has one."""
-    settings = Settings(embedder="fake", pool_size=1, replica_urls=request.param, **PATIENT)
+@pytest.fixture
+async def http(proxy, addresses, trace):
+    """A client of a service that reaches PostgreSQL through one traced connection."""
+    settings = Settings(embedder="fake", pool_size=1, **PATIENT)
     async with connected(settings, replace(addresses, service=proxy.dsn), FakeEmbedder()) as running:
         _, secret = await new_key(running, rights=tuple(Right))
         with trace.open("w") as written:

@@ -12,10 +12,10 @@ from hypothesis import strategies as st
 
 from generative_agents import read_golden, read_mind
 from known_numbers import VECTORS
-from recollect.core.agents.scoring import STREAM_KINDS, Considered, resolve_weighing, score
+from recollect.core.agents.scoring import STREAM_KINDS, ScoringInput, resolve_weighing, score
 from recollect.llm.fake import FakeEmbedder
 from recollect.models.memories import Kind, NewMemory, Triple
-from recollect.models.recall import Cue, Mode, Status, Weighing
+from recollect.models.recall import Cue, Mode, Status, StreamWeights
 from recollect.store.memories import accesses
 from recollect.store.memories.spaces import ensure_space, switch_space
 from sizes import Sizes
@@ -52,7 +52,7 @@ async def consider(mind, owner, cue=CUE):
         if (cursor := page.next_cursor) is None:
             break
     return [
-        Considered(each.id, each.kind, each.last_accessed_at, each.importance, similarity.get(each.id))
+        ScoringInput(each.id, each.kind, each.last_accessed_at, each.importance, similarity.get(each.id))
         for each in memories
         if not each.idle and each.kind in STREAM_KINDS
     ]
@@ -94,7 +94,7 @@ made = st.builds(
     st.sampled_from([False] * 9 + [True]),
 )
 weighing = st.builds(
-    Weighing,
+    StreamWeights,
     st.sampled_from(Mode),
     st.sampled_from([None, 0.0, 1.0, 7.5]),
     st.sampled_from([None, 0.0, 0.3]),
@@ -125,7 +125,9 @@ async def test_sql_and_the_twin_agree_on_generated_minds(recollect, embedder, ow
     await write(mind, embedder, memories)
     for asked in weighings:
         cue = stream(weighing=asked, limit=limit)
-        expected, tally = score(await consider(mind, owner) if memories else [], resolve_weighing(asked, Weighing()))
+        expected, tally = score(
+            await consider(mind, owner) if memories else [], resolve_weighing(asked, StreamWeights())
+        )
         recollection = await mind.recall(cue)
         if expected:
             check_same(recollection, expected, tally, limit)
@@ -157,10 +159,12 @@ async def test_a_long_stream_is_ranked_like_the_twin_ranks_it(mind, owner):
             )
         ]
     )
-    for number, asked in enumerate([Weighing(), Weighing(recency=6.0), Weighing(decay=0.9), Weighing(Mode.ORIGINAL)]):
+    for number, asked in enumerate(
+        [StreamWeights(), StreamWeights(recency=6.0), StreamWeights(decay=0.9), StreamWeights(Mode.ORIGINAL)]
+    ):
         later = START + timedelta(minutes=100 * number)
-        await mind.recall(stream(touch=True, now=later, weighing=Weighing(importance=0.1 * number)))
-        expected, tally = score(await consider(mind, owner), resolve_weighing(asked, Weighing()))
+        await mind.recall(stream(touch=True, now=later, weighing=StreamWeights(importance=0.1 * number)))
+        expected, tally = score(await consider(mind, owner), resolve_weighing(asked, StreamWeights()))
         check_same(await mind.recall(stream(weighing=asked)), expected, tally)
 
 
@@ -238,7 +242,7 @@ async def test_single_cues_are_answered_as_the_original_answers_them(play, name)
     played = await play(name)
     for case in played.golden["independent"]:
         for mode in Mode:
-            cue = ask(played, case["focal_embedding_key"], weighing=Weighing(mode))
+            cue = ask(played, case["focal_embedding_key"], weighing=StreamWeights(mode))
             recollection = await played.mind.recall(cue)
             check_golden(played, recollection, case[mode]["expected"], case[mode]["debug"])
 
@@ -248,7 +252,9 @@ async def test_single_cues_are_answered_as_the_original_answers_them(play, name)
 async def test_a_sequence_of_cues_notices_what_it_touched(play, name, mode):
     played = await play(name)
     expected = played.golden["sequence"][mode]
-    cues = [ask(played, step["focal_embedding_key"], weighing=Weighing(mode), touch=True) for step in expected["steps"]]
+    cues = [
+        ask(played, step["focal_embedding_key"], weighing=StreamWeights(mode), touch=True) for step in expected["steps"]
+    ]
     recollections = await played.mind.recall_each(cues)
     for recollection, step in zip(recollections, expected["steps"], strict=True):
         assert [played.names[hit.memory.id] for hit in recollection.hits] == step["ids"]
@@ -262,7 +268,7 @@ async def test_a_sequence_of_cues_notices_what_it_touched(play, name, mode):
 async def test_weights_of_one_call_are_the_originals_custom_weights(play, name):
     played = await play(name)
     case = played.golden["custom_weights"]
-    weights = Weighing(
+    weights = StreamWeights(
         Mode.ORIGINAL, case["recency_w"], case["relevance_w"], case["importance_w"], decay=case["recency_decay"]
     )
     cue = ask(played, case["focal_embedding_key"], weighing=weights, limit=case["n_count"])

@@ -10,16 +10,16 @@ import psycopg
 import pytest
 
 from accesses import with_access
+from fake_chat import FakeChatModel
 from known_numbers import VECTORS
 from recollect.core.agents.reflection import Insight, Insights, Questions
 from recollect.errors import ForbiddenError, InvalidInputError
 from recollect.jobs.embed import active_space, fill_space
-from recollect.llm.fake import FakeChatModel
 from recollect.models.memories import Kind, NewMemory
-from recollect.models.recall import Cue, Mode, Status, Weighing
+from recollect.models.recall import Cue, Mode, Status, StreamWeights
 from recollect.models.service import Right
 from recollect.settings import Settings
-from recollect.store.memories.accesses import LONGEST_LOG
+from recollect.store.memories.accesses import MAX_ACCESS_LOG_ROWS
 from recollect.wiring import connected
 
 LONG_AGO = datetime(2020, 1, 1, tzinfo=UTC)
@@ -40,7 +40,7 @@ async def test_what_waits_for_no_vector_spoils_nobodys_recency(recollect, mind, 
     await mind.recall(Cue("apple", channels=("text",), limit=50))
     owner.execute(f"delete from {VECTORS}")
     await mind.remember([f"new apple {number}" for number in range(3)])
-    found = await mind.recall(stream(weighing=Weighing(mode=mode)))
+    found = await mind.recall(stream(weighing=StreamWeights(mode=mode)))
     assert found.tallies["stream"].candidates == 3
     assert all(0 <= each.recency <= 1 for each in factors(found))
     assert await mind.feedback(found, [found.hits[0].memory.id]) == 3
@@ -72,14 +72,15 @@ async def test_without_a_worker_the_log_does_not_grow_for_ever(mind, owner):
     [memory_id] = [hit.memory.id for hit in (await mind.recall(stream(touch=False))).hits]
     row = "select %s, clock_timestamp(), array[%s::uuid], array['event'] from generate_series(1, %s)"
     query = f"insert into access_log (scope_id, accessed_at, ids, kinds) {row}"
-    owner.execute(query, [scope, memory_id, LONGEST_LOG - 1])
+    owner.execute(query, [scope, memory_id, MAX_ACCESS_LOG_ROWS - 1])
     await mind.recall(stream())
     assert owner.execute("select count(*) from access_log").fetchone() == (0,)
-    assert owner.execute("select access_count from accesses").fetchone() == (LONGEST_LOG,)
+    assert owner.execute("select access_count from accesses").fetchone() == (MAX_ACCESS_LOG_ROWS,)
 
 
 @pytest.mark.parametrize(
-    "weighing", [Weighing(similarity=1e-4, importance=100.0), Weighing(similarity=1e-300), Weighing(similarity=0.0)]
+    "weighing",
+    [StreamWeights(similarity=1e-4, importance=100.0), StreamWeights(similarity=1e-300), StreamWeights(similarity=0.0)],
 )
 async def test_an_indexed_scope_takes_any_weights(recollect, mind, weighing):
     random = np.random.default_rng(5)
@@ -124,7 +125,7 @@ async def test_an_indexed_scope_has_as_many_of_a_rare_kind_as_there_are(recollec
         [NewMemory(f"note {n}", kind, embedding=random.standard_normal(64)) for n, kind in enumerate(kinds)]
     )
     cue = stream("", embedding=random.standard_normal(64), kinds=(Kind.THOUGHT,), limit=30, touch=False)
-    cue = replace(cue, weighing=Weighing(recency=0.0))
+    cue = replace(cue, weighing=StreamWeights(recency=0.0))
     exact = await mind.recall(cue)
     await recollect.operator.spaces.index_large_scopes(at_least=100)
     near = await mind.recall(cue)
@@ -147,7 +148,7 @@ async def test_an_indexed_scope_finds_what_still_waits_for_its_vector(recollect,
 
 async def test_an_importance_that_changed_later_counts(recollect, mind, owner):
     await mind.load([NewMemory(f"note {number}", importance=2 + number % 3) for number in range(40)])
-    cue = stream("something else", weighing=Weighing(recency=0.0, similarity=0.0), touch=False)
+    cue = stream("something else", weighing=StreamWeights(recency=0.0, similarity=0.0), touch=False)
     for content, method in (("note 7", "exact"), ("note 8", "near-exact")):
         owner.execute("update memories set importance = case content when %s then 10 else 1 end", [content])
         found = await mind.recall(cue)
@@ -170,7 +171,7 @@ async def test_only_the_vectors_of_an_indexed_scope_carry_importance(recollect, 
 async def test_a_decay_too_slow_for_the_index_is_computed_exactly(recollect, mind):
     await mind.remember([f"note {number}" for number in range(20)])
     await recollect.operator.spaces.index_large_scopes(at_least=10)
-    assert (await mind.recall(stream(weighing=Weighing(decay=0.999)))).methods["stream"] == "exact"
+    assert (await mind.recall(stream(weighing=StreamWeights(decay=0.999)))).methods["stream"] == "exact"
 
 
 async def test_each_isolated_cue_is_recorded_at_its_own_moment(mind):

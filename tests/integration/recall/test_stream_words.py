@@ -23,7 +23,7 @@ def embedder():
     return LatinEmbedder()
 
 
-UNREAD = "skipped: the embedder does not read this script"
+UNREAD = "skipped: the embedding model does not support this script"
 
 
 async def test_a_cue_that_the_embedder_cannot_read_falls_back_to_words(mind):

@@ -8,11 +8,12 @@ from contextlib import asynccontextmanager
 
 import pytest
 
+from fake_chat import FakeChatModel
 from recollect import sync, wiring
 from recollect.jobs import running
-from recollect.jobs.running import LEAVE_SECONDS, SHORT_STOP_SECONDS, working_beside
-from recollect.jobs.worker import MOST_ATTEMPTS, RetryPolicy
-from recollect.llm.fake import FakeChatModel, FakeEmbedder
+from recollect.jobs.running import LEAVE_SECONDS, SHORT_STOP_SECONDS, worker_running
+from recollect.jobs.worker import MAX_ATTEMPTS, RetryPolicy
+from recollect.llm.fake import FakeEmbedder
 from recollect.models.conversations import NewMessage
 from recollect.models.memories import Role
 from recollect.settings import Settings
@@ -43,7 +44,7 @@ class HangingChatModel(FakeChatModel):
         super().__init__({})
         self.asked = asyncio.Event()
 
-    async def say(self, prompt, answer):
+    async def complete(self, prompt, answer):
         self.asked.set()
         await asyncio.Event().wait()
 
@@ -162,7 +163,7 @@ async def test_a_program_ends_although_its_chat_model_hangs_and_the_job_is_done_
 
 def test_an_interrupted_job_is_never_given_up_and_needs_not_wait():
     class Tried:
-        attempts = 10 * MOST_ATTEMPTS
+        attempts = 10 * MAX_ATTEMPTS
 
     decision = RetryPolicy().get_retry_decision(exception=asyncio.CancelledError(), job=Tried())
     assert decision.retry_at.timestamp() <= time.time()
@@ -181,7 +182,7 @@ async def test_the_worker_of_a_program_is_given_so_long_to_stop_and_no_longer(mo
             except asyncio.CancelledError:
                 continue
 
-    async with asyncio.timeout(WAIT_SECONDS), working_beside(deaf):
+    async with asyncio.timeout(WAIT_SECONDS), worker_running(deaf):
         await begun.wait()
     assert not freed.is_set()
     freed.set()
@@ -195,7 +196,7 @@ async def test_the_worker_of_a_program_begins_again_after_an_error(monkeypatch, 
         begun.append(1)
         raise RuntimeError("what was said")
 
-    async with working_beside(fail):
+    async with worker_running(fail):
         await until(lambda: len(begun) > 2)
     assert "RuntimeError" in caplog.text
     assert "what was said" not in caplog.text

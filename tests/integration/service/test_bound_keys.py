@@ -17,7 +17,7 @@ from recollect.doors.http.app import create_app
 from recollect.errors import ForbiddenError, InvalidInputError, UnauthenticatedError
 from recollect.models.conversations import NewMessage
 from recollect.models.memories import Role
-from recollect.models.service import Bounds, Right
+from recollect.models.service import KeyBinding, Right
 from recollect.store.database.pool import Database
 
 METHODS = {"get", "post", "put", "patch", "delete"}
@@ -44,7 +44,7 @@ RIGHTS = (Right.READ, Right.WRITE, Right.ADMIN)
 
 async def new_bound_key(recollect, agent="ada", user="li", tenant="default", rights=RIGHTS):
     maker = await recollect.operator.act_for(tenant)
-    return (await recollect.create_key(maker, "bound", rights, 50, Bounds(agent, user)))[1]
+    return (await recollect.create_key(maker, "bound", rights, 50, KeyBinding(agent, user)))[1]
 
 
 # Every route, those to come included.
@@ -261,9 +261,9 @@ async def test_what_a_key_may_name(recollect, bounds, allowed, refused):
 async def test_a_key_that_is_not_bound_must_name_an_agent(recollect):
     maker = await recollect.operator.act_for("default")
     _, secret = await recollect.create_key(maker, "free", [Right.READ], 50)
-    with pytest.raises(InvalidInputError, match="name an agent"):
+    with pytest.raises(InvalidInputError, match="agent is required"):
         await recollect.authorize(secret, "http", "", "")
-    assert (await recollect.authenticate(secret, "http")).bounds == Bounds()
+    assert (await recollect.authenticate(secret, "http")).bounds == KeyBinding()
 
 
 async def test_the_profile_is_for_keys_that_may_name_every_user(recollect):
@@ -272,7 +272,7 @@ async def test_the_profile_is_for_keys_that_may_name_every_user(recollect):
     profile = await every.profile()
     await every.set_profile(profile)
     for refused in (one.profile(), one.set_profile(profile), one.metadata(), one.tune()):
-        with pytest.raises(ForbiddenError, match="one user"):
+        with pytest.raises(ForbiddenError, match="bound to a user"):
             await refused
 
 
@@ -280,7 +280,7 @@ async def test_a_bound_caller_reaches_no_desk_of_the_tenant(recollect):
     caller = (await recollect.authorize(await new_bound_key(recollect), "http", "", "")).access.caller
     for refused in (
         recollect.jobs.page(caller),
-        recollect.jobs.read(caller, 1),
+        recollect.jobs.read_job(caller, 1),
         recollect.jobs.retry(caller, 1),
         recollect.list_keys(caller),
         recollect.revoke_key(caller, UUID(int=1)),
@@ -292,18 +292,18 @@ async def test_a_bound_caller_reaches_no_desk_of_the_tenant(recollect):
 @pytest.mark.parametrize("wider", [(), ("ada",), ("bob", "li"), ("ada", "zoe"), ("ada", "")], ids=str)
 async def test_a_bound_key_makes_no_wider_key(recollect, wider):
     caller = (await recollect.authorize(await new_bound_key(recollect), "http", "", "")).access.caller
-    with pytest.raises(ForbiddenError, match="same names"):
-        await recollect.create_key(caller, "wider", [Right.READ], 10, Bounds(*wider))
-    key, _ = await recollect.create_key(caller, "same", [Right.READ], 10, Bounds("ada", "li"))
+    with pytest.raises(ForbiddenError, match="same binding"):
+        await recollect.create_key(caller, "wider", [Right.READ], 10, KeyBinding(*wider))
+    key, _ = await recollect.create_key(caller, "same", [Right.READ], 10, KeyBinding("ada", "li"))
     assert (key.agent, key.user) == ("ada", "li")
 
 
 async def test_a_key_bound_to_an_agent_may_bind_another_to_one_of_its_users(recollect):
     caller = (await recollect.authorize(await new_bound_key(recollect, user=None), "http", "", "")).access.caller
-    key, secret = await recollect.create_key(caller, "narrower", [Right.READ], 10, Bounds("ada", "li"))
+    key, secret = await recollect.create_key(caller, "narrower", [Right.READ], 10, KeyBinding("ada", "li"))
     assert (await recollect.authorize(secret, "http", "", "")).access.scope.user == key.user == "li"
     with pytest.raises(ForbiddenError):
-        await recollect.create_key(caller, "wider", [Right.READ], 10, Bounds(None))
+        await recollect.create_key(caller, "wider", [Right.READ], 10, KeyBinding(None))
 
 
 @pytest.mark.parametrize("bounds", [(None, "li"), ("", None), ("a\u200bb", None), ("ada", "l/i")], ids=str)
@@ -339,7 +339,7 @@ async def test_bounds_do_not_change(recollect, addresses):
 
 async def test_a_revoked_bound_key_is_unknown(recollect):
     maker = await recollect.operator.act_for("default")
-    key, secret = await recollect.create_key(maker, "bound", [Right.READ], 50, Bounds("ada"))
+    key, secret = await recollect.create_key(maker, "bound", [Right.READ], 50, KeyBinding("ada"))
     await recollect.revoke_key(maker, key.id)
     for refused in (recollect.authorize(secret, "http", "", ""), recollect.authenticate(secret, "http", bound=True)):
         with pytest.raises(UnauthenticatedError):

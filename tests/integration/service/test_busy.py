@@ -12,7 +12,7 @@ from conftest import new_key
 from recollect.client import Client
 from recollect.doors.cli.server import build_server
 from recollect.doors.http.app import create_app
-from recollect.doors.http.server.capacity import BURST_SECONDS, GRACE_SECONDS, LONGEST_SECONDS
+from recollect.doors.http.server.capacity import BURST_SECONDS, GRACE_SECONDS, MAX_RETRY_AFTER_SECONDS
 from recollect.errors import UnavailableError
 from recollect.mind.conversations import ConversationView
 from recollect.settings import Settings
@@ -75,7 +75,7 @@ async def test_others_are_refused_soon_and_health_is_not(full):
 
 async def test_a_connection_is_kept_until_its_retry(small):
     server = build_server(small.settings, small)
-    assert server.config.timeout_keep_alive > LONGEST_SECONDS + GRACE_SECONDS
+    assert server.config.timeout_keep_alive > MAX_RETRY_AFTER_SECONDS + GRACE_SECONDS
 
 
 async def test_a_request_is_served_when_its_turn_comes(full, locked):

@@ -14,7 +14,7 @@ from change_audit import Audit
 from conftest import http_client, new_key
 from recollect.core.conversations.retention import RetentionRules
 from recollect.errors import ConflictError, InvalidInputError, NotFoundError
-from recollect.jobs.upkeep import prune_changes
+from recollect.jobs.maintenance import prune_changes
 from recollect.models.conversations import NewMessage
 from recollect.models.items import DropItem, PutItem
 from recollect.models.knowledge import NewFact

@@ -14,12 +14,12 @@ from recollect.client import Client
 from recollect.doors.cli.main import app as command_line
 from recollect.doors.http.app import create_app
 from recollect.errors import ForbiddenError, InvalidInputError, NotFoundError, UnauthenticatedError
-from recollect.jobs.upkeep import prune_keys
-from recollect.models.service import Bounds, KeyRequest, Right
+from recollect.jobs.maintenance import prune_keys
+from recollect.models.service import KeyBinding, KeyRequest, Right
 from serving import serving
 
 READ_WRITE = frozenset({Right.READ, Right.WRITE})
-ANY, SCOPE = Bounds(), Bounds("ada", "li")
+ANY, SCOPE = KeyBinding(), KeyBinding("ada", "li")
 
 
 def after(**span):
@@ -68,8 +68,8 @@ async def test_a_key_that_expires_makes_none_that_outlives_it(recollect):
     caller = await caller_of(recollect, secret)
     for expires_at in (None, after(hours=2)):
         with pytest.raises(InvalidInputError, match="expires_at"):
-            await recollect.create_key(caller, "longer", [Right.READ], 10, Bounds(), expires_at)
-    key, _ = await recollect.create_key(caller, "shorter", [Right.READ], 10, Bounds(), after(minutes=30))
+            await recollect.create_key(caller, "longer", [Right.READ], 10, KeyBinding(), expires_at)
+    key, _ = await recollect.create_key(caller, "shorter", [Right.READ], 10, KeyBinding(), after(minutes=30))
     assert key.parent is None
 
 
@@ -112,16 +112,16 @@ async def test_a_child_that_is_revoked_leaves_its_maker(recollect):
 @pytest.mark.parametrize(
     ("changed", "sentence"),
     [
-        ({"rights": frozenset({Right.READ, Right.ADMIN})}, "`read`, `write` or both"),
-        ({"rights": frozenset({Right.DELEGATE})}, "`read`, `write` or both"),
-        ({"rights": frozenset({Right.WRITE})}, "lacks"),
-        ({"rights": frozenset()}, "at least one"),
+        ({"rights": frozenset({Right.READ, Right.ADMIN})}, "only `read` and `write`"),
+        ({"rights": frozenset({Right.DELEGATE})}, "only `read` and `write`"),
+        ({"rights": frozenset({Right.WRITE})}, "must not exceed those of your key"),
+        ({"rights": frozenset()}, "rights must not be empty"),
         ({"trust": 51}, "trust"),
-        ({"bounds": Bounds()}, "one scope"),
-        ({"bounds": Bounds("ada")}, "one scope"),
+        ({"bounds": KeyBinding()}, "one agent and user"),
+        ({"bounds": KeyBinding("ada")}, "one agent and user"),
         ({"expires_at": None}, "24 hours"),
         ({"expires_at": 25}, "24 hours"),
-        ({"expires_at": 3}, "itself"),
+        ({"expires_at": 3}, "not be later than that of your key"),
         ({"expires_at": -1}, "future"),
     ],
     ids=["admin", "delegate", "lacking", "none", "trust", "unbound", "agent", "lasting", "late", "later", "past"],
@@ -141,12 +141,12 @@ async def test_a_maker_gives_no_more_than_it_has(recollect, changed, sentence):
 
 
 async def test_a_bound_maker_binds_to_its_own_names(recollect):
-    _, secret = await new_maker(recollect, bounds=Bounds("ada"))
+    _, secret = await new_maker(recollect, bounds=KeyBinding("ada"))
     caller = await caller_of(recollect, secret)
     child, _ = await recollect.make_key(caller, KeyRequest("phone", READ_WRITE, 20, SCOPE, after(hours=1)))
     assert (child.agent, child.user) == ("ada", "li")
-    with pytest.raises(ForbiddenError, match="same names"):
-        await recollect.make_key(caller, KeyRequest("phone", READ_WRITE, 20, Bounds("bob", "li"), after(hours=1)))
+    with pytest.raises(ForbiddenError, match="same binding"):
+        await recollect.make_key(caller, KeyRequest("phone", READ_WRITE, 20, KeyBinding("bob", "li"), after(hours=1)))
 
 
 async def test_a_child_makes_no_keys(recollect):
@@ -186,7 +186,24 @@ async def test_a_session_has_what_its_key_has_and_acts_for_it(recollect):
     await recollect.end_session(caller)
     with pytest.raises(UnauthenticatedError):
         await recollect.authenticate(cookie, "console")
-    assert (await recollect.own_key(await caller_of(recollect, secret))).id == maker.id
+    assert (await recollect.current_key(await caller_of(recollect, secret))).id == maker.id
+
+
+async def test_a_session_cannot_begin_another(recollect, owner):
+    _, secret = await new_maker(recollect)
+    _, shown = await make_child(recollect, secret)
+    for each in (secret, shown):
+        _, cookie = await recollect.begin_session(await caller_of(recollect, each))
+        with pytest.raises(ForbiddenError, match="sign in with an API key"):
+            await recollect.begin_session(await caller_of(recollect, cookie))
+    # So a key is checked by at most three rows, whatever its holder does.
+    walked = """
+        with recursive above (id, steps) as (
+            select id, 1 from api_keys where parent is null
+            union all select child.id, steps + 1 from api_keys child join above on child.parent = above.id
+        ) select max(steps) as steps from above
+    """
+    assert owner.execute(walked).fetchone() == (3,)
 
 
 async def test_what_a_session_delegates_outlives_it_but_not_its_key(recollect):

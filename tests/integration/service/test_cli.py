@@ -142,16 +142,16 @@ def test_a_bad_line_is_named_and_nothing_of_its_chunk_is_kept(run, home):
 
 
 def test_a_saved_mind_goes_in_and_comes_out_equal(run, home):
-    folder, back = write_saved_folder(home / "Ann Lee"), home / "Ann_Lee"
+    folder, back = write_saved_folder(home / "Ann Lee"), home / "back" / "Ann Lee"
     report = run("import", "generative-agents", str(folder))
     for step in ("loading", "embedding", "reading back"):
         assert re.search(rf"{step} .*100%", report)
     for thing, count in (("events", 4), ("evidence links", 7), ("vectors", 10), ("keyword strengths", 10)):
         assert re.search(rf"{thing}\W+{count}\W+{count}\W+0\W", report)
-    assert "vector 0." in run("recall", "--agent", "Ann_Lee", "tea")
+    assert "vector 0." in run("recall", "--agent", "Ann Lee", "tea")
     assert "10 memories exported" in run("export", "generative-agents", str(back))
     assert read_saved_folder(back) == read_saved_folder(folder)
-    assert "Ann_Lee has 10 memories already" in run("import", "generative-agents", str(folder), fails=True)
+    assert "Ann Lee has 10 memories already" in run("import", "generative-agents", str(folder), fails=True)
 
 
 def test_a_folder_that_cannot_be_read_is_refused_in_one_line(run, home):
@@ -232,7 +232,7 @@ def test_the_rest_of_the_words(run):
     assert "0 scopes indexed" in run("index")
     [space] = re.findall(r"^\W*(\d+)\W.*active", run("space", "list"), re.MULTILINE)
     assert "MB now" in run("space", "compact", space)
-    assert "no embedding space" in run("space", "compact", "7", fails=True)
+    assert "No embedding space" in run("space", "compact", "7", fails=True)
     assert "recall" in run("bench", "--memories", "10")
 
 
@@ -254,6 +254,6 @@ def test_a_reader_logs_in_by_what_is_printed(run):
         ask = "select description from memory_nodes where persona_name = 'clerk'"
         assert connection.execute(ask).fetchall() == [("seen by SQL",)]
     assert re.search(r"clerk.*default", run("reader", "list"))
-    assert "choose another name" in run("reader", "create", "clerk", fails=True)
+    assert "Choose another name" in run("reader", "create", "clerk", fails=True)
     assert "dropped" in run("reader", "drop", "clerk")
     assert "There are no readers." in run("reader", "list")

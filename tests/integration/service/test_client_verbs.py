@@ -12,14 +12,15 @@ import pytest
 from starlette.responses import Response
 
 from conftest import PATIENT, new_key
+from fake_chat import FakeChatModel
 from integration.agents.test_feedback import fill, mark_by_importance
 from integration.agents.test_reflect import QUESTIONS, think, thoughts_of, work_off
 from recollect import sync
 from recollect.client import Client, special
-from recollect.client.special import LARGEST_PART, LONGEST_PART, MOST_IN_PART, to_part
+from recollect.client.special import MAX_MEMORIES_PER_REQUEST, MAX_PART_LENGTH, MAX_REQUEST_BYTES, to_part
 from recollect.core.agents.reflection import Questions
 from recollect.doors.http.app import create_app
-from recollect.doors.http.middleware import LARGEST_BODY
+from recollect.doors.http.middleware import MAX_BODY_BYTES
 from recollect.errors import (
     ChatModelError,
     ConflictError,
@@ -29,14 +30,13 @@ from recollect.errors import (
     RecollectError,
     UnavailableError,
 )
-from recollect.llm.fake import FakeChatModel
 from recollect.models.agents import NOTHING_THERE, Profile, Reflection
-from recollect.models.conversations import Window
+from recollect.models.conversations import HistoryOptions
 from recollect.models.memories import Kind, NewMemory
-from recollect.models.recall import Weighing
-from recollect.models.service import Bounds, Right
+from recollect.models.recall import StreamWeights
+from recollect.models.service import KeyBinding, Right
 from recollect.settings import Settings
-from recollect.verbs.conversations.converse import Utterance
+from recollect.verbs.conversations.converse import AssistantReply
 from recollect.wiring import connected
 from serving import serving
 
@@ -52,13 +52,13 @@ class PausedChatModel(FakeChatModel):
         self.going = asyncio.Event()
         self.going.set()
 
-    async def say(self, prompt, answer):
+    async def complete(self, prompt, answer):
         await self.going.wait()
-        return await super().say(prompt, answer)
+        return await super().complete(prompt, answer)
 
 
 def answer(prompt, shape):
-    return Utterance(text="Pascal.") if shape is Utterance else think(prompt, shape)
+    return AssistantReply(text="Pascal.") if shape is AssistantReply else think(prompt, shape)
 
 
 @pytest.fixture
@@ -164,14 +164,14 @@ async def test_a_reflection_that_fails_says_so(thinking, chat, owner):
         asked = asyncio.create_task(call(lambda mind: mind.reflect()))
         while not asked.done():
             await work_off(thinking, owner)
-        with pytest.raises(RecollectError, match=r"The reflection failed: .*nonsense"):
+        with pytest.raises(RecollectError, match=r"Reflection failed: .*nonsense"):
             await asked
 
 
 async def test_a_reflection_is_given_up_in_time_and_goes_on(thinking, owner):
     here = await remember_plants(thinking)
     async with blocking(thinking) as call:
-        with pytest.raises(UnavailableError, match=r"within 0 seconds; job \d+ goes on \(waiting\)"):
+        with pytest.raises(UnavailableError, match=r"within 0 seconds; job \d+ continues \(waiting\)"):
             await call(lambda mind: mind.reflect(timeout_seconds=0))
         job_id = await call(lambda mind: mind.reflect_later())
         await work_off(thinking, owner)
@@ -194,7 +194,7 @@ async def test_a_bound_key_follows_its_own_reflection_and_no_other(thinking):
     await remember_plants(thinking)
     caller = await thinking.operator.act_for("default")
     keys = [
-        (await thinking.create_key(caller, "bound", (Right.READ, Right.WRITE), 50, Bounds("ada", user)))[1]
+        (await thinking.create_key(caller, "bound", (Right.READ, Right.WRITE), 50, KeyBinding("ada", user)))[1]
         for user in ("li", "zoe")
     ]
     async with blocking(thinking, keys[0]) as call, working(thinking):
@@ -215,7 +215,7 @@ async def test_an_answer_comes_with_its_prompt_and_both_messages_are_appended(th
             first = conversation.converse("My cat is Pascal.", 500)
             last = first.appended[-1].id
             return conversation.converse(
-                "Its name?", 500, window=Window(leaf=last), system="Be kind.", report=shown.append
+                "Its name?", 500, window=HistoryOptions(leaf=last), system="Be kind.", report=shown.append
             )
 
         reply = await call(work)
@@ -231,9 +231,9 @@ async def test_an_answer_without_a_model_or_with_a_silent_one_keeps_its_error(th
     async with blocking(recollect) as call:
         with pytest.raises(InvalidInputError, match=NO_MODEL):
             await call(lambda mind: mind.conversation("c").converse("hello"))
-    chat.script = {Utterance: Utterance(text=" ")}
+    chat.script = {AssistantReply: AssistantReply(text=" ")}
     async with blocking(thinking) as call:
-        with pytest.raises(ChatModelError, match="said nothing"):
+        with pytest.raises(ChatModelError, match="empty answer"):
             await call(lambda mind: mind.conversation("c").converse("hello"))
     _, reader = await new_key(thinking, rights=(Right.READ,))
     async with blocking(thinking, reader) as call:
@@ -280,7 +280,7 @@ async def test_an_answer_may_take_as_long_as_the_chat_model_and_no_other_request
 
 @pytest.fixture
 def small_parts(monkeypatch):
-    monkeypatch.setattr(special, "MOST_IN_PART", 2)
+    monkeypatch.setattr(special, "MAX_MEMORIES_PER_REQUEST", 2)
 
 
 def chain(length, **more):
@@ -332,16 +332,16 @@ async def test_a_load_in_the_process_is_stored_once_under_its_key(mind, owner):
 
 
 def test_a_part_of_a_load_fits_a_request():
-    assert LARGEST_PART <= LARGEST_BODY / 2
+    assert MAX_REQUEST_BYTES <= MAX_BODY_BYTES / 2
     wide = [NewMemory("a vector", embedding=[1 / 3] * 4096) for _ in range(200)]
-    for memories in (wide, [NewMemory("记" * 32_000)] * 20, [NewMemory("short")] * (MOST_IN_PART + 1)):
+    for memories in (wide, [NewMemory("记" * 32_000)] * 20, [NewMemory("short")] * (MAX_MEMORIES_PER_REQUEST + 1)):
         stored, parts = [], []
         while (taken := to_part(memories, stored))[0]:
             stored += range(taken[0])
             parts.append(json.loads(taken[1]))
-            assert len(taken[1]) <= LARGEST_PART
-            assert sum(len(body["content"]) for body in parts[-1]) <= LONGEST_PART
-            assert len(parts[-1]) <= MOST_IN_PART
+            assert len(taken[1]) <= MAX_REQUEST_BYTES
+            assert sum(len(body["content"]) for body in parts[-1]) <= MAX_PART_LENGTH
+            assert len(parts[-1]) <= MAX_MEMORIES_PER_REQUEST
         assert len(stored) == len(memories)
         assert 1 < len(parts) < 20
 
@@ -349,7 +349,7 @@ def test_a_part_of_a_load_fits_a_request():
 async def test_weights_are_learned_and_applied_from_afar(recollect):
     here = await recollect.mind("ada", "li")
     await fill(here, 60)
-    await here.set_profile(Profile(Weighing(recency=4.0, similarity=2.0, importance=0.1), limit=8))
+    await here.set_profile(Profile(StreamWeights(recency=4.0, similarity=2.0, importance=0.1), limit=8))
     await mark_by_importance(here, 24)
     _, reader = await new_key(recollect, rights=(Right.READ,))
     async with blocking(recollect, reader) as call:
@@ -362,7 +362,7 @@ async def test_weights_are_learned_and_applied_from_afar(recollect):
         assert await call(lambda mind: mind.tune(apply=True)) == [replace(tuning, applied=True)]
         with pytest.raises(InvalidInputError, match="tuning needs"):
             await call(lambda mind: mind.tune(), agent="bob")
-    assert (await here.profile()).weighing == Weighing(**tuning.after)
+    assert (await here.profile()).weighing == StreamWeights(**tuning.after)
 
 
 async def test_what_is_kept_of_an_agent_is_read_from_afar(recollect, owner):

@@ -15,7 +15,8 @@ import pytest
 from conftest import application, new_key
 from recollect.doors.http import console
 from recollect.doors.http.app import create_app
-from recollect.models.service import Bounds, Right
+from recollect.doors.http.middleware import MAX_BODY_BYTES
+from recollect.models.service import KeyBinding, Right
 
 POLICY = (
     "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self'; "
@@ -34,7 +35,7 @@ def pages(tmp_path):
     (tmp_path / "index.html").write_bytes(INDEX)
     (tmp_path / "assets" / "index-1a2b.js").write_bytes(SCRIPT)
     (tmp_path / "assets" / "index-1a2b.css").write_bytes(b"body { color: red }")
-    return console.Pages.read(tmp_path)
+    return console.StaticFiles.load_files(tmp_path)
 
 
 @asynccontextmanager
@@ -44,7 +45,7 @@ async def browsing(recollect, pages=None, url="http://localhost", **settings):
         object.__setattr__(recollect, "settings", recollect.settings.model_copy(update=settings))
     with application(recollect) as app:
         usual, links = app.state.pages, app.state.links
-        app.state.pages, app.state.links = pages or console.Pages({}), console.OneTimeLinks()
+        app.state.pages, app.state.links = pages or console.StaticFiles({}), console.OneTimeLinks()
         transport = httpx.ASGITransport(app, raise_app_exceptions=False)
         try:
             async with httpx.AsyncClient(transport=transport, base_url=url) as client:
@@ -93,7 +94,7 @@ async def test_every_path_is_the_page_with_its_base_and_its_headers(recollect, p
 
 async def test_a_base_that_the_build_has_left_is_replaced(recollect, tmp_path):
     (tmp_path / "index.html").write_bytes(b'<head><base href="/elsewhere/"><title>x</title></head>')
-    async with browsing(recollect, console.Pages.read(tmp_path)) as client:
+    async with browsing(recollect, console.StaticFiles.load_files(tmp_path)) as client:
         assert (await client.get("/console/")).text == '<head><base href="./"><title>x</title></head>'
 
 
@@ -254,7 +255,7 @@ async def test_a_session_ends(recollect, owner, ended):
 
 async def test_a_session_has_the_rights_and_bounds_of_its_key(recollect):
     operator = await recollect.operator.act_for("default")
-    _, secret = await recollect.create_key(operator, "guest", [Right.READ], 10, Bounds("ada", "li"))
+    _, secret = await recollect.create_key(operator, "guest", [Right.READ], 10, KeyBinding("ada", "li"))
     async with browsing(recollect) as client:
         answer = await sign_in(client, secret)
         headers = with_cookie(answer, **OWN)
@@ -264,6 +265,27 @@ async def test_a_session_has_the_rights_and_bounds_of_its_key(recollect):
         keys = await client.get("/v1/keys", headers=headers)
     assert (answer.json()["agent"], answer.json()["user"], answer.json()["rights"]) == ("ada", "li", ["read"])
     assert [each.status_code for each in (read, write, foreign, keys)] == [200, 403, 403, 403]
+
+
+@pytest.mark.promise("No answer below /v1/ is stored by a browser or a proxy, or taken for another type than it is")
+async def test_no_answer_with_data_is_kept(recollect):
+    _, secret = await new_key(recollect)
+    async with browsing(recollect) as client:
+        headers = with_cookie(await sign_in(client, secret), **OWN)
+        answers = [
+            await client.get("/v1/key", headers=headers),
+            await client.get("/v1/key"),
+            await client.get("/v1/nothing", headers=headers),
+            await client.put("/v1/key", headers=headers),
+            await client.get("/v1/memories", params=SCOPE | {"limit": "x"}, headers=headers),
+            await client.post("/v1/memories", content=b"x" * (MAX_BODY_BYTES + 1), headers=headers),
+            await client.post("/v1/memories", json=SCOPE | {"memories": [{"content": "x"}]}, headers=headers),
+            await client.get("/v1/export", params={"agent": "ada"}, headers=headers),
+        ]
+    assert [each.status_code for each in answers] == [200, 401, 404, 405, 422, 413, 201, 200]
+    for each in answers:
+        assert each.headers.get_list("cache-control") == ["no-store"], each.request
+        assert each.headers.get_list("x-content-type-options") == ["nosniff"], each.request
 
 
 # Without TLS.
@@ -288,7 +310,7 @@ async def test_signing_in_needs_tls_but_on_the_machine_itself(recollect, url, or
     async with browsing(recollect, url=url) as client:
         answer = await sign_in(client, secret, **({"Origin": origin} if origin else {}))
     assert answer.status_code == status
-    assert status == 201 or "needs TLS" in answer.json()["detail"]
+    assert status == 201 or "requires HTTPS" in answer.json()["detail"]
     assert ("set-cookie" in answer.headers) == (status == 201)
 
 

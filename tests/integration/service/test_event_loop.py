@@ -11,10 +11,10 @@ import pytest
 
 from conftest import http_client, new_key
 from loop_holds import watch_loop
-from recollect.core.conversations.appends import LONGEST_MESSAGE
-from recollect.core.memories.checks import LONGEST_CONTENT, MOST_CHARACTERS, MOST_DIMENSIONS, MOST_MEMORIES
-from recollect.core.text.checks import LONGEST_CUE, MOST_HITS
-from recollect.doors.http.middleware import LARGEST_BODY
+from recollect.core.conversations.appends import MAX_MESSAGE_LENGTH
+from recollect.core.memories.checks import MAX_CHARACTERS, MAX_CONTENT_LENGTH, MAX_DIMENSIONS, MAX_MEMORIES
+from recollect.core.text.checks import MAX_CUE_LENGTH, MAX_HITS
+from recollect.doors.http.middleware import MAX_BODY_BYTES
 from recollect.models.memories import NewMemory
 from recollect.verbs.recall import recall
 
@@ -40,18 +40,18 @@ def write_texts(language: str, number: int, length: int) -> list[str]:
 
 
 def memories(language: str, number: int) -> dict[str, object]:
-    length = min(MOST_CHARACTERS // number, LONGEST_CONTENT)
+    length = min(MAX_CHARACTERS // number, MAX_CONTENT_LENGTH)
     return {"memories": [{"content": text} for text in write_texts(language, number, length)]}
 
 
 def messages(language: str, number: int) -> dict[str, object]:
-    length = min(MOST_CHARACTERS // number, LONGEST_MESSAGE)
+    length = min(MAX_CHARACTERS // number, MAX_MESSAGE_LENGTH)
     said = [{"role": "user", "content": text} for text in write_texts(language, number, length)]
     return {"conversation": "talk", "messages": said}
 
 
 def cues(text: str, number: int) -> dict[str, object]:
-    length = min(recall.MOST_CHARACTERS // number, LONGEST_CUE)
+    length = min(recall.MAX_CHARACTERS // number, MAX_CUE_LENGTH)
     return {"cues": [{"text": (text * length)[:length], "touch": False}] * number}
 
 
@@ -63,16 +63,16 @@ def vectors(number: int) -> dict[str, object]:
 
 LARGEST = {
     **{f"few long memories {tongue}": ("/v1/memories", memories(tongue, 7)) for tongue in LETTERS},
-    **{f"many short memories {tongue}": ("/v1/memories", memories(tongue, MOST_MEMORIES)) for tongue in LETTERS},
+    **{f"many short memories {tongue}": ("/v1/memories", memories(tongue, MAX_MEMORIES)) for tongue in LETTERS},
     **{f"one long message {tongue}": ("/v1/messages", messages(tongue, 1)) for tongue in LETTERS},
-    **{f"many short messages {tongue}": ("/v1/messages", messages(tongue, MOST_MEMORIES)) for tongue in LETTERS},
-    **{f"a long cue {tongue}": ("/v1/recall", {"text": write_text(tongue, LONGEST_CUE)}) for tongue in LETTERS},
+    **{f"many short messages {tongue}": ("/v1/messages", messages(tongue, MAX_MEMORIES)) for tongue in LETTERS},
+    **{f"a long cue {tongue}": ("/v1/recall", {"text": write_text(tongue, MAX_CUE_LENGTH)}) for tongue in LETTERS},
     **{f"long cues of dates {tongue}": ("/v1/recall-each", cues(text, 4)) for tongue, text in DATES.items()},
     **{
-        f"many cues of dates {tongue}": ("/v1/recall-each", cues(text, recall.MOST_CUES))
+        f"many cues of dates {tongue}": ("/v1/recall-each", cues(text, recall.MAX_CUES))
         for tongue, text in DATES.items()
     },
-    "vectors": ("/v1/memories", vectors(MOST_MEMORIES)),
+    "vectors": ("/v1/memories", vectors(MAX_MEMORIES)),
 }
 
 
@@ -112,11 +112,11 @@ async def send(client, path, content):
 
 async def test_the_largest_body_leaves_the_event_loop_free(filled):
     chance = random.Random(5)
-    numbers = [chance.gauss(0, 1) for _ in range(MOST_DIMENSIONS)]
+    numbers = [chance.gauss(0, 1) for _ in range(MAX_DIMENSIONS)]
     one = len(json.dumps({"content": "x", "embedding": numbers})) + 2
-    new = [{"content": "x", "embedding": numbers}] * (LARGEST_BODY // one - 1)
+    new = [{"content": "x", "embedding": numbers}] * (MAX_BODY_BYTES // one - 1)
     sent = json.dumps(SCOPE | {"memories": new}).encode()
-    assert 0.9 * LARGEST_BODY < len(sent) < LARGEST_BODY
+    assert 0.9 * MAX_BODY_BYTES < len(sent) < MAX_BODY_BYTES
     longest, answer = await send(filled, "/v1/memories", sent)
     # The vectors have too many dimensions for the space; they were read nevertheless.
     assert (answer.status_code, "must have 64 dimensions" in answer.text) == (422, True)
@@ -125,10 +125,10 @@ async def test_the_largest_body_leaves_the_event_loop_free(filled):
 
 async def test_the_largest_answer_leaves_the_event_loop_free(filled):
     words = " ".join(f"word{number}" for number in range(100))
-    asked = json.dumps(SCOPE | {"text": words, "limit": MOST_HITS}).encode()
+    asked = json.dumps(SCOPE | {"text": words, "limit": MAX_HITS}).encode()
     with watch_loop() as longest:
         answer = await filled.post("/v1/recall", content=asked, headers=JSON)
-    assert len(answer.json()["hits"]) == MOST_HITS
+    assert len(answer.json()["hits"]) == MAX_HITS
     assert longest.seconds < LONGEST_HOLD_SECONDS, longest.what
 
 

@@ -18,11 +18,11 @@ from typer.testing import CliRunner
 import command_line
 from folders import open_folder
 from programs import COMMAND, Started, plain_environment
-from recollect.doors import running
+from recollect.doors import local_server
 from recollect.doors.cli import main
 from recollect.doors.cli.operators.doctor import hide_password
 from recollect.errors import SetupError
-from recollect.loading import own_version
+from recollect.loading import package_version
 from recollect.settings import Settings
 
 LIBRARIES = [sys.executable, "-c", "import httpx, pydantic_settings, rich.console, typer"]
@@ -35,7 +35,7 @@ CHINESE = (
 )
 WITHOUT_JSON = {
     *("up", "serve", "worker", "migrate", "mcp", "chat", "bench"),  # they run, and print as they go
-    *("export", "import", "backup", "mirror", "shard", "cold", "tenants", "enrich", "rewrite-terms", "rewrite-tables"),
+    *("export", "import", "backup", "mirror", "shard", "cold", "tenants", "enrich", "rewrite-tables"),
     *("pin", "forget", "fade", "reflect", "index"),  # one sentence, or a report of progress
     "evaluate",  # its `--json` names a file
     *("conversations archive", "conversations restore", "conversations delete", "conversations purge"),
@@ -86,9 +86,9 @@ def test_up_says_what_it_does_from_the_first_moment(up):
 
 
 def test_up_leaves_its_address_to_its_user_alone(up, home):
-    path = home / "data" / running.ADDRESS_FILE
+    path = home / "data" / local_server.ADDRESS_FILE
     assert stat.S_IMODE(path.stat().st_mode) == 0o600
-    server, runs = running.read_address(home / "data")
+    server, runs = local_server.read_address(home / "data")
     assert runs
     assert server.url in up.said
     assert server.key not in up.said
@@ -107,7 +107,7 @@ def test_another_tenant_is_looked_up_in_the_database(run):
 
 
 def test_a_server_that_is_named_is_asked_with_its_key(up, home):
-    server, _ = running.read_address(home / "data")
+    server, _ = local_server.read_address(home / "data")
     named = {"RECOLLECT_URL": server.url, "RECOLLECT_KEY": server.key, "RECOLLECT_DATA_DIR": str(home / "elsewhere")}
     command_line.run("remember", *ADA, "Li plays chess.", settings=named)
     assert "chess" in command_line.run("recall", *ADA, "chess", settings=named)
@@ -115,9 +115,9 @@ def test_a_server_that_is_named_is_asked_with_its_key(up, home):
     keyless = {"RECOLLECT_URL": server.url}
     assert "Set RECOLLECT_KEY to an API key" in command_line.run("recall", *ADA, settings=keyless, fails=True)
     other = command_line.run("recall", *ADA, "--tenant", "other", settings=named, fails=True)
-    assert "decides the tenant" in other
+    assert "determines the tenant" in other
     far = {"RECOLLECT_URL": "http://memory.example", "RECOLLECT_KEY": "rec_x", "RECOLLECT_DATA_DIR": str(home / "far")}
-    assert "names a server elsewhere" in command_line.run("key", "list", settings=far, fails=True)
+    assert "points to a server" in command_line.run("key", "list", settings=far, fails=True)
     assert not (home / "far").exists()
 
 
@@ -167,7 +167,7 @@ def test_short_ids_can_be_given_back(run):
     assert "pinned: Li has two cats." in run("browse", *ADA, "cats")
     assert "forgotten" in run("forget", f"m{revised[-8:]}", *ADA, "--yes")
     assert "two cats" not in run("browse", *ADA, "cats")
-    assert "No memory is known" in run("get", "m00000000", *ADA, fails=True)
+    assert "No memory with this short ID" in run("get", "m00000000", *ADA, fails=True)
 
 
 def test_browsing_goes_on_behind_a_page(run):
@@ -232,7 +232,7 @@ def test_every_command_that_prints_data_has_json():
 
 def test_the_version_and_the_completion():
     runner = CliRunner()
-    assert runner.invoke(main.app, ["--version"]).output.strip() == own_version()
+    assert runner.invoke(main.app, ["--version"]).output.strip() == package_version()
     assert "--install-completion" in runner.invoke(main.app, ["--help"]).output
     completing = {"_RECOLLECT_COMPLETE": "complete_bash", "COMP_WORDS": "recollect bro", "COMP_CWORD": "1"}
     ended = subprocess.run([COMMAND], env=plain_environment() | completing, capture_output=True, text=True, check=False)
@@ -273,7 +273,7 @@ def test_the_key_of_the_last_start_serves_again_and_a_revoked_one_is_replaced(en
     for round_number in range(3):
         started = Started([COMMAND, "up", "--port", "0"], environment | settings)
         started.read_until("Stop with")
-        server, runs = running.read_address(folder)
+        server, runs = local_server.read_address(folder)
         keys.append(server.key)
         if round_number == 1:
             [mine] = [
@@ -283,21 +283,21 @@ def test_the_key_of_the_last_start_serves_again_and_a_revoked_one_is_replaced(en
             ]
             command_line.run("key", "revoke", mine, settings=settings)
         assert (runs, started.stop()) == (True, 0)
-        assert running.read_address(folder)[1] is False, "an address that nobody serves counts as running"
+        assert local_server.read_address(folder)[1] is False, "an address that nobody serves counts as running"
     assert keys[0] == keys[1] != keys[2]
 
 
 def test_an_address_is_only_followed_while_it_is_locked(tmp_path, monkeypatch):
     monkeypatch.delenv("RECOLLECT_URL", raising=False)
-    settings, server = Settings(data_dir=tmp_path), running.RunningServer("http://127.0.0.1:1", "rec_x", "default")
-    assert running.choose_server(settings, "default") is None
-    with running.announced(tmp_path, server):
-        assert running.choose_server(settings, "default") == server
-        assert running.choose_server(settings, "other") is None
-        monkeypatch.setattr(running, "LOCK_SECONDS", 0)
-        with running.announced(tmp_path, running.RunningServer("http://127.0.0.1:2", "rec_y", "default")):
-            assert running.choose_server(settings, "default") == server
-    assert running.choose_server(settings, "default") is None
+    settings, server = Settings(data_dir=tmp_path), local_server.RunningServer("http://127.0.0.1:1", "rec_x", "default")
+    assert local_server.choose_server(settings, "default") is None
+    with local_server.announced(tmp_path, server):
+        assert local_server.choose_server(settings, "default") == server
+        assert local_server.choose_server(settings, "other") is None
+        monkeypatch.setattr(local_server, "LOCK_SECONDS", 0)
+        with local_server.announced(tmp_path, local_server.RunningServer("http://127.0.0.1:2", "rec_y", "default")):
+            assert local_server.choose_server(settings, "default") == server
+    assert local_server.choose_server(settings, "default") is None
 
 
 @pytest.mark.parametrize(
@@ -309,13 +309,13 @@ def test_an_address_is_only_followed_while_it_is_locked(tmp_path, monkeypatch):
     ],
 )
 def test_the_address_of_a_server_is_one_that_can_be_asked(host, url):
-    assert running.to_url(host, 7077) == url
+    assert local_server.to_url(host, 7077) == url
 
 
 def test_who_asks_a_server_elsewhere_does_not_start_a_database(monkeypatch):
     monkeypatch.setenv("RECOLLECT_URL", "https://memory.example/")
-    with pytest.raises(SetupError, match="run it there"):
-        running.check_local(Settings(database_url="embedded"))
-    running.check_local(Settings(database_url="host=db"))
+    with pytest.raises(SetupError, match="Run it there"):
+        local_server.check_local(Settings(database_url="embedded"))
+    local_server.check_local(Settings(database_url="host=db"))
     monkeypatch.setenv("RECOLLECT_URL", "http://localhost:7077")
-    running.check_local(Settings(database_url="embedded"))
+    local_server.check_local(Settings(database_url="embedded"))

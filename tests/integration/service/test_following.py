@@ -21,7 +21,7 @@ from recollect.doors.http.app import create_app
 from recollect.doors.http.routes import service as routes
 from recollect.errors import CursorExpiredError, ForbiddenError, InvalidInputError, UnauthenticatedError
 from recollect.models.memories import NewMemory
-from recollect.models.service import Bounds, Right
+from recollect.models.service import KeyBinding, Right
 from recollect.store.service import changes as feed
 from recollect.wiring import connected
 from serving import serving
@@ -162,7 +162,7 @@ async def test_a_cursor_that_has_expired(mind, owner, why):
             await take(changes, 3)
             owner.execute("select renew_incarnation()")
             await mind.remember("after")
-            with pytest.raises(CursorExpiredError, match="read anew"):
+            with pytest.raises(CursorExpiredError, match="reload the scope"):
                 await anext(changes)
         return
     since = began.cursor
@@ -175,7 +175,7 @@ async def test_a_cursor_that_has_expired(mind, owner, why):
             owner.execute("delete from changes")
         case _:
             since = f"{incarnation}.4"
-    with pytest.raises(CursorExpiredError, match="read anew"):
+    with pytest.raises(CursorExpiredError, match="reload the scope"):
         await anext(mind.changes(since))
 
 
@@ -217,7 +217,7 @@ async def test_followers_end_when_the_database_is_closed(addresses, embedder, re
         await anext(changes)
         waiting = asyncio.ensure_future(anext(changes))
         await asyncio.sleep(0)
-    with pytest.raises(Exception, match="follow again"):
+    with pytest.raises(Exception, match="Reconnect with your last cursor"):
         await waiting
 
 
@@ -261,6 +261,7 @@ async def test_server_sent_events(recollect, mind, monkeypatch):
         async with streaming(url, secret) as (answer, lines):
             assert answer.headers["content-type"].startswith("text/event-stream")
             assert (answer.headers["cache-control"], answer.headers["x-accel-buffering"]) == ("no-store", "no")
+            assert answer.headers["x-content-type-options"] == "nosniff"
             began = await read_event(lines)
             assert await read_event(lines) == {"": " heartbeat"}
             [receipt] = await mind.remember("tea")
@@ -280,13 +281,13 @@ async def test_server_sent_events(recollect, mind, monkeypatch):
 async def test_what_is_refused_over_http(recollect):
     _, secret = await new_key(recollect)
     maker = await recollect.operator.act_for("default")
-    _, bound = await recollect.create_key(maker, "bound", [Right.READ], 50, Bounds("ada", "zoe"))
+    _, bound = await recollect.create_key(maker, "bound", [Right.READ], 50, KeyBinding("ada", "zoe"))
     async with http_client(recollect, secret) as http, http_client(recollect, bound) as other:
         expired = await http.get("/v1/changes", params=SCOPE | {"since": f"{uuid4().hex}.1"})
         wrong = await http.get("/v1/changes", params=SCOPE | {"since": "x"})
         foreign = await other.get("/v1/changes", params=SCOPE)
     assert [expired.status_code, wrong.status_code, foreign.status_code] == [410, 422, 403]
-    assert (expired.json()["code"], "read anew" in expired.json()["detail"]) == ("cursor_expired", True)
+    assert (expired.json()["code"], "reload the scope" in expired.json()["detail"]) == ("cursor_expired", True)
 
 
 async def test_a_stream_over_http_ends_with_its_key_and_with_the_incarnation(recollect, mind, owner):

@@ -15,7 +15,7 @@ from prometheus_client.parser import text_string_to_metric_families
 from conftest import http_client, new_key
 from recollect.core.service.secrets import write_secret
 from recollect.doors.http.app import create_app
-from recollect.doors.http.middleware import LARGEST_BODY
+from recollect.doors.http.middleware import MAX_BODY_BYTES
 from recollect.models.service import Right
 from recollect.settings import Settings
 from waiting import hurry
@@ -375,14 +375,14 @@ async def test_a_batch_is_bounded(http, owner):
 @pytest.mark.promise("A body beyond the limit is not read to its end")
 async def test_a_body_beyond_the_limit_is_not_read_to_its_end(http):
     async def chunks():
-        for _ in range(LARGEST_BODY // 2**20 + 100):
+        for _ in range(MAX_BODY_BYTES // 2**20 + 100):
             taken.append(1)
             yield b" " * 2**20
 
     taken = []
-    check_problem(await http.post("/v1/memories", content=b" " * (LARGEST_BODY + 1), headers=JSON), 413, "too_large")
+    check_problem(await http.post("/v1/memories", content=b" " * (MAX_BODY_BYTES + 1), headers=JSON), 413, "too_large")
     check_problem(await http.post("/v1/memories", content=chunks(), headers=JSON), 413, "too_large")
-    assert len(taken) <= LARGEST_BODY // 2**20 + 2
+    assert len(taken) <= MAX_BODY_BYTES // 2**20 + 2
 
 
 @pytest.mark.promise("What can be stored comes back as it went, to the last character")

@@ -13,13 +13,13 @@ from conftest import http_client, new_key
 from known_numbers import VECTORS
 from recollect.channels import vector
 from recollect.channels.vector import VectorChannel
-from recollect.core.recall.cues import read
+from recollect.core.recall.cues import parse_cue
 from recollect.core.service.secrets import write_secret
 from recollect.core.text import terms
 from recollect.core.text.terms import analyse, hash_term, slot_of
 from recollect.errors import ConflictError, RecollectError
 from recollect.llm.fake import FakeEmbedder
-from recollect.models.conversations import NewMessage, Window
+from recollect.models.conversations import HistoryOptions, NewMessage
 from recollect.models.knowledge import NewFact
 from recollect.models.memories import Kind, NewMemory, Role
 from recollect.models.recall import Cue
@@ -401,7 +401,7 @@ async def test_a_foreign_conversation_looks_exactly_like_an_unknown_one(recollec
         for verb in ("read", "leaves", "history"):
             told_of = [await told(getattr(mind.conversation(name), verb)()) for name in ("secret", "no-such")]
             assert told_of[0] == told_of[1]
-        leaves = [await told(own.history(Window(leaf=leaf))) for leaf in (foreign, uuid4())]
+        leaves = [await told(own.history(HistoryOptions(leaf=leaf))) for leaf in (foreign, uuid4())]
         parents = [await told(own.append(NewMessage(Role.USER, "x", parent=parent))) for parent in (foreign, uuid4())]
         assert (leaves[0], parents[0]) == (leaves[1], parents[1])
         assert "secret" not in {each.id for each in (await mind.conversations()).conversations}
@@ -547,7 +547,9 @@ async def candidates(recollect, place, limit):
     """Ask the vector channel alone."""
     [row] = await FakeEmbedder().embed(["anything at all"])
     async with recollect.parts.database.reading(place.scope_id >> 40) as connection:
-        answer = await VectorChannel().ask(connection, place, read(Cue("anything"), row, now=datetime.now(UTC)), limit)
+        answer = await VectorChannel().send_query(
+            connection, place, parse_cue(Cue("anything"), row, now=datetime.now(UTC)), limit
+        )
     return [*(await answer()).candidates]
 
 

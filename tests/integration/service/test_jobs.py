@@ -16,15 +16,15 @@ from recollect.client import Client
 from recollect.doors.http.app import create_app
 from recollect.errors import ForbiddenError, InvalidInputError, LeaseLostError, NotFoundError
 from recollect.jobs import lease, progress
-from recollect.jobs.clock import Pulse, SteadyDeferrer
+from recollect.jobs.clock import ClockSafeDeferrer, HeartbeatConfig
 from recollect.jobs.mirror import CHECK
-from recollect.jobs.worker import MOST_ATTEMPTS, Duties, build_app
+from recollect.jobs.worker import MAX_ATTEMPTS, WorkerOptions, build_app
 from recollect.llm.fake import FakeEmbedder
 from recollect.models.memories import MemoryProgress
 from recollect.models.service import JobState, Right
 from recollect.settings import Settings
 from recollect.store.service import jobs
-from recollect.store.service.jobs import Lease, claim_effect, hold_lease
+from recollect.store.service.jobs import Lease, check_lease, claim_effect
 from recollect.wiring import connected
 from serving import serving
 from waiting import WAIT_SECONDS, until, until_blocked
@@ -52,7 +52,7 @@ async def enqueue(recollect, owner, tenant="default", agent="ada", task="embed",
         owner.execute("update procrastinate_jobs set status = 'doing' where id = %s", [job_id])
     if status == "failed":
         owner.execute("select procrastinate_finish_job_v1(%s, 'failed', false)", [job_id])
-        await jobs.note_failure(recollect.parts.database, job_id, "It would not.")
+        await jobs.record_job_failure(recollect.parts.database, job_id, "It would not.")
     return scope_id, str(job_id)
 
 
@@ -116,7 +116,7 @@ async def test_an_effect_that_is_rolled_back_is_not_claimed(recollect, database,
 async def test_nobody_takes_a_job_over_while_its_effect_is_being_written(recollect, database, owner):
     scope_id, job_id = await enqueue(recollect, owner, status="doing")
     async with database.transaction(scope_id >> 40) as connection:
-        await hold_lease(connection, Lease(int(job_id), 0))
+        await check_lease(connection, Lease(int(job_id), 0))
         owner.execute("set lock_timeout = '200ms'")
         with pytest.raises(psycopg.errors.LockNotAvailable):
             owner.execute("select procrastinate_retry_job_v2(%s, now(), null, null, null)", [job_id])
@@ -143,7 +143,7 @@ async def test_effects_go_with_their_jobs_and_are_of_one_tenant(recollect, datab
 async def test_a_run_that_lost_its_job_cannot_end_it(recollect, database, embedder, owner):
     _, job_id = await enqueue(recollect, owner)
     state = "select status, attempts from procrastinate_jobs where id = %s"
-    app = build_app(recollect.addresses.service, database, embedder, 64)
+    app = build_app(recollect.parts)
     async with app.open_async():
         worker = await app.job_manager.register_worker()
         late = await app.job_manager.fetch_job(["embed"], worker)
@@ -169,7 +169,7 @@ class AheadDatetime(datetime):
 async def test_a_job_is_put_back_by_the_clock_of_the_database(recollect, database, embedder, owner, monkeypatch):
     monkeypatch.setattr(lease, "datetime", AheadDatetime)
     await enqueue(recollect, owner)
-    app = build_app(recollect.addresses.service, database, embedder, 64)
+    app = build_app(recollect.parts)
     async with app.open_async():
         worker = await app.job_manager.register_worker()
         job = await app.job_manager.fetch_job(["embed"], worker)
@@ -183,8 +183,8 @@ async def test_a_job_is_put_back_by_the_clock_of_the_database(recollect, databas
 
 async def test_a_dead_worker_does_not_live_because_its_heartbeat_lies_ahead(recollect, database, embedder, owner):
     _, job_id = await enqueue(recollect, owner)
-    duties = Duties(pulse=Pulse(stalled_seconds=0))
-    app = build_app(recollect.addresses.service, database, embedder, 64, duties)
+    duties = WorkerOptions(pulse=HeartbeatConfig(stalled_seconds=0))
+    app = build_app(recollect.parts, duties)
     async with app.open_async():
         await app.job_manager.fetch_job(["embed"], await app.job_manager.register_worker())
         owner.execute("update procrastinate_workers set last_heartbeat = now() + interval '1 hour'")
@@ -194,8 +194,8 @@ async def test_a_dead_worker_does_not_live_because_its_heartbeat_lies_ahead(reco
 
 
 async def test_what_runs_by_the_clock_follows_one_that_is_set(recollect, database, embedder):
-    app = build_app(recollect.addresses.service, database, embedder, 64)
-    deferrer, then = SteadyDeferrer(app.periodic_registry), datetime(2026, 11, 18, 12, 5, tzinfo=UTC)
+    app = build_app(recollect.parts)
+    deferrer, then = ClockSafeDeferrer(app.periodic_registry), datetime(2026, 11, 18, 12, 5, tzinfo=UTC)
 
     def due(after, task="resume_stalled"):
         found = deferrer.get_previous_tasks((then + after).timestamp())
@@ -208,6 +208,27 @@ async def test_what_runs_by_the_clock_follows_one_that_is_set(recollect, databas
     assert due(61 * second, CHECK) == [30 * second, 60 * second]
     assert due(second - HOUR) == [-HOUR]
     assert due(second + HOUR) == [HOUR]
+
+
+@pytest.mark.parametrize("succeeds", [True, False])
+async def test_failures_of_what_runs_by_the_clock_end_with_its_next_success(
+    recollect, database, embedder, owner, succeeds
+):
+    owner.execute("delete from procrastinate_jobs")
+    _, kept = await enqueue(recollect, owner, task="embed", status="failed")
+    app = build_app(recollect.parts)
+    async with app.open_async():
+        worker = await app.job_manager.register_worker()
+        ends = [*[("resume_stalled", Status.FAILED)] * 3, ("sweep", Status.FAILED), ("resume_stalled", None)]
+        for name, end in ends:
+            await app.tasks[name].defer_async(timestamp=0)
+            job = await app.job_manager.fetch_job([name], worker)
+            status = end or (Status.SUCCEEDED if succeeds else Status.FAILED)
+            # As the worker does: what succeeded is deleted.
+            await app.job_manager.finish_job(job, status, delete_job=status is Status.SUCCEEDED)
+    left = owner.execute("select task_name, count(*) from procrastinate_jobs where status = 'failed' group by 1")
+    assert dict(left.fetchall()) == {"embed": 1, "sweep": 1} | ({} if succeeds else {"resume_stalled": 4})
+    assert owner.execute("select job_id::text from job_failures").fetchall() == [(kept,)]
 
 
 async def test_a_tenant_lists_its_own_jobs_page_by_page(recollect, owner):
@@ -280,8 +301,8 @@ async def test_a_failed_job_is_retried_by_an_administrator_only(recollect, embed
             await client.retry_job(f"{job_id}000")
     await recollect.work(until_empty=True)
     caller = await recollect.operator.act_for("default")
-    with pytest.raises(NotFoundError, match="one that has succeeded is deleted"):
-        await recollect.jobs.read(caller, job_id)
+    with pytest.raises(NotFoundError, match="Finished jobs are deleted"):
+        await recollect.jobs.read_job(caller, job_id)
 
 
 async def test_an_operator_retries_by_task_number_and_tenant(recollect, owner):
@@ -291,25 +312,25 @@ async def test_an_operator_retries_by_task_number_and_tenant(recollect, owner):
     _, eve = await enqueue(recollect, owner, tenant="other", agent="eve", status="failed")
     with pytest.raises(NotFoundError):
         await recollect.jobs.retry_all(tenant="nobody")
-    assert (await recollect.jobs.show(eve)).agent == "eve"
+    assert (await recollect.jobs.find_job_anywhere(eve)).agent == "eve"
     assert await recollect.jobs.retry_all(tenant="other") == [eve]
     assert await recollect.jobs.retry_all(job_id=bob) == [bob]
     assert await recollect.jobs.retry_all(task="sync_state") == []
     assert await recollect.jobs.retry_all() == [ada]
     with pytest.raises(NotFoundError):
-        await recollect.jobs.show(f"{eve}000")
+        await recollect.jobs.find_job_anywhere(f"{eve}000")
 
 
 @pytest.mark.promise("A job that outlives its workers is set aside, and says why")
 async def test_a_job_that_outlived_its_workers_is_quarantined_with_the_reason(recollect, database, embedder, owner):
     owner.execute("delete from procrastinate_jobs")
     _, job_id = await enqueue(recollect, owner, status="doing")
-    owner.execute("update procrastinate_jobs set attempts = %s", [MOST_ATTEMPTS])
-    app = build_app(recollect.addresses.service, database, embedder, 64)
+    owner.execute("update procrastinate_jobs set attempts = %s", [MAX_ATTEMPTS])
+    app = build_app(recollect.parts)
     async with app.open_async():
         await app.tasks["resume_stalled"](None, 0)
-    job = await recollect.jobs.show(job_id)
-    assert (job.state, job.reason) == (JobState.FAILED, "Its workers died, one after the other.")
+    job = await recollect.jobs.find_job_anywhere(job_id)
+    assert (job.state, job.reason) == (JobState.FAILED, "Every worker that ran this job crashed.")
 
 
 async def test_long_work_tells_how_far_it_is_and_short_work_does_not(recollect, embedder, database, owner, monkeypatch):
@@ -321,20 +342,20 @@ async def test_long_work_tells_how_far_it_is_and_short_work_does_not(recollect, 
         return 3
 
     async with progress.reporting(database, Lease(int(job_id), 0), three) as counter:
-        counter.reach(1)
-        counter.add(1)
+        counter.set_total(1)
+        counter.count_more(1)
     assert owner.execute("select count(*) from job_progress").fetchone() == (0,)
     async with progress.reporting(database, Lease(int(job_id), 0), three) as counter:
-        counter.reach(4)
+        counter.set_total(4)
         await until(lambda: owner.execute("select done from job_progress").fetchone() == (4,))
-        job = await recollect.jobs.show(job_id)
+        job = await recollect.jobs.find_job_anywhere(job_id)
         assert (job.done, job.total) == (4, 7)
         [backlog] = await recollect.jobs.unfinished()
         assert (backlog.state, backlog.done, backlog.total) == ("running", 4, 7)
-        counter.add(3)
-    assert (await recollect.jobs.show(job_id)).done == 7
-    await jobs.note_progress(database, Lease(int(job_id), 9), 1, None)
-    assert (await recollect.jobs.show(job_id)).done == 7
+        counter.count_more(3)
+    assert (await recollect.jobs.find_job_anywhere(job_id)).done == 7
+    await jobs.record_progress(database, Lease(int(job_id), 9), 1, None)
+    assert (await recollect.jobs.find_job_anywhere(job_id)).done == 7
 
 
 async def test_a_slow_embedding_shows_its_progress(addresses, owner, monkeypatch):
@@ -361,8 +382,8 @@ async def test_a_slow_embedding_shows_its_progress(addresses, owner, monkeypatch
         assert (job.done, job.total) == (2, 6)
         gate.set()
         await working
-        with pytest.raises(NotFoundError, match="one that has succeeded is deleted"):
-            await recollect.jobs.show(job.id)
+        with pytest.raises(NotFoundError, match="Finished jobs are deleted"):
+            await recollect.jobs.find_job_anywhere(job.id)
 
 
 async def test_the_rights_of_a_caller_are_checked_without_a_door_too(recollect, owner):
@@ -399,14 +420,17 @@ async def test_a_job_ends_although_its_progress_misses_a_cancellation(recollect,
     asked = asyncio.Event()
 
     async def deaf():
+        if asked.is_set():
+            return
         asked.set()
         with contextlib.suppress(asyncio.CancelledError):
             await asyncio.sleep(10 * WAIT_SECONDS)
 
-    async with asyncio.timeout(WAIT_SECONDS):
+    async with asyncio.timeout(WAIT_SECONDS) as limit:
         async with progress.reporting(recollect.parts.database, Lease(1, 0), deaf) as counter:
-            counter.add(1)
+            counter.count_more(1)
             await asked.wait()
+    assert not limit.expired(), "its end was swallowed, too"
 
 
 async def test_work_ends_before_a_job_that_waits_behind_a_deferred_one(recollect, owner):

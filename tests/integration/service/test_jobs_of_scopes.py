@@ -12,9 +12,9 @@ from mcp_doors import listening
 from recollect import sync
 from recollect.client import Client
 from recollect.errors import ForbiddenError, InvalidInputError
-from recollect.models.service import Bounds, JobState, Right
+from recollect.models.service import JobState, KeyBinding, Right
 from recollect.store.service import ledger
-from recollect.store.service.ledger import Entry
+from recollect.store.service.ledger import LedgerEntry
 
 SCOPES = [("ada", "li", "default"), ("ada", "", "default"), ("bo", "", "default"), ("ada", "li", "other")]
 
@@ -32,7 +32,7 @@ def names(page):
 
 async def test_jobs_of_an_agent_or_of_one_scope(recollect, caller):
     async def listed(*bounds):
-        return names(await recollect.jobs.page(caller, bounds=Bounds(*bounds)))
+        return names(await recollect.jobs.page(caller, bounds=KeyBinding(*bounds)))
 
     assert await listed() == [("ada", ""), ("ada", "li"), ("bo", "")]
     assert await listed("ada") == [("ada", ""), ("ada", "li")]
@@ -44,7 +44,7 @@ async def test_jobs_of_an_agent_or_of_one_scope(recollect, caller):
 
 async def test_failed_jobs_are_retried_by_task_and_scope(recollect, caller, owner):
     assert await recollect.jobs.retry_many(caller, "reflect") == 0
-    assert await recollect.jobs.retry_many(caller, bounds=Bounds("ada", "li")) == 1
+    assert await recollect.jobs.retry_many(caller, bounds=KeyBinding("ada", "li")) == 1
     assert names(await recollect.jobs.page(caller, JobState.WAITING)) == [("ada", "li")]
     assert await recollect.jobs.retry_many(caller, "embed") == 2
     assert await recollect.jobs.retry_many(caller) == 0
@@ -85,15 +85,15 @@ async def test_a_bound_key_reads_the_ledger_of_its_own_scope(recollect):
         await (await recollect.mind(agent, user)).remember("one")
         place = await (await recollect.mind(agent, user)).access.locate()
         await ledger.enter(
-            recollect.parts.database, [Entry(place.scope_id, "extract", 1.0, "answered", "m", "", tokens)]
+            recollect.parts.database, [LedgerEntry(place.scope_id, "extract", 1.0, "answered", "m", "", tokens)]
         )
     for bounds, asked, tokens in (
-        (Bounds("ada", "li"), {}, 5),
-        (Bounds("ada", "li"), {"agent": "ada", "user": "li"}, 5),
-        (Bounds("ada"), {}, 7),
-        (Bounds("ada"), {"user": "li"}, 5),
-        (Bounds("ada", "li"), {"agent": "bo"}, None),
-        (Bounds("ada", ""), {"agent": "ada", "user": "li"}, None),
+        (KeyBinding("ada", "li"), {}, 5),
+        (KeyBinding("ada", "li"), {"agent": "ada", "user": "li"}, 5),
+        (KeyBinding("ada"), {}, 7),
+        (KeyBinding("ada"), {"user": "li"}, 5),
+        (KeyBinding("ada", "li"), {"agent": "bo"}, None),
+        (KeyBinding("ada", ""), {"agent": "ada", "user": "li"}, None),
     ):
         _, secret = await recollect.create_key(maker, "bound", (Right.READ,), 50, bounds)
         async with http_client(recollect, secret) as http:
@@ -103,7 +103,7 @@ async def test_a_bound_key_reads_the_ledger_of_its_own_scope(recollect):
             else:
                 assert [each["prompt_tokens"] for each in answer.json()["sums"]] == [tokens]
                 assert answer.json()["budget"] is None
-    whole = await recollect.ledger.read(maker)
+    whole = await recollect.ledger.read_costs(maker)
     assert sum(each.prompt_tokens for each in whole.sums) == 23 and whole.budget is not None
     with pytest.raises(ForbiddenError):
-        await recollect.ledger.read(type(maker)(maker.tenant_id, frozenset({Right.WRITE}), "x", 0))
+        await recollect.ledger.read_costs(type(maker)(maker.tenant_id, frozenset({Right.WRITE}), "x", 0))

@@ -15,6 +15,7 @@ import pytest
 import command_line
 from command_line import settings_of
 from conftest import http_client, new_key
+from fake_chat import FakeChatModel
 from recollect import Kind, NewMemory, NewMessage, Role, sync
 from recollect.client import Client
 from recollect.core.agents.reflection import Questions
@@ -22,16 +23,16 @@ from recollect.core.memories.erasure import Restatement
 from recollect.core.text.tokens import estimate
 from recollect.doors.http.app import create_app
 from recollect.errors import BudgetError, ChatModelError, ForbiddenError, InvalidInputError, NotFoundError, SetupError
-from recollect.jobs.worker import SPREAD_SECONDS, RetryPolicy, build_app, keep_reason, run_worker
+from recollect.jobs.worker import SPREAD_SECONDS, RetryPolicy, build_app, record_failure, run_worker
 from recollect.llm.chat import ModelAnswer, Usage
-from recollect.llm.fake import FakeChatModel, FakeEmbedder
+from recollect.llm.fake import FakeEmbedder
 from recollect.models.service import DailyBudget, Right
 from recollect.settings import Settings
 from recollect.store.service import jobs
-from recollect.store.service.ledger import Entry, enter
+from recollect.store.service.ledger import LedgerEntry, enter
 from recollect.store.shards.tenants import Tenants
-from recollect.verbs.conversations.converse import Utterance
-from recollect.verbs.service.costs import Costs, metered, note_step
+from recollect.verbs.conversations.converse import AssistantReply
+from recollect.verbs.service.costs import Costs, metered, record_step
 from recollect.wiring import build_chat_model, connected
 from scripted_chat import chatting
 from serving import serving
@@ -98,7 +99,7 @@ async def test_a_second_question_has_a_line_of_its_own(addresses, owner):
         async with speaking(addresses, url) as recollect:
             await (await begin(recollect)).reflect()
     outcomes = [row[-1] for row in owner.execute(ROWS)]
-    assert outcomes == ["failed: UnusableError", "answered", "answered"]
+    assert outcomes == ["failed: UnusableReplyError", "answered", "answered"]
     assert {row[2:4] for row in owner.execute(ROWS)} == {(70, 30)}
     assert owner.execute("select count(price) from ledger").fetchone() == (0,)
 
@@ -113,7 +114,7 @@ async def test_what_fails_is_entered_too(addresses, owner):
     # This endpoint does not count, so its answers are estimated.
     assert first[2] > 100
     assert first[3] == second[3] == estimate("I would rather not.")
-    assert (first[4], second[4]) == ("failed: UnusableError", "failed: ChatModelError")
+    assert (first[4], second[4]) == ("failed: UnusableReplyError", "failed: ChatModelError")
     async with speaking(addresses, url) as recollect:
         with pytest.raises(ChatModelError):
             await (await recollect.mind("ada")).reflect()
@@ -143,11 +144,11 @@ async def test_what_was_said_is_told_from_what_can_be_used(asking, owner, chat):
     whole = ASKED.model_dump_json()
     for text, ended in ((whole, True), (whole[:9], False), ("no JSON", True), ("", True)):
         chat.script = {Questions: ModelAnswer(text, whole=ended, usage=Usage(6, 4))}
-        assert (await model.say("?", Questions)).text == text
+        assert (await model.complete("?", Questions)).text == text
     chat.fail()
     with pytest.raises(ChatModelError):
-        await model.say("?", Questions)
-    outcomes = ["answered", "partial", "partial", "failed: UnusableError", "failed: ChatModelError"]
+        await model.complete("?", Questions)
+    outcomes = ["answered", "partial", "partial", "failed: UnusableReplyError", "failed: ChatModelError"]
     assert [row[-1] for row in owner.execute(ROWS)] == outcomes
     rows = owner.execute("select distinct prompt_version, source_id from ledger").fetchall()
     assert rows == [("extraction@1", source)]
@@ -157,7 +158,7 @@ async def test_what_was_said_is_told_from_what_can_be_used(asking, owner, chat):
 
 
 async def test_converse_is_entered_in_the_scope_that_it_makes(asking, chat):
-    chat.script = {Utterance: Utterance(text="Hello.")}
+    chat.script = {AssistantReply: AssistantReply(text="Hello.")}
     conversation = (await asking.mind("new")).conversation("c")
     chat.fail()
     with pytest.raises(ChatModelError):
@@ -186,9 +187,9 @@ async def test_a_used_up_day_stops_what_is_budgeted_and_nothing_else(asking, own
     scope_id = number_of(owner, await begin(asking))
     budgeted = metered(asking.parts, scope_id, "extract", budgeted=True)
     for _ in range(3):
-        await budgeted.say("?", Questions)
+        await budgeted.complete("?", Questions)
     midnight = datetime.now(UTC).replace(hour=0, minute=0, second=0, microsecond=0) + timedelta(days=1)
-    for ask in (budgeted.say, budgeted.ask):
+    for ask in (budgeted.complete, budgeted.ask):
         with pytest.raises(BudgetError, match=f"All 250 tokens.*{midnight:%F} 00:00 UTC") as caught:
             await ask("?", Questions)
         assert (caught.value.until, caught.value.unavailable) == (midnight, True)
@@ -198,20 +199,20 @@ async def test_a_used_up_day_stops_what_is_budgeted_and_nothing_else(asking, own
     await (await asking.mind("ada")).remember("Ann rests")
     owner.execute("update ledger set at = at - interval '24 hours'")
     assert (await asking.ledger()).budget == DailyBudget(250, 0, None)
-    await budgeted.say("?", Questions)
+    await budgeted.complete("?", Questions)
 
 
 async def test_a_budget_is_a_tenants_own(asking, owner, chat):
     mine, theirs = await begin(asking), await begin(asking, tenant="other")
     models = [metered(asking.parts, number_of(owner, mind), "extract", budgeted=True) for mind in (mine, theirs)]
     for _ in range(3):
-        await models[0].say("?", Questions)
-    await models[1].say("?", Questions)
+        await models[0].complete("?", Questions)
+    await models[1].complete("?", Questions)
     assert (await asking.ledger.allow("default", 500)).limit == 500
-    await models[0].say("?", Questions)
+    await models[0].complete("?", Questions)
     assert (await asking.ledger.allow("other", 100)).used == 100
     with pytest.raises(BudgetError):
-        await models[1].say("?", Questions)
+        await models[1].complete("?", Questions)
     assert (await asking.ledger.allow("other", 0)) == DailyBudget(None, 100, None)
     assert (await asking.ledger.allow("other", None)).limit == 250
     with pytest.raises(NotFoundError):
@@ -228,16 +229,16 @@ async def test_a_job_waits_for_the_day_says_so_and_goes_on_when_there_is_more(as
     mind = await begin(asking)
     scope_id = number_of(owner, mind)
     owner.execute("delete from procrastinate_jobs")
-    await enter(asking.parts.database, [Entry(scope_id, "extract", 1.0, "answered", prompt_tokens=250)])
+    await enter(asking.parts.database, [LedgerEntry(scope_id, "extract", 1.0, "answered", prompt_tokens=250)])
     ran = []
 
     async def task(scope_id: int) -> None:
-        await metered(asking.parts, scope_id, "extract", budgeted=True).say("?", Questions)
+        await metered(asking.parts, scope_id, "extract", budgeted=True).complete("?", Questions)
         ran.append(scope_id)
 
     def make_app():
-        app = build_app(asking.addresses.service, asking.parts.database, None, 64)
-        around = [partial(keep_reason, asking.parts.database)]
+        app = build_app(asking.parts)
+        around = [partial(record_failure, asking.parts.database)]
         app.task(name="spend", queue="spend", retry=RetryPolicy(), task_middleware=around)(task)
         return app
 
@@ -258,11 +259,11 @@ async def fill(recollect, owner):
     """Enter something for two agents of one tenant and one of another, some of it long ago."""
     for agent, tenant, tokens in (("ada", "default", 10), ("bob", "default", 20), ("ada", "other", 400)):
         scope_id = number_of(owner, await begin(recollect, agent, tenant))
-        line = Entry(scope_id, "extract", 5.0, "answered", "large", prompt_tokens=tokens, price=tokens / 1000)
+        line = LedgerEntry(scope_id, "extract", 5.0, "answered", "large", prompt_tokens=tokens, price=tokens / 1000)
         await enter(
-            recollect.parts.database, [line, Entry(scope_id, "extract", 5.0, "failed: ChatModelError", "large")]
+            recollect.parts.database, [line, LedgerEntry(scope_id, "extract", 5.0, "failed: ChatModelError", "large")]
         )
-        await note_step(recollect.parts, scope_id, "segment", 2.5, outcome="done")
+        await record_step(recollect.parts, scope_id, "segment", 2.5, outcome="done")
     owner.execute("update ledger set at = at - interval '40 days' where step = 'segment'")
 
 
@@ -321,7 +322,7 @@ async def test_the_sdk_and_blocking_code_read_it(asking, owner):
         assert await asyncio.to_thread(read) == await asking.ledger("ada")
     _, writer = await new_key(asking, rights=(Right.WRITE,))
     with pytest.raises(ForbiddenError):
-        await asking.ledger.read(await asking.authenticate(writer, "test"))
+        await asking.ledger.read_costs(await asking.authenticate(writer, "test"))
 
 
 async def test_the_command_line_shows_it_and_sets_budgets(asking, addresses, owner):
@@ -337,7 +338,7 @@ async def test_the_command_line_shows_it_and_sets_budgets(asking, addresses, own
     assert await asyncio.to_thread(run, "tenants", "budget", "other") == waits
     assert "no limit" in await asyncio.to_thread(run, "tenants", "budget", "other", "--usual")
     refused = await asyncio.to_thread(run, "tenants", "budget", "nobody", "1", fails=True)
-    assert "not_found: There is no tenant" in refused
+    assert "not_found: Unknown tenant" in refused
 
 
 def test_prices_that_cannot_be_read_stop_the_start(addresses):

@@ -7,8 +7,8 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from recollect.core.conversations.retention import RetentionRules
-from recollect.jobs.upkeep import tidy_ledger
-from recollect.store.service.ledger import Entry, enter, fold, read_sums
+from recollect.jobs.maintenance import compact_ledger
+from recollect.store.service.ledger import LedgerEntry, enter, fold, read_sums
 
 LINES = "select at, step, outcome, calls, prompt_tokens, price, source_id from ledger order by at, step, outcome, id"
 
@@ -24,7 +24,7 @@ async def scope(recollect, owner):
     for number in range(300):
         outcome = "failed: ChatModelError" if number % 10 == 0 else "answered"
         step = "label" if number % 2 else "reflect"
-        entry = Entry(scope_id, step, 5.0, outcome, "scripted", "1", prompt_tokens=number, price=0.5)
+        entry = LedgerEntry(scope_id, step, 5.0, outcome, "scripted", "1", prompt_tokens=number, price=0.5)
         await enter(recollect.parts.database, [entry])
     for back, first in days.items():
         owner.execute(
@@ -62,9 +62,9 @@ async def test_a_scope_that_is_enriched_again_keeps_its_lines(recollect, owner, 
 
 
 async def test_sums_go_when_their_time_is_over(recollect, owner, scope):
-    await tidy_ledger(recollect.parts.database, RetentionRules(ledger_days=0))
+    await compact_ledger(recollect.parts.database, RetentionRules(ledger_days=0))
     assert owner.execute("select sum(calls) from ledger").fetchone() == (300,)
-    await tidy_ledger(recollect.parts.database, RetentionRules())
+    await compact_ledger(recollect.parts.database, RetentionRules())
     assert owner.execute("select sum(calls) from ledger").fetchone() == (200,)
 
 

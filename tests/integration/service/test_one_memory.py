@@ -10,13 +10,22 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
+from fake_chat import FakeChatModel
 from known_numbers import first_number
 from recollect.core.agents.reflection import Insight, Insights, Questions
-from recollect.llm.fake import FakeChatModel
-from recollect.models.agents import Enrich, Profile
+from recollect.models.agents import EnrichSource, Profile
 from recollect.models.conversations import NewMessage
-from recollect.models.imports import ExportOrder, ImportOrder
-from recollect.models.memories import FadingRules, Grounds, ImportanceFrom, Kind, NewMemory, RecallState, Revision, Role
+from recollect.models.imports import ExportRequest, ImportOptions
+from recollect.models.memories import (
+    FadeReason,
+    FadingRules,
+    ImportanceFrom,
+    Kind,
+    MemoryUpdate,
+    NewMemory,
+    RecallState,
+    Role,
+)
 from recollect.models.recall import Cue, Filter
 from recollect.verbs.knowledge.enrich import enrich
 
@@ -76,7 +85,7 @@ class Walk:
     async def export(self, agent="ada"):
         file = io.BytesIO()
         caller = await self.running.operator.act_for("default")
-        await self.running.operator.exports.write(caller, ExportOrder(agent=agent, user="li"), file)
+        await self.running.operator.exports.write_export_file(caller, ExportRequest(agent=agent, user="li"), file)
         return file.getvalue()
 
 
@@ -84,7 +93,7 @@ class Walk:
 async def walk(recollect, owner, request):
     running = replace(recollect, parts=replace(recollect.parts, chat=FakeChatModel(answer)))
     mind = await running.mind("ada", "li")
-    await mind.set_profile(Profile(enrich=Enrich.ALL, reflection_threshold=10_000))
+    await mind.set_profile(Profile(enrich=EnrichSource.ALL, reflection_threshold=10_000))
     return Walk(running, mind, owner, request.param)
 
 
@@ -133,7 +142,7 @@ async def test_both_are_reflected_on_revised_and_forgotten_alike(walk):
     # Revise: the old words are past, and reached by the moment they were believed at.
     before = datetime.now(UTC) + timedelta(seconds=1)
     walk.owner.execute("select pg_sleep(1.1)")
-    revised = await mind.revise(ids[1], Revision(content="Li plays the viola in an orchestra on Thursdays"))
+    revised = await mind.revise(ids[1], MemoryUpdate(content="Li plays the viola in an orchestra on Thursdays"))
     assert (revised.version, revised.changed) == (2, True)
     now = {hit.memory.content for hit in (await mind.recall(Cue("orchestra", kinds=(kind,)))).hits}
     assert any("viola" in text for text in now) and not any("cello" in text for text in now)
@@ -156,7 +165,7 @@ async def test_both_fade_and_come_back_alike(walk):
     faded = await mind.fading.fade(FadingRules(days=1))
     if walk.kind is Kind.MESSAGE:
         # What is said in a conversation stays as long as that does.
-        assert (judged.grounds, faded.faded) == (Grounds.HELD, 0)
+        assert (judged.grounds, faded.faded) == (FadeReason.HELD, 0)
         return
     assert faded.faded == len(LIVED)
     gone = await mind.recall(Cue("Li", state=RecallState.FADED))
@@ -171,8 +180,8 @@ async def test_both_leave_and_come_back_the_same(walk, recollect):
     await walk.mind.reflect()
     data = await walk.export()
     caller = await recollect.operator.act_for("default")
-    order = ImportOrder("back", agent="eve")
-    await recollect.operator.exports.read(caller, order, io.BytesIO(data))
+    order = ImportOptions("back", agent="eve")
+    await recollect.operator.exports.import_export_file(caller, order, io.BytesIO(data))
     other = await recollect.mind("eve", "li")
     for kinds in ((walk.kind,), (Kind.FACT,), (Kind.THOUGHT,), (Kind.SUMMARY,)):
         one, two = [(await mind.browse(only=Filter(kinds=kinds))).memories for mind in (walk.mind, other)]

@@ -14,7 +14,7 @@ from mcp_doors import listening
 from recollect import sync
 from recollect.client import Client
 from recollect.errors import ForbiddenError, InvalidInputError
-from recollect.models.service import Bounds, Right, ScopeOrder, ScopeQuery
+from recollect.models.service import KeyBinding, Right, ScopeOrder, ScopeQuery
 from recollect.store.service.scope_lists import FIRST, compose
 
 MANY = """
@@ -100,10 +100,10 @@ async def test_a_bound_key_sees_its_own(recollect):
     await fill(recollect)
     maker = await called(recollect)
     for bounds, seen in (
-        (Bounds("ada"), {("ada", "li"), ("ada", "wu")}),
-        (Bounds("ada", "li"), {("ada", "li")}),
-        (Bounds("ada", ""), set()),
-        (Bounds("Bo", ""), {("Bo", "")}),
+        (KeyBinding("ada"), {("ada", "li"), ("ada", "wu")}),
+        (KeyBinding("ada", "li"), {("ada", "li")}),
+        (KeyBinding("ada", ""), set()),
+        (KeyBinding("Bo", ""), {("Bo", "")}),
     ):
         _, secret = await recollect.create_key(maker, "bound", (Right.READ,), 50, bounds)
         async with http_client(recollect, secret) as http:

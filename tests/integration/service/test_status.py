@@ -5,12 +5,13 @@ from __future__ import annotations
 import asyncio
 
 from conftest import PATIENT, http_client, new_key
+from fake_chat import FakeChatModel
 from mcp_doors import listening
 from recollect import sync
 from recollect.client import Client
-from recollect.llm.fake import FakeChatModel, FakeEmbedder
-from recollect.loading import own_version
-from recollect.models.service import Bounds, Right
+from recollect.llm.fake import FakeEmbedder
+from recollect.loading import package_version
+from recollect.models.service import KeyBinding, Right
 from recollect.settings import Settings
 from recollect.wiring import connected
 
@@ -37,7 +38,7 @@ async def test_jobs_are_those_of_the_tenant_by_task(recollect, embedder, owner):
 
 async def test_how_it_is_set_up(addresses, recollect, embedder):
     plain = await recollect.tenant.status(await recollect.operator.act_for("default"))
-    assert (plain.version, plain.chat_model, plain.keep_recalls) == (own_version(), "", "off")
+    assert (plain.version, plain.chat_model, plain.keep_recalls) == (package_version(), "", "off")
     assert (plain.embedder.model, plain.embedder.active, plain.by_words) == (embedder.model, True, "")
     assert (plain.budget.limit, plain.budget.used, plain.jobs) == (None, 0, ())
     chosen = Settings(embedder="fake", keep_recalls="sampled", tokens_per_day=500, **PATIENT)
@@ -52,7 +53,7 @@ async def test_how_it_is_set_up(addresses, recollect, embedder):
 async def test_a_bound_key_sees_the_jobs_of_its_own_scope_and_no_budget(recollect, embedder):
     await defer(recollect, embedder, ("ada", "li", "default"), ("ada", "wu", "default"), ("bo", "", "default"))
     maker = await recollect.operator.act_for("default")
-    for bounds, waiting in ((Bounds("ada"), 2), (Bounds("ada", "li"), 1), (Bounds("ada", ""), 0)):
+    for bounds, waiting in ((KeyBinding("ada"), 2), (KeyBinding("ada", "li"), 1), (KeyBinding("ada", ""), 0)):
         _, secret = await recollect.create_key(maker, "bound", (Right.READ,), 50, bounds)
         async with http_client(recollect, secret) as http:
             status = (await http.get("/v1/status")).json()

@@ -11,17 +11,17 @@ from psycopg import errors
 from known_numbers import VECTORS
 from recollect.core.conversations.retention import RetentionRules
 from recollect.errors import NotFoundError
-from recollect.jobs.derive import close_silent
-from recollect.jobs.upkeep import retain, sweep
+from recollect.jobs.enrich import close_silent
+from recollect.jobs.maintenance import delete_expired, retain
 from recollect.models.agents import Profile
 from recollect.models.conversations import NewMessage
 from recollect.models.memories import Kind, NewMemory, Role
 from recollect.models.recall import Cue
 from recollect.models.service import JobState
 from recollect.settings import Settings
-from recollect.store.database.pool import Known
+from recollect.store.database.pool import SessionInfo
 from recollect.store.memories import accesses
-from recollect.store.service import jobs, upkeep
+from recollect.store.service import jobs, maintenance
 from recollect.wiring import connected
 
 RULES = RetentionRules(archive_after_days=10, delete_after_days=20, purge_after_days=30)
@@ -84,21 +84,21 @@ def buffers_of(owner, statement, parameters=None):
 
 async def look_after(database):
     """Do all that runs by the clock."""
-    await sweep(database, rederive=True)
+    await delete_expired(database, rederive=True)
     await close_silent(database, 60)
     await retain(database, RULES)
-    await upkeep.defer_due(database, "fade")
+    await maintenance.defer_due(database, "fade")
 
 
 @pytest.mark.promise("What runs by the clock asks as much of the database for many tenants as for few")
 async def test_the_number_of_statements_does_not_grow_with_the_tenants(recollect, owner, monkeypatch):
-    statements, bind = [], Known.bind
+    statements, bind = [], SessionInfo.bind
 
     async def counted(self, connection, tenant_id, *rest, **more):
         statements.append(tenant_id)
         await bind(self, connection, tenant_id, *rest, **more)
 
-    monkeypatch.setattr(Known, "bind", counted)
+    monkeypatch.setattr(SessionInfo, "bind", counted)
     fill(owner, 1, 3)
     await look_after(recollect.parts.database)
     few = len(statements)
@@ -168,8 +168,8 @@ async def test_what_is_due_is_found_in_every_tenant(recollect, owner):
     owner.execute("delete from procrastinate_jobs")
     database = recollect.parts.database
     await close_silent(database, 60)
-    await upkeep.defer_due(database, "fade")
-    await sweep(database, rederive=True)
+    await maintenance.defer_due(database, "fade")
+    await delete_expired(database, rederive=True)
     waiting = "select task_name, lock, args ->> 'scope_id' from procrastinate_jobs order by 1, 2"
     assert owner.execute(waiting).fetchall() == [
         (task, f"{task}:{scope_id}", str(scope_id)) for task in ("embed", "enrich", "fade") for scope_id in due
@@ -191,36 +191,36 @@ async def test_what_is_due_is_found_in_every_tenant(recollect, owner):
     # Done once, it is not due again.
     owner.execute("delete from procrastinate_jobs")
     owner.execute("update conversations set synced = true")
-    await sweep(database, rederive=True)
+    await delete_expired(database, rederive=True)
     assert owner.execute("select distinct task_name from procrastinate_jobs").fetchall() == [("embed",), ("fade",)]
 
 
 async def test_scopes_are_found_page_by_page_and_each_gets_one_job(recollect, owner, monkeypatch):
-    monkeypatch.setattr(upkeep, "PAGE", 7)
+    monkeypatch.setattr(maintenance, "PAGE", 7)
     fill(owner, 1, 3)
     owner.execute(
         "insert into pending_embeddings (scope_id, id) select id, gen_random_uuid() from scopes, generate_series(1, 3)"
     )
     database = recollect.parts.database
-    assert await upkeep.defer_due(database, "embed") == 30
-    assert await upkeep.defer_due(database, "embed") == 0
+    assert await maintenance.defer_due(database, "embed") == 30
+    assert await maintenance.defer_due(database, "embed") == 0
     jobs_of = "select count(*), count(distinct lock) from procrastinate_jobs where task_name = 'embed'"
     assert owner.execute(jobs_of).fetchone() == (30, 30)
-    pages = [page async for page in upkeep.walk_due(database, "embed", page=7)]
+    pages = [page async for page in maintenance.walk_due(database, "embed", page=7)]
     assert [len(page) for page in pages] == [7, 7, 7, 7, 2]
     found = [scope_id for page in pages for scope_id in page]
     assert [(scope_id,) for scope_id in found] == owner.execute("select id from scopes order by id").fetchall()
 
 
 async def test_logs_of_many_scopes_are_folded_together(recollect, owner, monkeypatch):
-    monkeypatch.setattr("recollect.jobs.upkeep.FOLDED_TOGETHER", 2)
+    monkeypatch.setattr("recollect.jobs.maintenance.FOLDED_TOGETHER", 2)
     for tenant in ("one", "two"):
         for user in ("li", "bo", "su"):
             mind = await recollect.mind("ada", user, tenant=tenant)
             await mind.remember("Ann waters the plants")
             await mind.recall("plants")
     assert owner.execute("select count(*) from access_log").fetchone() == (6,)
-    await sweep(recollect.parts.database, rederive=False)
+    await delete_expired(recollect.parts.database, rederive=False)
     assert owner.execute("select count(*) from access_log").fetchone() == (0,)
     assert owner.execute("select count(*), sum(access_count) from accesses").fetchone() == (6, 6)
     await accesses.fold(recollect.parts.database, [])
@@ -268,7 +268,7 @@ async def test_jobs_that_have_ended_are_not_read(recollect, owner):
             | {"cursor": None, "limit": 50},
         ),
         "defer_due": (
-            upkeep.QUERIES["defer_due"],
+            maintenance.QUERIES["defer_due"],
             {"task": "embed", "wanted": "embed", "usual": 0.0, "after": 0, "limit": 10, "rest_minutes": 0.0},
         ),
     }

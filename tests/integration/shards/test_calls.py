@@ -8,7 +8,7 @@ from psycopg.conninfo import conninfo_to_dict
 
 from conftest import PATIENT, execute, http_client, new_key
 from recollect.core.service.numbers import bucket_of
-from recollect.errors import MovedError, SetupError
+from recollect.errors import ScopeMovedError, SetupError
 from recollect.jobs import running
 from recollect.models.agents import Profile
 from recollect.models.conversations import NewMessage
@@ -16,22 +16,11 @@ from recollect.models.memories import Role
 from recollect.models.recall import Cue
 from recollect.settings import Settings
 from recollect.wiring import connected
-from shards import lay_out
 from waiting import until
 
+pytest_plugins = ("two_shards",)
+
 TENANTS = ("one", "two", "three", "four")
-
-
-@pytest.fixture
-async def layout(cluster, clones):
-    return await lay_out(cluster, clones)
-
-
-@pytest.fixture
-async def many(layout, embedder, tmp_path):
-    settings = Settings(embedder="fake", map_file=tmp_path / "map.json", **PATIENT)
-    async with connected(settings, layout.addresses, embedder) as running:
-        yield running
 
 
 def count(layout, table="memories"):
@@ -108,11 +97,11 @@ async def test_what_has_been_written_in_part_is_not_written_again(many, layout, 
     async def write_twice(parts, scope, ids, *, pinned):
         await pin(parts, scope, ids, pinned=pinned)
         moved.set()
-        raise MovedError("gone")
+        raise ScopeMovedError("gone")
 
     pin = memories.pin
     monkeypatch.setattr(memories, "pin", write_twice)
-    with pytest.raises(MovedError):
+    with pytest.raises(ScopeMovedError):
         await mind.pin([receipt.id])
     assert moved.is_set()
 
@@ -163,7 +152,7 @@ async def test_a_job_does_not_write_where_its_bucket_is_closed(many, layout, emb
 
 
 async def test_what_is_asked_of_no_scope_is_refused_by_name(many):
-    with pytest.raises(SetupError, match="several servers"):
+    with pytest.raises(SetupError, match="needs one server"):
         async with many.parts.database.reading(1):
             pass
 

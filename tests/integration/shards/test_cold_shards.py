@@ -1,4 +1,4 @@
-"""Cold scopes beside several servers: keys lie at the tenant's home, and a scope moves without its object."""
+"""Cold scopes of a tenant on two shards: the keys are stored on its home shard."""
 
 from __future__ import annotations
 
@@ -10,12 +10,11 @@ import pytest
 from cold_scopes import chilly, objects_in, send_out
 from recollect.core.service.numbers import bucket_of
 from recollect.llm.fake import FakeEmbedder
-from recollect.models.outside import Tier
+from recollect.models.outside import StorageTier
 from recollect.store.cold.tiers import defer_waking
-from recollect.verbs.service.moves import Moves
-from shards import NAMES, quiet
+from shards import NAMES
 
-pytest_plugins = ("moving_shards",)
+pytest_plugins = ("two_shards",)
 
 USERS = [f"user-{number}" for number in range(6)]
 KEY, LATER = (base64.b64encode(bytes([number]) * 32).decode() for number in (1, 2))
@@ -38,8 +37,11 @@ async def many(opening):
         yield running
 
 
-async def filled(many):
+async def filled(many, layout):
     """A tenant on two shards, and its minds."""
+    caller = await many.operator.act_for("one")
+    layout.split(caller.tenant_id, "north", "south", 2048)
+    await many.parts.servers.read_anew(caller.tenant_id)
     minds = {user: await many.mind("ada", user, tenant="one") for user in USERS}
     for user, mind in minds.items():
         await mind.remember(f"I am {user}.")
@@ -56,16 +58,15 @@ async def contents(minds):
 
 
 async def test_scopes_of_two_shards_leave_and_come_back_by_keys_of_the_home(many, opening, layout, tmp_path):
-    minds = await filled(many)
-    await Moves(layout.owner).move("one", "south", quiet, (2048, 4095))
+    minds = await filled(many, layout)
     high = sum(bucket_of("ada", user) >= 2048 for user in USERS)
     assert 0 < high < len(USERS)
     expected = await contents(minds)
     moved = await send_out(many, user=None, tenant="one")
     assert (moved.moved, len(objects_in(tmp_path / "objects"))) == (len(USERS), len(USERS))
     caller = await many.operator.act_for("one")
-    assert [each.tier for each in await many.operator.cold.list(caller)] == [Tier.COLD] * len(USERS)
-    assert (await many.operator.cold.standing()).cold == len(USERS)
+    assert [each.tier for each in await many.operator.cold.list(caller)] == [StorageTier.COLD] * len(USERS)
+    assert (await many.operator.cold.stats()).cold == len(USERS)
     keys = {shard: count(layout, shard, "select count(*) from tenant_keys") for shard in NAMES[:2]}
     assert keys == {"north": 1, "south": 0}
     async with opening(cold_key=LATER, cold_key_before=KEY) as other:
@@ -74,42 +75,20 @@ async def test_scopes_of_two_shards_leave_and_come_back_by_keys_of_the_home(many
         again = {user: await other.mind("ada", user, tenant="one") for user in USERS[:3]}
         assert await contents(again) == {user: expected[user] for user in USERS[:3]}, "they come back when asked for"
         assert (await other.operator.cold.back(caller, "ada")).moved == len(USERS) - 3
-        assert await other.operator.cold.tidy() == 0
+        assert await other.operator.cold.remove_unused() == 0
     assert await contents(minds) == expected
     assert objects_in(tmp_path / "objects") == []
-
-
-@pytest.mark.promise("A cold scope that moves to another shard comes back there the same")
-async def test_a_cold_scope_moves_without_its_object(many, layout, tmp_path):
-    minds = await filled(many)
-    expected = await contents(minds)
-    await send_out(many, user=None, tenant="one")
-    objects = {path: path.read_bytes() for path in objects_in(tmp_path / "objects")}
-    await Moves(layout.owner).move("one", "south", quiet)
-    assert {path: path.read_bytes() for path in objects_in(tmp_path / "objects")} == objects
-    assert count(layout, "south", "select count(*) from memories") == 0
-    assert count(layout, "south", "select count(*) from scopes where tier = 'cold'") == len(USERS)
-    assert count(layout, "south", "select count(*) from tenant_keys") == 1
-    assert (await many.operator.cold.standing()).cold == len(USERS), "each is counted where it is served"
-    assert await contents(minds) == expected
-    assert count(layout, "south", "select count(*) from memories") == len(USERS)
-    assert objects_in(tmp_path / "objects") == []
-    # What was left on the source names objects that are gone; it harms nothing.
-    assert await Moves(layout.owner).clean(hours=0) == 1
-    assert count(layout, "north", "select count(*) from cold_objects") == 0
-    assert await many.operator.cold.tidy() == 0
 
 
 async def test_a_worker_wakes_scopes_where_it_works(many, layout, tmp_path):
-    minds = await filled(many)
-    await Moves(layout.owner).move("one", "south", quiet, (2048, 4095))
+    minds = await filled(many, layout)
     await send_out(many, user=None, tenant="one")
     for mind in minds.values():
         scope_id = await scope_number(layout, mind)
-        database = await many.parts.servers.of_number(scope_id)
+        database = await many.parts.servers.by_scope_id(scope_id)
         await defer_waking(database, scope_id)
     await many.work(until_empty=True)
-    assert (await many.operator.cold.standing()).cold == 0
+    assert (await many.operator.cold.stats()).cold == 0
     assert objects_in(tmp_path / "objects") == []
 
 

@@ -3,20 +3,17 @@
 import psycopg
 import pytest
 
-from recollect.errors import ConflictError, MovedError, SetupError, UnauthenticatedError, UnavailableError
+from recollect.errors import ConflictError, ScopeMovedError, SetupError, UnauthenticatedError, UnavailableError
 from recollect.models.service import Scope
 from recollect.models.shards import ShardState
 from recollect.store.agents import agents
 from recollect.store.shards import catalog
 from recollect.store.shards.map import ShardMap
-from shards import NAMES, lay_out
+from shards import NAMES
+
+pytest_plugins = ("two_shards",)
 
 NOBODY = "host=127.0.0.1 port=1 dbname=none user=none"
-
-
-@pytest.fixture
-async def layout(cluster, clones):
-    return await lay_out(cluster, clones)
 
 
 async def whereabouts(database):
@@ -54,11 +51,11 @@ def dsn_name(layout, shard):
 async def test_a_scope_is_served_by_the_shard_of_its_bucket_and_by_no_other(layout):
     number = await catalog.ensure_tenant(layout.owner, "one")
     async with layout.serving() as servers:
-        database = await servers.of_scope(Scope(number, "ada", "li"))
+        database = await servers.for_scope(Scope(number, "ada", "li"))
         assert await whereabouts(database) == dsn_name(layout, "north")
         await agents.fetch(database, Scope(number, "ada", "li"))
         [other] = [server.database for server in await servers.answering() if server.name != "north"]
-        with pytest.raises(MovedError):
+        with pytest.raises(ScopeMovedError):
             await agents.fetch(other.used(placed=(3, 1)), Scope(number, "ada", "li"))
 
 
@@ -68,7 +65,7 @@ async def test_who_goes_by_an_old_map_is_refused_and_finds_the_new_place(layout,
     async with layout.serving() as servers:
         stale = await servers.home(number)
         layout.move(number, "north", "south")
-        with pytest.raises(MovedError):
+        with pytest.raises(ScopeMovedError):
             await touch(stale, number, writing=writing)
         await servers.read_anew(number)
         found = await servers.home(number)
@@ -82,31 +79,31 @@ async def touch(database, number, *, writing):
         await agents.fetch(database, scope)
         return
     async with database.transaction(number) as connection:
-        await agents.write(connection, scope, agents.Agent(profile=agents.Profile(), metadata={}))
+        await agents.store_agent(connection, scope, agents.Agent(profile=agents.Profile(), metadata={}))
 
 
-async def test_a_fence_lets_read_and_not_write(layout):
+async def test_a_suspended_tenant_is_read_and_not_written(layout):
     number = await catalog.ensure_tenant(layout.owner, "one")
     async with layout.serving() as servers:
         home = await servers.home(number)
         with psycopg.connect(layout.shards["north"][1], autocommit=True) as owner:
-            owner.execute("select fence_placement(%s, -1, 60)", [number])
+            owner.execute("select suspend_writes(%s)", [number])
         await touch(home, number, writing=False)
-        with pytest.raises(UnavailableError, match="moved"):
+        with pytest.raises(UnavailableError, match="suspended"):
             await touch(home, number, writing=True)
 
 
-async def test_a_fence_waits_for_the_writes_under_way(layout):
+async def test_a_suspension_waits_for_the_writes_under_way(layout):
     number = await catalog.ensure_tenant(layout.owner, "one")
     async with layout.serving() as servers:
         home = await servers.home(number)
         with psycopg.connect(layout.shards["north"][1], autocommit=True) as owner:
             async with home.transaction(number, pipelined=False) as connection:
-                await agents.write(connection, Scope(number, "ada"), agents.Agent(agents.Profile(), {}))
+                await agents.store_agent(connection, Scope(number, "ada"), agents.Agent(agents.Profile(), {}))
                 owner.execute("set lock_timeout = '100ms'")
                 with pytest.raises(psycopg.errors.LockNotAvailable):
-                    owner.execute("select fence_placement(%s, -1, 60)", [number])
-            owner.execute("select fence_placement(%s, -1, 60)", [number])
+                    owner.execute("select suspend_writes(%s)", [number])
+            owner.execute("select suspend_writes(%s)", [number])
 
 
 async def test_a_tenant_that_came_later_is_found_and_one_that_never_came_is_not(layout):
@@ -125,9 +122,9 @@ async def test_the_map_outlives_the_catalog(layout, tmp_path):
     assert file.stat().st_mode & 0o777 == 0o600
     kept = ShardMap(NOBODY, file)
     await kept.open()
-    assert (await kept.find(number)).home == 1
+    assert (await kept.find_tenant_placement(number)).home == 1
     with pytest.raises(UnavailableError, match="catalog"):
         await kept.read_anew(number)
-    await kept.close()
+    await kept.stop_following()
     with pytest.raises(SetupError, match="RECOLLECT_CATALOG_URL"):
         await ShardMap(NOBODY, tmp_path / "none.json").open()

@@ -1,4 +1,4 @@
-"""Mirrors beside several servers: each shard has its own, and a tenant that moves is let go of and held anew."""
+"""Mirrors with several servers: each shard has its own."""
 
 from __future__ import annotations
 
@@ -8,16 +8,13 @@ import pytest
 
 from conftest import PATIENT
 from mirrored import PATIENT as MIRRORED
-from mirrored import feed_of, follow, mirrored, scope_of, search_settings
-from recollect.errors import UnavailableError
+from mirrored import feed_of, mirrored, search_settings
 from recollect.llm.fake import FakeEmbedder
 from recollect.models.knowledge import NewFact
 from recollect.models.recall import Cue
-from recollect.verbs.service import moves as verbs
-from recollect.verbs.service.moves import Moves
 from shards import quiet
 
-pytest_plugins = ("moving_shards",)
+pytest_plugins = ("two_shards",)
 
 pytestmark = pytest.mark.engines
 SEARCH, GRAPH = "opensearch", "neo4j"
@@ -71,52 +68,3 @@ async def test_each_shard_is_held_and_asked_apart_and_a_rebuild_of_one_leaves_th
     async with feed.mirror._driver.session() as session:
         answer = await session.run("MATCH (e:Entity) RETURN count(e) AS shown")
         assert (await answer.single())["shown"] == 4
-
-
-@pytest.mark.promise("After a move the mirrors of the new shard hold a tenant's rows, and those of the old one none")
-async def test_a_tenant_that_moves_is_let_go_of_and_held_anew(many, layout, minds):
-    mind, other = minds
-    scope_id = await scope_of(mind)
-    before = {name: await held(many, name, "north", scope_id) for name in (SEARCH, GRAPH)}
-    assert all(before.values())
-    await Moves(layout.owner).move("one", "south", quiet)
-    await mind.remember("Li has moved to the south.")
-    await many.work(until_empty=True)
-    for name in (SEARCH, GRAPH):
-        assert await held(many, name, "north", scope_id) == set()
-        assert await held(many, name, "south", scope_id) >= before[name]
-    assert "Li has moved to the south." in await said(mind, SEARCH, "moved")
-    assert await said(mind, GRAPH, "Where does Li live?") == ["Li lives in Wells"]
-    assert await said(other, GRAPH, "Where does Li live?") == ["Li lives in Bath"]
-    assert await differing(many) == [0, 0]
-    # And back again, where mirrors still know how far they had followed.
-    await Moves(layout.owner).move("one", "north", quiet)
-    await many.work(until_empty=True)
-    for name in (SEARCH, GRAPH):
-        assert await held(many, name, "south", scope_id) == set()
-        assert await held(many, name, "north", scope_id) >= before[name]
-    assert await differing(many) == [0, 0]
-
-
-async def held(many, name, shard, scope_id):
-    return set(await (await feed_of(many, name, shard)).read_held(scope_id))
-
-
-async def test_what_was_purged_does_not_move_before_the_mirror_has_followed(many, layout, minds, monkeypatch):
-    mind = minds[0]
-    await mind.conversation("c").append("Bo brings the rice.")
-    await follow(many)
-    await mind.conversation("c").purge()
-    [receipt] = (await many.tenant.receipts(await many.operator.act_for("one"), mind.access.caller.bounds)).receipts
-    assert receipt.finished_at is None
-    monkeypatch.setattr(verbs, "RECEIPT_SECONDS", 0.0)
-    with pytest.raises(UnavailableError, match="mirror"):
-        await Moves(layout.owner).move("one", "south", quiet)
-    await mind.remember("The source is still in charge.")
-    await many.work(until_empty=True)
-    assert await Moves(layout.owner).move("one", "south", quiet) == [(-1, 4095)]
-    caller = await many.operator.act_for("one")
-    [receipt] = (await many.tenant.receipts(caller, mind.access.caller.bounds)).receipts
-    assert receipt.finished_at is not None
-    await many.work(until_empty=True)
-    assert await differing(many) == [0, 0]

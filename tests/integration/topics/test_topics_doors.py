@@ -15,7 +15,7 @@ from recollect.doors.http.app import create_app
 from recollect.errors import ConflictError, NotFoundError
 from recollect.models.memories import NewMemory
 from recollect.models.service import Right
-from recollect.models.topics import Filing, Reach
+from recollect.models.topics import LinkStrength, NewTopicLink
 from serving import serving
 
 SCOPE = {"agent": "ada", "user": "li"}
@@ -44,16 +44,21 @@ async def test_every_way_in_gives_the_same_answer(recollect, mind, filed):
             assert await there.links("travel->Japan") == await here.links("travel->Japan")
             assert await there.links(memory_id=filed[0]) == await here.links(memory_id=filed[0])
             assert await there.related("travel->Japan") == await here.related("travel->Japan")
-            topic = await there.link("food->noodles", [filed[1], Filing(filed[0], Reach(0.1, 0.2, 0.3), ("sea",))])
+            topic = await there.link(
+                "food->noodles", [filed[1], NewTopicLink(filed[0], LinkStrength(0.1, 0.2, 0.3), ("sea",))]
+            )
             assert (topic.path, topic.memories) == ("food->noodles", 2)
-            assert {link.reach for link in await here.links("food->noodles")} == {Reach(), Reach(0.1, 0.2, 0.3)}
+            assert {link.reach for link in await here.links("food->noodles")} == {
+                LinkStrength(),
+                LinkStrength(0.1, 0.2, 0.3),
+            }
             assert await there.unlink("food->noodles", [filed[1]]) == [filed[1]]
             assert (await there.rename("food", "meals")).path == "meals"
             assert (await there.move("meals->noodles", "travel")).path == "travel->noodles"
             assert (await there.merge("travel->noodles", "travel->Japan")).memories == 2
-            [receipt] = await remote.remember(NewMemory("sushi", topic="meals", reach=Reach(1, 1, 1)))
+            [receipt] = await remote.remember(NewMemory("sushi", topic="meals", reach=LinkStrength(1, 1, 1)))
             [link] = await there.links(memory_id=receipt.id)
-            assert (link.path, link.reach) == ("meals", Reach(1, 1, 1))
+            assert (link.path, link.reach) == ("meals", LinkStrength(1, 1, 1))
             with pytest.raises(NotFoundError):
                 await there.move("nowhere")
             with pytest.raises(ConflictError):

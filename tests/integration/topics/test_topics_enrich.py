@@ -17,9 +17,9 @@ from integration.knowledge.test_enrich import (
     scripted,
     segments_of,
 )
-from recollect.core.topics.rating import steady
+from recollect.core.topics.rating import damp_link
 from recollect.models.agents import Profile
-from recollect.models.topics import Reach
+from recollect.models.topics import LinkStrength
 from recollect.verbs.knowledge.steps import choose_steps
 from topic_cases import propose
 
@@ -35,7 +35,7 @@ async def test_a_summary_lies_under_the_topic_that_the_model_named(recollect, ow
     await run(running, mind, owner)
     [segment] = await segments_of(mind)
     [link] = await mind.topics.links("leisure->water")
-    assert (link.memory_id, link.related, link.reach) == (segment.summary_id, ("Boats",), Reach())
+    assert (link.memory_id, link.related, link.reach) == (segment.summary_id, ("Boats",), LinkStrength())
     found = await propose(mind, "Leisure->Water", now=NOON)
     assert [each.id for each in found.candidates] == [segment.summary_id]
 
@@ -48,7 +48,7 @@ async def test_without_a_model_the_label_is_the_path(plain, owner):
     [topic] = (await mind.topics.tree()).topics
     assert (topic.path, topic.memories) == (segment.label, 1)
     [link] = await mind.topics.links(memory_id=segment.summary_id)
-    assert link.reach == steady(Reach(), 0, 6)
+    assert link.reach == damp_link(LinkStrength(), 0, 6)
 
 
 async def test_without_a_summary_the_messages_themselves_are_filed(plain, owner):

@@ -6,7 +6,7 @@ import psycopg
 import pytest
 
 from plans import MODES
-from recollect.channels.topic import MOST_LINKS, compose
+from recollect.channels.topic import MAX_LINKS, compose
 from recollect.models.memories import NewMemory
 from recollect.models.recall import Filter
 
@@ -82,7 +82,7 @@ def read(service, scope_id, path, **more):
         "below": False,
         "related_taken": 2,
         "parent_taken": 2,
-        "most": MOST_LINKS,
+        "most": MAX_LINKS,
     }
     before = service.execute(COUNTED, {"tables": list(TABLES)}).fetchone()
     rows = service.execute(compose(Filter()), asked | more).fetchall()
@@ -102,7 +102,7 @@ def assert_frugal(rows, work):
 
 async def test_a_hub_costs_what_it_may_propose(service, scope_id, statistics):
     rows, work = read(service, scope_id, "topic.1")
-    assert len(rows) == MOST_LINKS + 2 + 1, "its newest links, two of the related topic, and the parent's one"
+    assert len(rows) == MAX_LINKS + 2 + 1, "its newest links, two of the related topic, and the parent's one"
     assert_frugal(rows, work)
 
 
@@ -114,7 +114,7 @@ async def test_a_small_topic_costs_next_to_nothing(service, scope_id, statistics
 
 async def test_what_lies_below_is_found_by_the_path(service, scope_id, statistics):
     rows, work = read(service, scope_id, "topic", parents=[], below=True)
-    assert len(rows) == MOST_LINKS + 1 + 2, "those below, its own, and two of the related topic"
+    assert len(rows) == MAX_LINKS + 1 + 2, "those below, its own, and two of the related topic"
     assert work["scans"] == 0, work
     assert work["topics"] <= TOPICS + 10, work
     assert work["links"] <= LINKS, work

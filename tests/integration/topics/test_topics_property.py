@@ -12,11 +12,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from recollect.core.topics.paths import encode, parse_topic, prefixes, show_topic
-from recollect.core.topics.rating import collect, relink
+from recollect.core.topics.rating import collect, update_link
 from recollect.errors import ConflictError, InvalidInputError, NotFoundError
 from recollect.mind import Mind
 from recollect.models.memories import NewMemory
-from recollect.models.topics import Filing, Reach, TopicLink
+from recollect.models.topics import LinkStrength, NewTopicLink, TopicLink
 from sizes import Sizes
 from topic_cases import propose
 
@@ -33,7 +33,7 @@ filings = st.tuples(
     paths,
     st.lists(paths, max_size=2),
     st.integers(0, 40),
-    st.builds(Reach, shares, shares, shares),
+    st.builds(LinkStrength, shares, shares, shares),
 )
 steps = st.one_of(
     filings,
@@ -70,8 +70,8 @@ class World:
 
     async def file(self, which, path, related, days, reach):
         moment = NOW - timedelta(days=days)
-        await self.mind.topics.link(path, Filing(self.ids[which], reach, tuple(related), moment))
-        self.links = relink(self.links, TopicLink(path, self.ids[which], moment, reach, tuple(related)))
+        await self.mind.topics.link(path, NewTopicLink(self.ids[which], reach, tuple(related), moment))
+        self.links = update_link(self.links, TopicLink(path, self.ids[which], moment, reach, tuple(related)))
 
     async def unlink(self, which, path):
         await self.mind.topics.unlink(path, [self.ids[which]])
@@ -145,7 +145,7 @@ def replant(links, path, target):
         same = [each for each in joined if (each.memory_id, key(each.path)) == (new.memory_id, key(new.path))]
         if same and same[0].occurred_at >= new.occurred_at:
             new = replace(same[0], related=new.related)
-        joined = relink(joined, new)
+        joined = update_link(joined, new)
     return joined
 
 

@@ -15,7 +15,7 @@ from recollect.models.conversations import NewMessage
 from recollect.models.memories import Kind, NewMemory, Role
 from recollect.models.recall import Cue, Status
 from recollect.models.service import Right
-from recollect.models.topics import Filing, Reach, Topic
+from recollect.models.topics import LinkStrength, NewTopicLink, Topic
 from topic_cases import at, links_of, propose, references
 
 NOW = datetime(2026, 3, 31, 12, tzinfo=UTC)
@@ -48,10 +48,10 @@ async def test_every_golden_case_is_recalled_through_the_channel(recollect, shar
         names = references(case)
         ids = dict(zip(names, await remember(mind, *names), strict=True))
         for link in links_of(case, ids):
-            await mind.topics.link(link.path, Filing(link.memory_id, link.reach, link.related, link.occurred_at))
+            await mind.topics.link(link.path, NewTopicLink(link.memory_id, link.reach, link.related, link.occurred_at))
         found = await propose(mind, case["query"], now=at(case["now_ms"]), limit=golden["limits"]["result"])
         if case["expected"] is None:
-            assert ([*found.candidates], found.method) == ([], "skipped: there is no such topic")
+            assert ([*found.candidates], found.method) == ([], "skipped: unknown topic")
             continue
         written = {identity: name for name, identity in ids.items()}
         assert [written[each.id] for each in found.candidates] == [each["ref"] for each in case["expected"]], case[
@@ -68,14 +68,14 @@ async def test_a_recall_by_topic_finds_what_is_filed_there(mind):
     found = await mind.recall(Cue("holidays", channels=("topic",), topics=("travel->japan",)))
     assert ([hit.memory.content for hit in found.hits], found.methods) == (["a ryokan in Kyoto"], {"topic": "exact"})
     found = await mind.recall(Cue("holidays", channels=("topic",), topics=("travel->japanese",)))
-    assert (found.status, found.methods) == (Status.ERROR, {"topic": "skipped: there is no such topic"})
+    assert (found.status, found.methods) == (Status.ERROR, {"topic": "skipped: unknown topic"})
 
 
 async def test_a_memory_is_filed_in_the_transaction_that_stores_it(mind, owner):
     [ryokan, ramen] = await mind.remember(
         [
             NewMemory("a ryokan in Kyoto", topic="Travel -> Japan", related_topics=("Food->Noodles",)),
-            NewMemory("ramen in Tokyo", topic="travel->japan [2]", reach=Reach(0.9, 0.0, 0.2)),
+            NewMemory("ramen in Tokyo", topic="travel->japan [2]", reach=LinkStrength(0.9, 0.0, 0.2)),
         ]
     )
     tree = await mind.topics.tree()
@@ -86,7 +86,7 @@ async def test_a_memory_is_filed_in_the_transaction_that_stores_it(mind, owner):
         Topic("Travel->Japan", "Japan", 2, 0),
     )
     [link] = await mind.topics.links(memory_id=ryokan.id)
-    assert (link.path, link.related, link.reach) == ("Travel->Japan", ("Food->Noodles",), Reach())
+    assert (link.path, link.related, link.reach) == ("Travel->Japan", ("Food->Noodles",), LinkStrength())
     assert {each.memory_id for each in await mind.topics.links("TRAVEL->japan")} == {ryokan.id, ramen.id}
     assert (await recall(mind, "travel->Japan")) == ["ramen in Tokyo", "a ryokan in Kyoto"]
     [related] = await mind.topics.related("Travel->Japan")
@@ -125,7 +125,7 @@ async def test_the_channel_keeps_within_the_bounds_of_the_cue(mind, recollect):
     assert (await recall(mind, "a->b", as_of=written)) == ["an event", "an older event"]
     assert (await recall(mind, "a", below=True, kinds=(Kind.THOUGHT,))) == ["a thought"]
     assert (await recall(mind, "a")) == []
-    assert (await propose(mind, now=NOW)).method == "skipped: the cue names no topic"
+    assert (await propose(mind, now=NOW)).method == "skipped: no topic in the query"
     assert (await recall(mind, "a->b", "nowhere", "a->b"))[0] == "a thought"
     await mind.topics.unlink("a->b", [thought, first])
     assert (await recall(mind, "a->b")) == ["an older event"]
@@ -151,7 +151,7 @@ async def test_names_from_a_purged_conversation_go_with_it(mind, owner):
     appended = await conversation.append(
         [NewMessage(Role.USER, "I have cancer"), NewMessage(Role.ASSISTANT, "I am sorry")]
     )
-    await mind.topics.link("Health->Cancer", Filing(appended[0].id, related=("Hospitals",)))
+    await mind.topics.link("Health->Cancer", NewTopicLink(appended[0].id, related=("Hospitals",)))
     [summary] = await mind.remember(
         NewMemory("Both spoke.", kind=Kind.SUMMARY, evidence=tuple(each.id for each in appended), topic="Health->Talks")
     )
@@ -201,12 +201,14 @@ async def test_a_topic_is_moved_and_what_it_leaves_empty_goes(mind):
 async def test_topics_are_merged_with_what_lies_below_them(mind):
     [both] = await remember(mind, "both", topic="car->price", occurred_at=NOW)
     [other] = await remember(mind, "other", topic="auto->price->sales", related_topics=("car", "auto->price"))
-    await mind.topics.link("auto->price", Filing(both, Reach(0.1, 0.2, 0.3), ("x",), NOW + timedelta(days=1)))
+    await mind.topics.link(
+        "auto->price", NewTopicLink(both, LinkStrength(0.1, 0.2, 0.3), ("x",), NOW + timedelta(days=1))
+    )
     merged = await mind.topics.merge("auto", "car")
     assert merged == Topic("car", "car", 0, 2)
     assert await paths(mind) == ["car", "car->price", "car->price->sales", "x"]
     [link] = await mind.topics.links("car->price")
-    assert (link.memory_id, link.reach, link.related) == (both, Reach(0.1, 0.2, 0.3), ("x",))
+    assert (link.memory_id, link.reach, link.related) == (both, LinkStrength(0.1, 0.2, 0.3), ("x",))
     [link] = await mind.topics.links("car->price->sales")
     assert (link.memory_id, link.related) == (other, ("car", "car->price"))
 

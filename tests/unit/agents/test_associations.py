@@ -13,7 +13,11 @@ TRIPLES = st.builds(Triple, *[st.text(max_size=20)] * 3)
 
 
 def test_a_triple_asks_for_all_three_of_its_parts_as_memories_are_filed():
-    assert read_triple(Triple("the Ville:Oak Hill:Maria Lopez", "Walk", "ＣＡＦＥ")) == ("maria lopez", "walk", "cafe")
+    assert read_triple(Triple("the Ville:Oak Hill:Maria Lopez", "Walk", "ＣＡＦＥ")) == (
+        "maria lopez",
+        "walk",
+        "cafe",
+    )
 
 
 def test_what_is_said_twice_or_not_at_all_is_asked_for_once_or_not_at_all():

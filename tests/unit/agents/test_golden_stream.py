@@ -13,13 +13,13 @@ import numpy as np
 import pytest
 
 from generative_agents import MINDS, SavedMind, read_golden, read_mind
-from recollect.core.agents.reflection import gather
-from recollect.core.agents.scoring import Considered, resolve_weighing, score
+from recollect.core.agents.reflection import add_importance
+from recollect.core.agents.scoring import ScoringInput, resolve_weighing, score
 from recollect.core.text.keywords import file_under, keywords_of, normalise_keyword
 from recollect.models.memories import Kind, NewMemory, Triple
-from recollect.models.recall import Candidate, Mode, Tally, Weighing
+from recollect.models.recall import Candidate, ChannelStats, Mode, StreamWeights
 from recollect.models.service import Caller, Scope
-from recollect.store.service.scopes import Opening
+from recollect.store.service.scopes import LockedScope
 from recollect.verbs.memories.rows import Write, assign, prepare_all
 
 STREAMED = ("ga_july1_step_3_12/maria_lopez", "ga_zh_25_1/ayesha_khan", "ga_zh_25_1/francisco_lopez")
@@ -52,9 +52,9 @@ class Case:
         cosines = vectors @ cue / (np.linalg.norm(vectors, axis=1) * np.linalg.norm(cue))
         return [float(cosine) for cosine in cosines]
 
-    def consider(self, key: str) -> list[Considered]:
+    def consider(self, key: str) -> list[ScoringInput]:
         return [
-            Considered(
+            ScoringInput(
                 id=UUID(int=node["node_count"]),
                 kind=Kind(node["type"]),
                 last_accessed_at=moment(node["created"]),
@@ -90,7 +90,7 @@ def agree(scored: list[Candidate], expected: list[dict]) -> None:
         assert computed == pytest.approx([hit[original] for hit in expected], **NEAR)
 
 
-def agree_on_inputs(considered: list[Considered], debug: dict) -> None:
+def agree_on_inputs(considered: list[ScoringInput], debug: dict) -> None:
     """See that what is looked at is what the original code looked at."""
     similarities = [memory.similarity for memory in considered]
     importances = [memory.importance for memory in considered]
@@ -99,7 +99,7 @@ def agree_on_inputs(considered: list[Considered], debug: dict) -> None:
     assert (min(importances), max(importances)) == (debug["poignancy_min"], debug["poignancy_max"])
 
 
-def agree_overall(scored: list[Candidate], tally: Tally, limit: int, debug: dict) -> None:
+def agree_overall(scored: list[Candidate], tally: ChannelStats, limit: int, debug: dict) -> None:
     """See that the whole list is the expected one, as far as the ends and the gaps between scores tell."""
     assert tally.candidates == len(scored) == debug["candidates"]
     assert tally.lowest == pytest.approx(debug["min_score"], **NEAR)
@@ -126,7 +126,7 @@ def test_single_cues_recall_what_the_original_recalls(case, mode):
     for run in case.golden["independent"]:
         considered = case.consider(run["focal_embedding_key"])
         agree_on_inputs(considered, run[mode]["debug"])
-        scored, tally = score(considered, resolve_weighing(Weighing(mode=mode), Weighing()))
+        scored, tally = score(considered, resolve_weighing(StreamWeights(mode=mode), StreamWeights()))
         agree(scored, run[mode]["expected"])
         agree_overall(scored, tally, case.golden["params"]["n_count"], run[mode]["debug"])
         similarities = {memory.id: memory.similarity for memory in considered}
@@ -136,7 +136,7 @@ def test_single_cues_recall_what_the_original_recalls(case, mode):
 
 @pytest.mark.parametrize("mode", [Mode.ORIGINAL, Mode.NEWEST])
 def test_cues_in_a_row_see_what_those_before_them_accessed(case, mode):
-    resolved = resolve_weighing(Weighing(mode=mode), Weighing())
+    resolved = resolve_weighing(StreamWeights(mode=mode), StreamWeights())
     sequence = case.golden["sequence"][mode]
     accessed: set[UUID] = set()
     assert len(sequence["steps"]) == 3
@@ -157,7 +157,7 @@ def test_cues_in_a_row_see_what_those_before_them_accessed(case, mode):
 
 def test_other_weights_recall_what_the_original_recalls(case):
     custom = case.golden["custom_weights"]
-    weighing = Weighing(
+    weighing = StreamWeights(
         Mode.ORIGINAL,
         recency=custom["recency_w"],
         similarity=custom["relevance_w"],
@@ -166,7 +166,7 @@ def test_other_weights_recall_what_the_original_recalls(case):
     )
     considered = case.consider(custom["focal_embedding_key"])
     agree_on_inputs(considered, custom["debug"])
-    scored, tally = score(considered, resolve_weighing(weighing, Weighing()))
+    scored, tally = score(considered, resolve_weighing(weighing, StreamWeights()))
     assert len(custom["expected"]) == custom["n_count"] == 5
     agree(scored, custom["expected"])
     agree_overall(scored, tally, custom["n_count"], custom["debug"])
@@ -182,7 +182,7 @@ def test_every_reflection_comes_when_the_original_had_it(shared):
         perceived = (node for node in mind.nodes if node["type"] == "event")
         for at, step in groupby(perceived, key=lambda node: node["created"]):
             importances = [float(node["poignancy"]) for node in step]
-            after = gather(importance, events, importances, threshold)
+            after = add_importance(importance, events, importances, threshold)
             if after.due:
                 fired.append((at, importance + sum(importances), events + len(importances)))
             importance, events = after.importance, after.memories
@@ -208,7 +208,7 @@ def to_new_memory(node: dict, count: int) -> NewMemory:
 def assign_all(mind: SavedMind):
     """Take a saved mind through all that a write decides before the database sees it."""
     new = [to_new_memory(node, len(mind.nodes)) for node in mind.nodes]
-    opening = Opening(1, 0, 0, datetime(2023, 2, 13, tzinfo=UTC), 0.0, 0)
+    opening = LockedScope(1, 0, 0, datetime(2023, 2, 13, tzinfo=UTC), 0.0, 0)
     caller = Caller(1, frozenset(), "test", 50)
     return assign(Write(caller, Scope(1, "a"), prepare_all(new), None, "", b""), opening, {})
 

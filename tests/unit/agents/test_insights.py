@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from recollect.core.agents.reflection import (
-    LONGEST_NOTE,
+    MAX_NOTE_LENGTH,
     Insight,
     Insights,
     Questions,
@@ -70,7 +70,7 @@ def test_a_note_is_one_line_and_cannot_end_the_notes(said):
     lines = number_notes(memories).split("\n")
     assert len(lines) == len(memories)
     assert all(line.startswith(f"{number}. ") for number, line in enumerate(lines, 1))
-    assert all(len(line) <= LONGEST_NOTE + 5 for line in lines)
+    assert all(len(line) <= MAX_NOTE_LENGTH + 5 for line in lines)
     assert not any(mark in line for line in lines for mark in "<>\r\x85\u2028")
 
 

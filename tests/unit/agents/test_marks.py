@@ -10,9 +10,9 @@ import pytest
 
 from recollect.core.agents.feedback import check_feedback, judge
 from recollect.errors import InvalidInputError
-from recollect.models.agents import Feedback, Mark
+from recollect.models.agents import Feedback, HitFeedback
 from recollect.models.memories import Kind, Memory, Triple
-from recollect.models.recall import ChannelScore, Factors, Hit, Recollection, Tally
+from recollect.models.recall import ChannelScore, ChannelStats, Factors, Hit, RecallResult
 
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
 IDS = [UUID(int=number) for number in range(1, 5)]
@@ -27,8 +27,8 @@ def hit(number: int, *, ranked: bool = True) -> Hit:
     return Hit(memory, 1.0, {"stream" if ranked else "text": ChannelScore(1.0, 1.0, factors)})
 
 
-RECOLLECTION = Recollection(
-    (hit(1), hit(2), hit(3), hit(4, ranked=False)), {"stream": "exact"}, tallies={"stream": Tally(40, 0.0, 1.0)}
+RECOLLECTION = RecallResult(
+    (hit(1), hit(2), hit(3), hit(4, ranked=False)), {"stream": "exact"}, tallies={"stream": ChannelStats(40, 0.0, 1.0)}
 )
 
 
@@ -39,7 +39,7 @@ def test_the_other_hits_are_useless_unless_said_otherwise():
         IDS[1]: True,
     }
     assert feedback.candidates == 40
-    assert feedback.marks[0] == Mark(IDS[1], True, Factors(0.5, 0.2, 0.3, 2))
+    assert feedback.marks[0] == HitFeedback(IDS[1], True, Factors(0.5, 0.2, 0.3, 2))
 
 
 def test_hits_of_other_scopes_are_not_marked():
@@ -77,11 +77,11 @@ def test_a_verdict_on_what_is_no_hit_is_refused(useful, useless, reason):
 
 
 def test_a_recollection_without_hits_is_refused():
-    with pytest.raises(InvalidInputError, match="needs a recollection with hits"):
+    with pytest.raises(InvalidInputError, match="needs a recall result with hits"):
         judge(replace(RECOLLECTION, hits=()), [], None)
 
 
-GOOD = Mark(IDS[0], True, Factors(1.0, 0.0, 0.5, 0))
+GOOD = HitFeedback(IDS[0], True, Factors(1.0, 0.0, 0.5, 0))
 
 
 @pytest.mark.parametrize(

@@ -13,11 +13,11 @@ from recollect.core.agents.profiles import check_profile, fill_in, from_profile,
 from recollect.errors import InvalidInputError
 from recollect.models.agents import Profile
 from recollect.models.memories import Kind, RecallState
-from recollect.models.recall import Cue, Mode, Weighing
+from recollect.models.recall import Cue, Mode, StreamWeights
 
 WEIGHTS = st.none() | st.floats(0, 1000)
 WEIGHINGS = st.builds(
-    Weighing,
+    StreamWeights,
     mode=st.none() | st.sampled_from(Mode),
     recency=WEIGHTS,
     similarity=WEIGHTS,
@@ -51,20 +51,20 @@ def test_nothing_kept_is_a_profile_that_says_nothing():
 
 
 def test_only_what_a_profile_says_is_kept():
-    assert from_profile(Profile(Weighing(decay=0.95), limit=5)) == {"weighing": {"decay": 0.95}, "limit": 5}
+    assert from_profile(Profile(StreamWeights(decay=0.95), limit=5)) == {"weighing": {"decay": 0.95}, "limit": 5}
 
 
 def test_what_a_newer_version_kept_is_passed_over():
     kept = {"mood": "calm", "limit": 7, "weighing": {"mode": "paper", "novelty": 1}}
-    assert to_profile(kept) == Profile(Weighing(Mode.PAPER), limit=7)
+    assert to_profile(kept) == Profile(StreamWeights(Mode.PAPER), limit=7)
 
 
 @pytest.mark.parametrize(
     ("profile", "field"),
     [
-        (Profile(Weighing(recency=-1)), "recency"),
-        (Profile(Weighing(importance=float("nan"))), "importance"),
-        (Profile(Weighing(decay=0)), "decay"),
+        (Profile(StreamWeights(recency=-1)), "recency"),
+        (Profile(StreamWeights(importance=float("nan"))), "importance"),
+        (Profile(StreamWeights(decay=0)), "decay"),
         (Profile(kinds=(Kind.EVENT, Kind.EVENT)), "kinds"),
         (Profile(limit=0), "limit"),
         (Profile(min_trust=101), "min_trust"),

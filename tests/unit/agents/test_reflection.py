@@ -11,9 +11,9 @@ from hypothesis import strategies as st
 
 from recollect.core.agents.reflection import (
     DEFAULT_THRESHOLD,
-    Unreflected,
-    gather,
-    leave_repeated,
+    ReflectionBacklog,
+    add_importance,
+    drop_repeated,
     waits_for_reflection,
 )
 from recollect.models.memories import ImportanceFrom, Kind, Memory, NewMemory, Triple
@@ -22,40 +22,42 @@ importances = st.lists(st.integers(1, 10).map(float), max_size=8)
 
 
 def test_importance_and_events_gather():
-    assert gather(20.0, 3, [5.0, 1.0], 150) == Unreflected(26.0, 5)
+    assert add_importance(20.0, 3, [5.0, 1.0], 150) == ReflectionBacklog(26.0, 5)
 
 
 def test_reaching_the_threshold_is_enough():
-    assert gather(145.0, 40, [4.0], 150) == Unreflected(149.0, 41)
-    assert gather(145.0, 40, [5.0], 150) == Unreflected(0.0, 0, due=True)
-    assert gather(145.0, 40, [9.0], 150) == Unreflected(0.0, 0, due=True)
+    assert add_importance(145.0, 40, [4.0], 150) == ReflectionBacklog(149.0, 41)
+    assert add_importance(145.0, 40, [5.0], 150) == ReflectionBacklog(0.0, 0, due=True)
+    assert add_importance(145.0, 40, [9.0], 150) == ReflectionBacklog(0.0, 0, due=True)
 
 
 def test_the_usual_threshold_is_150():
     assert DEFAULT_THRESHOLD == 150
-    assert not gather(149.0, 40, []).due
-    assert gather(149.0, 40, [1.0]).due
+    assert not add_importance(149.0, 40, []).due
+    assert add_importance(149.0, 40, [1.0]).due
 
 
 @given(st.integers(0, 1_000).map(float), st.integers(0, 99), importances)
 def test_a_threshold_of_zero_is_never_reached(importance, events, added):
-    assert gather(importance, events, added, 0) == Unreflected(importance + sum(added), events + len(added))
+    assert add_importance(importance, events, added, 0) == ReflectionBacklog(
+        importance + sum(added), events + len(added)
+    )
 
 
 def test_a_step_without_events_makes_nothing_due():
-    assert gather(0.0, 0, [], 150) == Unreflected(0.0, 0)
-    assert gather(200.0, 0, [], 150) == Unreflected(200.0, 0)
+    assert add_importance(0.0, 0, [], 150) == ReflectionBacklog(0.0, 0)
+    assert add_importance(200.0, 0, [], 150) == ReflectionBacklog(200.0, 0)
 
 
 def test_a_lowered_threshold_is_noticed_at_the_next_step():
-    assert gather(100.0, 30, [], 90).due
+    assert add_importance(100.0, 30, [], 90).due
 
 
 @given(st.lists(importances, max_size=40), st.integers(1, 60))
 def test_no_importance_is_lost_or_counted_twice(steps, threshold):
     importance, events, reflected = 0.0, 0, []
     for step in steps:
-        after = gather(importance, events, step, threshold)
+        after = add_importance(importance, events, step, threshold)
         if after.due:
             reflected.append((importance + sum(step), events + len(step)))
             # It became due in this step and not before.
@@ -68,7 +70,7 @@ def test_no_importance_is_lost_or_counted_twice(steps, threshold):
 
 @pytest.mark.parametrize("threshold", [0.5, 1, 10])
 def test_one_weighty_event_can_be_enough(threshold):
-    assert gather(0.0, 0, [10.0], threshold).due
+    assert add_importance(0.0, 0, [10.0], threshold).due
 
 
 @pytest.mark.parametrize(
@@ -116,9 +118,9 @@ def thought(text, *evidence):
     ],
 )
 def test_a_thought_is_left_out_that_was_thought_before_or_nearly_so_from_the_same(new, left):
-    assert leave_repeated([new], [thought(SAID, ONE)]) == ([] if left else [new])
+    assert drop_repeated([new], [thought(SAID, ONE)]) == ([] if left else [new])
 
 
 def test_of_thoughts_that_say_the_same_the_first_is_kept():
     first, other = think(SAID, ONE), think(OTHERWISE, TWO)
-    assert leave_repeated([first, think(NEARLY, ONE), other, think(SAID, TWO), other], []) == [first, other]
+    assert drop_repeated([first, think(NEARLY, ONE), other, think(SAID, TWO), other], []) == [first, other]

@@ -16,40 +16,40 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from recollect.core.agents.scoring import (
-    FARTHEST,
+    MAX_RANK,
     NEGLIGIBLE,
-    Considered,
     ResolvedWeighing,
+    ScoringInput,
     horizon,
     resolve_weighing,
     scale,
     score,
 )
 from recollect.models.memories import Kind
-from recollect.models.recall import Mode, Tally, Weighing
+from recollect.models.recall import ChannelStats, Mode, StreamWeights
 from sizes import Sizes
 
 LONG = Sizes("memories", ci=20_000, long=200_000)
 START = datetime(2023, 2, 13, tzinfo=UTC)
 MINUTE = timedelta(minutes=1)
-NOTHING = Weighing()
+NOTHING = StreamWeights()
 USUAL = resolve_weighing(NOTHING, NOTHING)
 NEAR = {"rel": 1e-9, "abs": 1e-9}
 
 
 def memory(number: int, minute: int = 0, importance: float = 5, similarity: float | None = 0.5, kind=Kind.EVENT):
-    return Considered(UUID(int=number), kind, START + minute * MINUTE, float(importance), similarity)
+    return ScoringInput(UUID(int=number), kind, START + minute * MINUTE, float(importance), similarity)
 
 
-def order(considered: Sequence[Considered], resolved: ResolvedWeighing = USUAL) -> list[int]:
+def order(considered: Sequence[ScoringInput], resolved: ResolvedWeighing = USUAL) -> list[int]:
     return [candidate.id.int for candidate in score(considered, resolved)[0]]
 
 
-def scores(considered: Sequence[Considered], resolved: ResolvedWeighing) -> dict[int, float]:
+def scores(considered: Sequence[ScoringInput], resolved: ResolvedWeighing) -> dict[int, float]:
     return {candidate.id.int: candidate.score for candidate in score(considered, resolved)[0]}
 
 
-def lists(similarity) -> st.SearchStrategy[list[Considered]]:
+def lists(similarity) -> st.SearchStrategy[list[ScoringInput]]:
     """Build memories with few distinct moments, so that ties are common."""
     one = st.builds(
         memory,
@@ -76,15 +76,15 @@ by_rank = resolved_values.filter(lambda resolved: resolved.mode is not Mode.PAPE
 
 
 def test_nothing_to_consider_gives_nothing():
-    assert score([], USUAL) == ([], Tally(0, None, None))
+    assert score([], USUAL) == ([], ChannelStats(0, None, None))
 
 
 @pytest.mark.parametrize(("mode", "expected"), [(Mode.NEWEST, 2.75), (Mode.ORIGINAL, 2.75), (Mode.PAPER, 1.5)])
 @pytest.mark.parametrize("similarity", [0.9, None])
 def test_a_lone_memory_gets_half_of_every_factor(mode, expected, similarity):
-    (alone,), tally = score([memory(1, similarity=similarity)], resolve_weighing(Weighing(mode), NOTHING))
+    (alone,), tally = score([memory(1, similarity=similarity)], resolve_weighing(StreamWeights(mode), NOTHING))
     assert (alone.factors.recency, alone.factors.similarity, alone.factors.importance) == (0.5, 0.5, 0.5)
-    assert (alone.score, alone.factors.rank, tally) == (expected, 1, Tally(1, expected, expected))
+    assert (alone.score, alone.factors.rank, tally) == (expected, 1, ChannelStats(1, expected, expected))
 
 
 def test_ranks_fade_from_the_front_by_the_decay():
@@ -115,7 +115,7 @@ def test_of_equally_recent_ones_thoughts_come_last_and_the_newer_before_the_olde
         memory(9, minute=9, kind=Kind.THOUGHT),
     ]
     ranked = sorted(
-        score(considered, resolve_weighing(Weighing(Mode(mode)), NOTHING))[0], key=lambda hit: hit.factors.rank
+        score(considered, resolve_weighing(StreamWeights(Mode(mode)), NOTHING))[0], key=lambda hit: hit.factors.rank
     )
     assert [hit.id.int for hit in ranked] == expected
 
@@ -147,7 +147,7 @@ def test_an_answer_is_whole_and_explains_itself(considered, resolved):
     found, tally = score(considered, resolved)
     assert {hit.id for hit in found} == {one.id for one in considered}
     assert sorted(hit.factors.rank for hit in found) == list(range(1, len(found) + 1))
-    assert tally == Tally(len(found), min(hit.score for hit in found), max(hit.score for hit in found))
+    assert tally == ChannelStats(len(found), min(hit.score for hit in found), max(hit.score for hit in found))
     for hit in found:
         factors = hit.factors.recency, hit.factors.similarity, hit.factors.importance
         assert hit.score == pytest.approx(sum(map(mul, resolved.weights, factors)))
@@ -201,7 +201,7 @@ def test_neither_units_nor_the_hour_of_the_recall_matter(considered, resolved, u
     assert scores(moved, resolved) == pytest.approx(scores(considered, resolved), **NEAR)
 
 
-def rank_as_the_original(considered: Sequence[Considered], decay: Fraction) -> dict[int, Fraction]:
+def rank_as_the_original(considered: Sequence[ScoringInput], decay: Fraction) -> dict[int, Fraction]:
     """Say in exact fractions what the code of Generative Agents does: two lists, newest first, sorted by access."""
     newest = sorted(considered, key=lambda one: one.id.int, reverse=True)
     listed = [one for one in newest if one.kind is Kind.EVENT] + [one for one in newest if one.kind is Kind.THOUGHT]
@@ -221,7 +221,7 @@ def rank_as_the_original(considered: Sequence[Considered], decay: Fraction) -> d
 @given(lists(cosines).map(lambda given: [one for one in given if one.kind is not Kind.CHAT]).filter(bool))
 def test_mode_original_reckons_as_the_original_code(considered):
     expected = rank_as_the_original(considered, Fraction(99, 100))
-    found = scores(considered, resolve_weighing(Weighing(Mode.ORIGINAL), NOTHING))
+    found = scores(considered, resolve_weighing(StreamWeights(Mode.ORIGINAL), NOTHING))
     assert found == pytest.approx({number: float(exact) for number, exact in expected.items()}, **NEAR)
 
 
@@ -230,7 +230,7 @@ def test_mode_original_reckons_as_the_original_code(considered):
 def test_a_long_stream_fades_to_nothing_without_an_error(mode):
     resolved = ResolvedWeighing(mode, (1.0, 0.0, 0.0), 0.5)
     found, tally = score([memory(number, minute=number) for number in range(1, LONG.now + 1)], resolved)
-    assert tally == Tally(LONG.now, 0.0, 1.0)
+    assert tally == ChannelStats(LONG.now, 0.0, 1.0)
     assert found[-1].factors.rank == LONG.now
     # Where recency has faded away, its order still decides.
     assert [hit.factors.rank for hit in found] == list(range(1, LONG.now + 1))
@@ -270,12 +270,12 @@ def test_beyond_the_horizon_recency_adds_next_to_nothing(considered, resolved):
     [
         (USUAL, 1376),
         (ResolvedWeighing(Mode.NEWEST, (0.0, 1.0, 1.0), 0.99), 1376),
-        (ResolvedWeighing(Mode.NEWEST, (0.0, 1.0, 1.0), 1.0), FARTHEST),
+        (ResolvedWeighing(Mode.NEWEST, (0.0, 1.0, 1.0), 1.0), MAX_RANK),
         (ResolvedWeighing(Mode.NEWEST, (1e-7, 1.0, 1.0), 0.5), 21),
         (ResolvedWeighing(Mode.ORIGINAL, (1.0, 1.0, 1.0), 0.5), 21),
-        (ResolvedWeighing(Mode.NEWEST, (1.0, 1.0, 1.0), 1.0), FARTHEST),
-        (ResolvedWeighing(Mode.NEWEST, (1.0, 1.0, 1.0), math.nextafter(1.0, 0.0)), FARTHEST),
-        (ResolvedWeighing(Mode.PAPER, (1.0, 1.0, 1.0), 0.5), FARTHEST),
+        (ResolvedWeighing(Mode.NEWEST, (1.0, 1.0, 1.0), 1.0), MAX_RANK),
+        (ResolvedWeighing(Mode.NEWEST, (1.0, 1.0, 1.0), math.nextafter(1.0, 0.0)), MAX_RANK),
+        (ResolvedWeighing(Mode.PAPER, (1.0, 1.0, 1.0), 0.5), MAX_RANK),
     ],
 )
 def test_horizons(resolved, expected):
@@ -285,38 +285,40 @@ def test_horizons(resolved, expected):
 def test_usual_weights_are_those_of_the_mode():
     usual = ResolvedWeighing(Mode.NEWEST, (0.5, 3.0, 2.0), 0.99)
     assert resolve_weighing(NOTHING, NOTHING) == usual
-    assert resolve_weighing(Weighing(Mode.ORIGINAL), NOTHING) == replace(usual, mode=Mode.ORIGINAL)
-    assert resolve_weighing(Weighing(Mode.PAPER), NOTHING) == ResolvedWeighing(Mode.PAPER, (1.0, 1.0, 1.0), 0.995)
+    assert resolve_weighing(StreamWeights(Mode.ORIGINAL), NOTHING) == replace(usual, mode=Mode.ORIGINAL)
+    assert resolve_weighing(StreamWeights(Mode.PAPER), NOTHING) == ResolvedWeighing(Mode.PAPER, (1.0, 1.0, 1.0), 0.995)
 
 
 def test_weights_are_multiplied_with_their_gains():
-    asked = Weighing(recency=2.0, similarity=0.5, importance=0.25, gains=(10.0, 20.0, 40.0), decay=0.95)
+    asked = StreamWeights(recency=2.0, similarity=0.5, importance=0.25, gains=(10.0, 20.0, 40.0), decay=0.95)
     assert resolve_weighing(asked, NOTHING) == ResolvedWeighing(Mode.NEWEST, (20.0, 10.0, 10.0), 0.95)
 
 
 def test_zero_is_a_weight_like_any_other():
-    own = Weighing(recency=9.0, gains=(9.0, 9.0, 9.0))
-    assert resolve_weighing(Weighing(recency=0.0, gains=(0.0, 1.0, 0.0)), own).weights == (0.0, 1.0, 0.0)
+    own = StreamWeights(recency=9.0, gains=(9.0, 9.0, 9.0))
+    assert resolve_weighing(StreamWeights(recency=0.0, gains=(0.0, 1.0, 0.0)), own).weights == (0.0, 1.0, 0.0)
 
 
 def test_what_a_call_leaves_open_is_as_the_agent_has_it():
-    own = Weighing(Mode.PAPER, recency=4.0, similarity=5.0, decay=0.9)
+    own = StreamWeights(Mode.PAPER, recency=4.0, similarity=5.0, decay=0.9)
     assert resolve_weighing(NOTHING, own) == ResolvedWeighing(Mode.PAPER, (4.0, 5.0, 1.0), 0.9)
-    assert resolve_weighing(Weighing(Mode.PAPER, recency=7.0), own) == ResolvedWeighing(
+    assert resolve_weighing(StreamWeights(Mode.PAPER, recency=7.0), own) == ResolvedWeighing(
         Mode.PAPER, (7.0, 5.0, 1.0), 0.9
     )
 
 
 def test_what_an_agent_chose_for_one_mode_does_not_spill_into_another():
-    assert resolve_weighing(Weighing(Mode.NEWEST), Weighing(Mode.PAPER, recency=4.0, decay=0.9)) == USUAL
-    tuned = Weighing(recency=4.0, gains=(2.0, 1.0, 1.0), decay=0.9)
-    assert resolve_weighing(Weighing(Mode.NEWEST), tuned) == ResolvedWeighing(Mode.NEWEST, (8.0, 1.0, 1.0), 0.9)
-    assert resolve_weighing(Weighing(Mode.ORIGINAL), tuned) == resolve_weighing(Weighing(Mode.ORIGINAL), NOTHING)
+    assert resolve_weighing(StreamWeights(Mode.NEWEST), StreamWeights(Mode.PAPER, recency=4.0, decay=0.9)) == USUAL
+    tuned = StreamWeights(recency=4.0, gains=(2.0, 1.0, 1.0), decay=0.9)
+    assert resolve_weighing(StreamWeights(Mode.NEWEST), tuned) == ResolvedWeighing(Mode.NEWEST, (8.0, 1.0, 1.0), 0.9)
+    assert resolve_weighing(StreamWeights(Mode.ORIGINAL), tuned) == resolve_weighing(
+        StreamWeights(Mode.ORIGINAL), NOTHING
+    )
 
 
 numbers = st.none() | st.floats(0, 1_000)
 weighings = st.builds(
-    Weighing,
+    StreamWeights,
     mode=st.none() | st.sampled_from(Mode),
     recency=numbers,
     similarity=numbers,
@@ -329,5 +331,5 @@ weighings = st.builds(
 @given(weighings, weighings)
 def test_resolving_again_changes_nothing(asked, agent):
     resolved = resolve_weighing(asked, agent)
-    again = Weighing(resolved.mode, *resolved.weights, gains=(1.0, 1.0, 1.0), decay=resolved.decay)
+    again = StreamWeights(resolved.mode, *resolved.weights, gains=(1.0, 1.0, 1.0), decay=resolved.decay)
     assert resolve_weighing(again, agent) == resolve_weighing(NOTHING, again) == resolved

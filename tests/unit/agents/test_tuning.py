@@ -11,11 +11,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from recollect.core.agents import scoring, tuning, verdicts
+from recollect.core.agents import feedback_pairs, scoring, tuning
 from recollect.errors import InvalidInputError
-from recollect.models.recall import Mode, Weighing
+from recollect.models.recall import Mode, StreamWeights
 
-SKEWED = Weighing(recency=5.0, similarity=0.1, importance=0.1)
+SKEWED = StreamWeights(recency=5.0, similarity=0.1, importance=0.1)
 
 
 def judged(number, useful, ranks, similarity, importance, candidates=1_000):
@@ -41,7 +41,7 @@ def plant(weights, decay, *, recalls=60, hits=12, noise=0.05, seed=3):
     [((0.2, 4.0, 1.0), "similarity"), ((0.2, 0.5, 4.0), "importance"), ((4.0, 0.5, 0.2), "recency")],
 )
 def test_planted_weights_are_found_from_a_bad_start(planted, order):
-    start = Weighing(recency=1.0, similarity=1.0, importance=1.0, gains=(2.0, 2.0, 2.0))
+    start = StreamWeights(recency=1.0, similarity=1.0, importance=1.0, gains=(2.0, 2.0, 2.0))
     found = tuning.learn(plant(planted, 0.99), start)
     before, after = found.held_out
     assert after.accuracy > before.accuracy + 0.05
@@ -54,7 +54,7 @@ def test_planted_weights_are_found_from_a_bad_start(planted, order):
 
 
 def test_a_planted_decay_is_preferred_to_a_wrong_one():
-    found = tuning.learn(plant((5.0, 1.0, 1.0), 0.98, noise=0.01, recalls=100), Weighing(decay=0.999, recency=5.0))
+    found = tuning.learn(plant((5.0, 1.0, 1.0), 0.98, noise=0.01, recalls=100), StreamWeights(decay=0.999, recency=5.0))
     assert found.before["decay"] == 0.999
     # A neighbour on the grid orders the hits nearly as well.
     assert 0.95 <= found.after["decay"] <= 0.99
@@ -63,7 +63,10 @@ def test_a_planted_decay_is_preferred_to_a_wrong_one():
 
 def test_the_sum_of_what_the_factors_can_add_stays_the_same():
     found = tuning.learn(plant((0.2, 4.0, 1.0), 0.99), SKEWED)
-    sums = [sum(scoring.resolve_weighing(Weighing(), Weighing(**each)).weights) for each in (found.before, found.after)]
+    sums = [
+        sum(scoring.resolve_weighing(StreamWeights(), StreamWeights(**each)).weights)
+        for each in (found.before, found.after)
+    ]
     assert sums[1] == pytest.approx(sums[0], abs=1e-3)
     assert all(value >= 0 for value in found.after.values())
 
@@ -74,8 +77,8 @@ def test_the_same_feedback_in_any_order_teaches_the_same():
 
 
 def test_what_is_right_already_is_left_nearly_alone():
-    usual = scoring.resolve_weighing(Weighing(), Weighing())
-    found = tuning.learn(plant(usual.weights, 0.99, recalls=200), Weighing())
+    usual = scoring.resolve_weighing(StreamWeights(), StreamWeights())
+    found = tuning.learn(plant(usual.weights, 0.99, recalls=200), StreamWeights())
     assert found.after["decay"] == 0.99
     assert found.held_out[1].accuracy == pytest.approx(found.held_out[0].accuracy, abs=0.02)
 
@@ -87,7 +90,7 @@ def test_what_chance_alone_explains_is_not_recommended(seed):
         judged(number, chance.random(6) < 0.5, chance.integers(1, 900, 6), chance.random(6), chance.random(6))
         for number in range(40)
     ]
-    found = tuning.learn(recalls, Weighing())
+    found = tuning.learn(recalls, StreamWeights())
     before, after = found.held_out
     assert after.accuracy - before.accuracy <= found.margin
     assert not found.recommended
@@ -97,7 +100,7 @@ def test_what_does_worse_on_feedback_held_out_is_not_recommended():
     recalls = plant((0.2, 4.0, 1.0), 0.99)
     held_out, training = tuning.split(recalls)
     turned = [replace(recall, useful=~recall.useful) for recall in held_out]
-    found = tuning.learn(training + turned, Weighing())
+    found = tuning.learn(training + turned, StreamWeights())
     assert found.training[1].accuracy > found.training[0].accuracy
     assert found.held_out[1].accuracy < found.held_out[0].accuracy
     assert not found.recommended
@@ -107,38 +110,38 @@ def test_too_little_feedback_is_refused_with_what_is_missing():
     recalls = plant((0.2, 4.0, 1.0), 0.99, recalls=9)
     unanimous = [replace(recall, useful=np.ones_like(recall.useful)) for recall in plant((1, 1, 1), 0.99)]
     with pytest.raises(InvalidInputError, match=r"needs 10 recalls .* there are 9"):
-        tuning.learn(recalls + unanimous, Weighing())
+        tuning.learn(recalls + unanimous, StreamWeights())
     with pytest.raises(InvalidInputError, match="there are 0"):
-        tuning.learn([], Weighing())
+        tuning.learn([], StreamWeights())
 
 
 def test_decay_by_the_hour_cannot_be_tuned():
     with pytest.raises(InvalidInputError, match="paper"):
-        tuning.learn(plant((1, 1, 1), 0.99), Weighing(Mode.PAPER))
+        tuning.learn(plant((1, 1, 1), 0.99), StreamWeights(Mode.PAPER))
 
 
 def test_a_factor_without_gain_keeps_its_weight():
-    found = tuning.learn(plant((0.2, 4.0, 1.0), 0.99), Weighing(importance=0.7, gains=(2.0, 2.0, 0.0)))
+    found = tuning.learn(plant((0.2, 4.0, 1.0), 0.99), StreamWeights(importance=0.7, gains=(2.0, 2.0, 0.0)))
     assert found.after["importance"] == 0.7
     assert found.after["similarity"] > found.after["recency"]
 
 
 def test_weights_of_zero_and_factors_that_never_differ_are_survived():
     flat = [judged(number, [True, False], [5, 5], [0.5, 0.5], [0.5, 0.5]) for number in range(20)]
-    found = tuning.learn(flat, Weighing())
+    found = tuning.learn(flat, StreamWeights())
     assert (found.after["recency"], found.after["similarity"], found.after["importance"]) == (1.0, 1.0, 1.0)
     # No decay is better than the present one.
     assert found.after["decay"] == found.before["decay"] == 0.99
     assert found.held_out[0].accuracy == 0.5
     assert not found.recommended
-    nothing = Weighing(recency=0.0, similarity=0.0, importance=0.0)
+    nothing = StreamWeights(recency=0.0, similarity=0.0, importance=0.0)
     assert tuning.learn(plant((0.2, 4.0, 1.0), 0.99), nothing).recommended
     assert tuning.learn(flat, nothing).after["similarity"] == 0.0
 
 
 def test_when_every_factor_speaks_against_what_is_useful_the_weights_stay():
     wrong = [judged(number, [True, False], [900, 1], [0.0, 1.0], [0.0, 1.0]) for number in range(500)]
-    found = tuning.learn(wrong, Weighing())
+    found = tuning.learn(wrong, StreamWeights())
     assert (found.after["recency"], found.after["similarity"], found.after["importance"]) == (1.0, 1.0, 1.0)
     assert not found.recommended
 
@@ -164,7 +167,7 @@ def test_the_loss_never_rises_and_no_weight_is_negative(seed, recalls, hits):
         useful = [True, False, *(chance.random(hits) < 0.5)]
         made.append(judged(number, useful, *chance.random((3, hits + 2)) * [[900], [1], [1]]))
     prior = chance.random(3) * 4
-    differences, shares = verdicts.pair_all((recall.useful, tuning.factors_at(recall, 0.99)) for recall in made)
+    differences, shares = feedback_pairs.pair_all((recall.useful, tuning.factors_at(recall, 0.99)) for recall in made)
     weights, loss = tuning.fit(differences, shares, prior)
     assert (weights >= 0).all()
     assert loss <= tuning.loss_at(prior, differences, shares, prior)
@@ -178,16 +181,18 @@ def test_a_recall_with_very_many_marks_has_no_more_say_than_another():
     chance = np.random.default_rng(1)
     large = judged(0, chance.random(200) < 0.5, np.arange(1, 201), chance.random(200), chance.random(200))
     small = judged(1, [True, False], [1, 2], [0.1, 0.2], [0.3, 0.4])
-    differences, shares = verdicts.pair_all((each.useful, tuning.factors_at(each, 0.99)) for each in (large, small))
-    assert len(differences) <= verdicts.MOST_PAIRS + 1
+    differences, shares = feedback_pairs.pair_all(
+        (each.useful, tuning.factors_at(each, 0.99)) for each in (large, small)
+    )
+    assert len(differences) <= feedback_pairs.MAX_PAIRS + 1
     assert shares.sum() == pytest.approx(2.0)
     assert shares[-1] == 1.0
 
 
 def test_a_tie_is_half_right():
     equal = [judged(0, [True, False], [5, 5], [0.5, 0.5], [0.5, 0.5])]
-    usual = scoring.resolve_weighing(Weighing(), Weighing())
-    fit = verdicts.to_fit(verdicts.order(equal, [tuning.score(usual, recall) for recall in equal]))
+    usual = scoring.resolve_weighing(StreamWeights(), StreamWeights())
+    fit = feedback_pairs.to_fit(feedback_pairs.order(equal, [tuning.score(usual, recall) for recall in equal]))
     assert (fit.accuracy, fit.reciprocal_rank) == (0.5, pytest.approx(1 / 1.5))
 
 
@@ -200,20 +205,20 @@ def test_what_is_learned_is_written_with_four_digits():
 
 def test_a_weighing_is_described_without_its_gains():
     resolved = scoring.ResolvedWeighing(Mode.NEWEST, (1.0, 6.0, 5.0), 0.95)
-    assert tuning.describe(resolved, Weighing()) == Weighing(None, 2.0, 2.0, 2.5, decay=0.95)
-    halved = Weighing(recency=9.0, gains=(4.0, 2.0, 0.0))
-    assert tuning.describe(resolved, halved) == replace(
+    assert tuning.expand_weights(resolved, StreamWeights()) == StreamWeights(None, 2.0, 2.0, 2.5, decay=0.95)
+    halved = StreamWeights(recency=9.0, gains=(4.0, 2.0, 0.0))
+    assert tuning.expand_weights(resolved, halved) == replace(
         halved, recency=0.25, similarity=3.0, importance=1.0, decay=0.95
     )
-    kept = Weighing(importance=0.7, gains=(1.0, 1.0, 0.0))
-    assert tuning.describe(resolved, kept).importance == 0.7
+    kept = StreamWeights(importance=0.7, gains=(1.0, 1.0, 0.0))
+    assert tuning.expand_weights(resolved, kept).importance == 0.7
 
 
 def test_what_is_taken_over_leaves_all_else_as_it_was():
-    present = Weighing(Mode.ORIGINAL, 1.0, 1.0, 1.0, (1.0, 2.0, 3.0), 0.9)
+    present = StreamWeights(Mode.ORIGINAL, 1.0, 1.0, 1.0, (1.0, 2.0, 3.0), 0.9)
     learned = {"recency": 0.1, "similarity": 0.2, "importance": 0.3, "decay": 0.4}
-    taken = tuning.take_over(learned, present)
-    assert taken == Weighing(Mode.ORIGINAL, 0.1, 0.2, 0.3, (1.0, 2.0, 3.0), 0.4)
+    taken = tuning.apply_weights(learned, present)
+    assert taken == StreamWeights(Mode.ORIGINAL, 0.1, 0.2, 0.3, (1.0, 2.0, 3.0), 0.4)
     assert tuning.to_numbers(taken) == learned
 
 
@@ -227,7 +232,7 @@ def test_what_is_taken_over_leaves_all_else_as_it_was():
     ],
 )
 def test_weights_keep_the_sum_they_had(weights, prior, kept):
-    assert tuning.keep_sum(np.array(weights, dtype=np.float64), np.array(prior, dtype=np.float64)) == kept
+    assert tuning.rescale_weights(np.array(weights, dtype=np.float64), np.array(prior, dtype=np.float64)) == kept
 
 
 def test_a_hit_scores_the_weighted_sum_of_its_factors():

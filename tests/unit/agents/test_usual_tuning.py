@@ -9,21 +9,21 @@ from uuid import UUID
 import numpy as np
 import pytest
 
-from recollect.core.agents.usual_tuning import (
+from recollect.core.agents.default_tuning import (
     STEEPNESS,
     UsualRecall,
     find_step,
     fit,
-    keep_sum,
-    learn_usual,
+    fit_default_weights,
     loss_at,
+    rescale_weights,
     score,
     to_values,
 )
-from recollect.core.agents.verdicts import pair_all
-from recollect.core.recall.weights import usual_weights
+from recollect.core.agents.feedback_pairs import pair_all
+from recollect.core.recall.weights import default_weights
 from recollect.errors import InvalidInputError
-from recollect.models.agents import Tuned
+from recollect.models.agents import TuningTarget
 from recollect.models.recall import Script
 
 NAMES = ("vector", "text", "coverage", "importance", "long")
@@ -34,7 +34,7 @@ TOTAL = 16.0
 def plant(planted, *, recalls=60, hits=10, noise=0.005, seed=3, script=Script.WORDS):
     """Make up recalls whose better half, by these weights and with some noise, was marked useful."""
     chance = np.random.default_rng(seed)
-    weights = np.array([{**usual_weights(script), **planted}[name] for name in NAMES])
+    weights = np.array([{**default_weights(script), **planted}[name] for name in NAMES])
     made = []
     for number in range(recalls):
         values = chance.random((hits, len(NAMES))) / TOTAL
@@ -45,8 +45,8 @@ def plant(planted, *, recalls=60, hits=10, noise=0.005, seed=3, script=Script.WO
 
 
 def test_a_planted_weight_is_found():
-    found = learn_usual(plant({"importance": 6.0}), {})
-    assert (found.of, found.recalls) == (Tuned.USUAL, (42, 18))
+    found = fit_default_weights(plant({"importance": 6.0}), {})
+    assert (found.of, found.recalls) == (TuningTarget.USUAL, (42, 18))
     assert found.recommended
     assert found.held_out[1].accuracy > found.held_out[0].accuracy + 0.05
     grown = {name: found.after[name] / found.before[name] for name in NAMES}
@@ -57,7 +57,7 @@ def test_a_planted_weight_is_found():
 
 
 def test_the_weights_that_the_profile_has_are_where_it_begins():
-    found = learn_usual(plant({"importance": 6.0}), {"importance": 6.0})
+    found = fit_default_weights(plant({"importance": 6.0}), {"importance": 6.0})
     assert found.before["importance"] == 6.0
     assert not found.recommended
 
@@ -66,27 +66,27 @@ def test_the_weights_that_the_profile_has_are_where_it_begins():
 def test_what_chance_alone_explains_is_not_recommended(seed):
     chance = np.random.default_rng(seed)
     recalls = [replace(each, useful=chance.random(10) < 0.5) for each in plant({}, recalls=40, seed=seed)]
-    found = learn_usual(recalls, {})
+    found = fit_default_weights(recalls, {})
     assert not found.recommended
 
 
 def test_the_sum_of_the_weights_stays():
-    found = learn_usual(plant({"importance": 6.0}), {})
+    found = fit_default_weights(plant({"importance": 6.0}), {})
     assert sum(map(abs, found.after.values())) == pytest.approx(sum(map(abs, found.before.values())), abs=0.01)
 
 
 def test_the_script_that_most_cues_have_is_learned():
     chinese = plant({"importance": 6.0}, script=Script.CJK, recalls=30)
-    found = learn_usual([*plant({}, recalls=12, seed=9), *chinese], {})
-    assert found.before["vector"] == usual_weights(Script.CJK)["vector"]
+    found = fit_default_weights([*plant({}, recalls=12, seed=9), *chinese], {})
+    assert found.before["vector"] == default_weights(Script.CJK)["vector"]
     assert sum(found.recalls) == 30
 
 
 def test_too_little_feedback_is_refused():
     with pytest.raises(InvalidInputError, match="there are 9"):
-        learn_usual(plant({}, recalls=9), {})
+        fit_default_weights(plant({}, recalls=9), {})
     with pytest.raises(InvalidInputError, match="there are 0"):
-        learn_usual([], {})
+        fit_default_weights([], {})
 
 
 def test_a_share_is_worth_what_it_is_at_a_weight_of_one():
@@ -95,26 +95,26 @@ def test_a_share_is_worth_what_it_is_at_a_weight_of_one():
 
 
 def test_names_that_weigh_nothing_are_not_learned():
-    found = learn_usual(plant({}), {"vector": 0.0})
+    found = fit_default_weights(plant({}), {"vector": 0.0})
     assert found.before.keys() == found.after.keys() == {*NAMES} - {"vector"}
 
 
 def test_enough_feedback_in_two_scripts_may_be_too_little_in_either():
     both = [*plant({}, recalls=9), *plant({}, recalls=5, script=Script.CJK)]
     with pytest.raises(InvalidInputError, match="there are 9"):
-        learn_usual(both, {})
-    assert sum(learn_usual([*both, *plant({}, recalls=1, seed=4)], {}).recalls) == 10
+        fit_default_weights(both, {})
+    assert sum(fit_default_weights([*both, *plant({}, recalls=1, seed=4)], {}).recalls) == 10
 
 
 def test_weights_are_learned_to_three_places():
-    found = learn_usual(plant({"importance": 6.0}), {})
+    found = fit_default_weights(plant({"importance": 6.0}), {})
     assert all(weight == round(weight, 3) for weight in found.after.values())
     assert any(weight != round(weight, 2) for weight in found.after.values())
 
 
 def test_weights_keep_their_size_and_signs():
-    assert keep_sum(np.array([1.0, -1.0]), np.array([3.0, -1.0])).tolist() == [2.0, -2.0]
-    assert keep_sum(np.array([3.0, 1.0]), np.array([1.0, 1.0])).tolist() == [1.5, 0.5]
+    assert rescale_weights(np.array([1.0, -1.0]), np.array([3.0, -1.0])).tolist() == [2.0, -2.0]
+    assert rescale_weights(np.array([3.0, 1.0]), np.array([1.0, 1.0])).tolist() == [1.5, 0.5]
 
 
 def test_a_hit_scores_what_its_values_weigh():
@@ -148,7 +148,7 @@ def test_no_step_is_longer_than_one():
 def test_where_learning_ends_no_small_change_is_better():
     training, weights = (
         plant({"importance": 6.0}, recalls=20),
-        np.array([usual_weights(Script.WORDS)[n] for n in NAMES]),
+        np.array([default_weights(Script.WORDS)[n] for n in NAMES]),
     )
     factors = fit(training, NAMES, weights)
     pairs, counts = pair_all(

@@ -8,9 +8,9 @@ from uuid import UUID
 import numpy as np
 import pytest
 
-from recollect.core.agents.verdicts import (
-    FEWEST_RECALLS,
-    MOST_PAIRS,
+from recollect.core.agents.feedback_pairs import (
+    MAX_PAIRS,
+    MIN_RECALLS,
     chance_alone,
     choose_usable,
     compare,
@@ -24,7 +24,7 @@ from recollect.core.agents.verdicts import (
     to_fit,
 )
 from recollect.errors import InvalidInputError
-from recollect.models.agents import Fit, Tuned
+from recollect.models.agents import FitQuality, TuningTarget
 
 
 @dataclass(frozen=True, eq=False)
@@ -51,7 +51,7 @@ def test_only_recalls_with_useful_and_useless_hits_count():
 
 
 def test_ten_recalls_are_enough():
-    ten = [mark(number, [True, False]) for number in range(FEWEST_RECALLS)]
+    ten = [mark(number, [True, False]) for number in range(MIN_RECALLS)]
     require_enough(ten)
     with pytest.raises(InvalidInputError, match="there are 9"):
         require_enough(ten[1:])
@@ -76,7 +76,7 @@ def test_every_useful_hit_is_paired_with_every_useless_one():
 
 @pytest.mark.parametrize(
     ("useless", "pairs"),
-    [(1, 1), (MOST_PAIRS - 1, 99), (MOST_PAIRS, 100), (MOST_PAIRS + 1, 51), (200, 100), (201, 67)],
+    [(1, 1), (MAX_PAIRS - 1, 99), (MAX_PAIRS, 100), (MAX_PAIRS + 1, 51), (200, 100), (201, 67)],
 )
 def test_of_many_pairs_every_second_or_third_is_taken_so_that_a_hundred_are_left(useless, pairs):
     marks = np.array([True, *[False] * useless])
@@ -135,15 +135,15 @@ def test_chance_explains_two_standard_errors():
 @pytest.mark.parametrize(
     ("after", "margin", "better"),
     [
-        (Fit(0.75, 0.5), 0.125, True),
-        (Fit(0.75, 0.5), 0.25, False),
-        (Fit(0.75, 0.49), 0.125, False),
-        (Fit(0.75, 0.9), 0.125, True),
-        (Fit(0.5, 0.9), 0.0, False),
+        (FitQuality(0.75, 0.5), 0.125, True),
+        (FitQuality(0.75, 0.5), 0.25, False),
+        (FitQuality(0.75, 0.49), 0.125, False),
+        (FitQuality(0.75, 0.9), 0.125, True),
+        (FitQuality(0.5, 0.9), 0.0, False),
     ],
 )
 def test_better_is_more_than_chance_with_the_first_useful_hit_no_farther_down(after, margin, better):
-    assert is_better(Fit(0.5, 0.5), after, margin) is better
+    assert is_better(FitQuality(0.5, 0.5), after, margin) is better
 
 
 @pytest.mark.parametrize(
@@ -159,14 +159,14 @@ def test_better_is_more_than_chance_with_the_first_useful_hit_no_farther_down(af
 )
 def test_how_well_two_useful_and_two_useless_hits_are_ordered(scores, accuracy, reciprocal):
     found = order([mark(1, [True, True, False, False])], [np.array(scores, dtype=np.float64)])
-    assert to_fit(found) == Fit(accuracy, pytest.approx(reciprocal))
+    assert to_fit(found) == FitQuality(accuracy, pytest.approx(reciprocal))
 
 
 def test_every_recall_is_ordered_by_itself():
     recalls = [mark(1, [True, False]), mark(2, [False, True])]
     accuracies, reciprocals = order(recalls, [np.array([2.0, 1.0]), np.array([2.0, 1.0])])
     assert (accuracies.tolist(), reciprocals.tolist()) == ([1.0, 0.0], [1.0, 0.5])
-    assert to_fit((accuracies, reciprocals)) == Fit(0.5, 0.75)
+    assert to_fit((accuracies, reciprocals)) == FitQuality(0.5, 0.75)
 
 
 def test_two_weightings_are_compared_on_both_parts():
@@ -174,10 +174,10 @@ def test_two_weightings_are_compared_on_both_parts():
     training = [mark(1, [True, False], wrong, right)]
     held_out = [mark(2, [True, False], wrong, right), mark(3, [True, False], right, right)]
     scores = lambda recall: np.array(recall.one), lambda recall: np.array(recall.other)
-    found = compare(Tuned.USUAL, ({"text": 1.0}, {"text": 2.0}), (training, held_out), scores)
-    assert (found.of, found.before, found.after) == (Tuned.USUAL, {"text": 1.0}, {"text": 2.0})
-    assert found.training == (Fit(0.0, 0.5), Fit(1.0, 1.0))
-    assert found.held_out == (Fit(0.5, 0.75), Fit(1.0, 1.0))
+    found = compare(TuningTarget.USUAL, ({"text": 1.0}, {"text": 2.0}), (training, held_out), scores)
+    assert (found.of, found.before, found.after) == (TuningTarget.USUAL, {"text": 1.0}, {"text": 2.0})
+    assert found.training == (FitQuality(0.0, 0.5), FitQuality(1.0, 1.0))
+    assert found.held_out == (FitQuality(0.5, 0.75), FitQuality(1.0, 1.0))
     assert found.recalls == (1, 2)
     assert found.margin == pytest.approx(1.0)
     assert (found.recommended, found.applied) == (False, False)
@@ -187,13 +187,13 @@ def test_what_helps_one_and_harms_another_may_be_chance():
     right, wrong = (2.0, 1.0), (1.0, 2.0)
     held_out = [mark(1, [True, False], wrong, right), mark(2, [True, False], right, wrong)]
     scores = (lambda recall: np.array(recall.one), lambda recall: np.array(recall.other))
-    found = compare(Tuned.USUAL, ({}, {}), (held_out, held_out), scores)
+    found = compare(TuningTarget.USUAL, ({}, {}), (held_out, held_out), scores)
     assert (found.margin, found.recommended) == (pytest.approx(2.0), False)
 
 
 def test_what_helps_every_recall_is_recommended():
     recalls = [mark(number, [True, False], (1.0, 2.0), (2.0, 1.0)) for number in range(4)]
     scores = lambda recall: np.array(recall.one), lambda recall: np.array(recall.other)
-    found = compare(Tuned.STREAM, ({}, {}), (recalls[:2], recalls[2:]), scores)
+    found = compare(TuningTarget.STREAM, ({}, {}), (recalls[:2], recalls[2:]), scores)
     assert (found.margin, found.recommended) == (0.0, True)
-    assert not compare(Tuned.STREAM, ({}, {}), (recalls[:2], recalls[2:]), scores[::-1]).recommended
+    assert not compare(TuningTarget.STREAM, ({}, {}), (recalls[:2], recalls[2:]), scores[::-1]).recommended

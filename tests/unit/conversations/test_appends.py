@@ -10,17 +10,17 @@ from uuid import UUID
 import pytest
 
 from recollect.core.conversations.appends import (
-    Anchor,
     EmbeddedWithContext,
-    Linked,
     OpenConversation,
+    ParentMessage,
+    PositionedMessage,
+    advance_conversation,
     check_conversation,
     check_message,
     check_messages,
     compare_context,
     find_before,
     fingerprint_messages,
-    follow,
     link,
     texts_before,
     to_memory,
@@ -163,8 +163,8 @@ def test_which_message_of_the_call_comes_before_each():
     assert texts_before(remembered, before) == ["", "0", "0", "", "", "Li: 4", ""]
 
 
-def linked(identity: UUID, parent: UUID | None, number: int = 1, stated: UUID | None = None) -> Linked:
-    return Linked(said(), identity, number, parent, identity, stated)
+def linked(identity: UUID, parent: UUID | None, number: int = 1, stated: UUID | None = None) -> PositionedMessage:
+    return PositionedMessage(said(), identity, number, parent, identity, stated)
 
 
 def test_what_follows_another_message_than_thought_is_embedded_again():
@@ -176,12 +176,12 @@ def test_what_follows_another_message_than_thought_is_embedded_again():
 
 def opened(**more) -> OpenConversation:
     return OpenConversation(**{
-        "state": ConversationState.ACTIVE, "last_number": 7, "newest": Anchor(OLD, TURN), "unbranched": None,
+        "state": ConversationState.ACTIVE, "last_number": 7, "newest": ParentMessage(OLD, TURN), "unbranched": None,
         "named": {},
     } | more)  # fmt: skip
 
 
-def show(messages: list[Linked]) -> list[tuple[int, UUID | None, UUID]]:
+def show(messages: list[PositionedMessage]) -> list[tuple[int, UUID | None, UUID]]:
     return [(each.number, each.parent, each.turn) for each in messages]
 
 
@@ -200,10 +200,10 @@ def test_the_first_message_of_a_conversation_begins_a_turn_whoever_speaks():
 
 def test_a_message_follows_the_one_that_it_names():
     messages = [said(parent=OLDER, role=ASSISTANT), said(), said(role=ASSISTANT, parent=0), said(root=True, role=TOOL)]
-    result = link(messages, [ONE, TWO, THREE, FOUR], opened(named={OLDER: Anchor(OLDER, OLDER)}))
+    result = link(messages, [ONE, TWO, THREE, FOUR], opened(named={OLDER: ParentMessage(OLDER, OLDER)}))
     assert show(result) == [(8, OLDER, OLDER), (9, ONE, TWO), (10, ONE, OLDER), (11, None, FOUR)]
     with pytest.raises(InvalidInputError, match="parent"):
-        link([said(parent=TURN)], [ONE], opened(named={OLDER: Anchor(OLDER, OLDER)}))
+        link([said(parent=TURN)], [ONE], opened(named={OLDER: ParentMessage(OLDER, OLDER)}))
 
 
 def test_messages_from_before_there_were_branches_follow_the_newest_of_their_sort():
@@ -214,7 +214,7 @@ def test_messages_from_before_there_were_branches_follow_the_newest_of_their_sor
         said(parent=LEGACY),
         said(role=ASSISTANT, parent=2),
     ]
-    before = opened(unbranched=Anchor(OLDER, OLDER))
+    before = opened(unbranched=ParentMessage(OLDER, OLDER))
     result = link(messages, [ONE, TWO, THREE, FOUR, FIVE], before)
     assert show(result) == [(8, OLDER, ONE), (9, ONE, ONE), (10, None, THREE), (11, TWO, FOUR), (12, THREE, THREE)]
     assert [each.stated_parent for each in result] == [LEGACY, LEGACY, OLD, LEGACY, None]
@@ -232,13 +232,15 @@ def test_what_is_archived_is_appended_to():
 
 
 def test_the_next_append_finds_what_the_last_one_left():
-    before = opened(state=ConversationState.ARCHIVED, unbranched=Anchor(OLDER, TURN), named={OLD: Anchor(OLD, OLD)})
+    before = opened(
+        state=ConversationState.ARCHIVED, unbranched=ParentMessage(OLDER, TURN), named={OLD: ParentMessage(OLD, OLD)}
+    )
     after = [linked(ONE, OLD, 8), linked(TWO, ONE, 9), replace(linked(THREE, TWO, 10), turn=TURN)]
-    assert follow(before, after) == OpenConversation(
-        ConversationState.ACTIVE, 10, Anchor(THREE, TURN), Anchor(OLDER, TURN), {}
+    assert advance_conversation(before, after) == OpenConversation(
+        ConversationState.ACTIVE, 10, ParentMessage(THREE, TURN), ParentMessage(OLDER, TURN), {}
     )
     legacy = [linked(each, OLD, 8, LEGACY) for each in (ONE, TWO, THREE)]
-    assert follow(before, [*legacy, linked(FOUR, THREE)]).unbranched == Anchor(THREE, THREE)
+    assert advance_conversation(before, [*legacy, linked(FOUR, THREE)]).unbranched == ParentMessage(THREE, THREE)
 
 
 FULL = said(

@@ -11,28 +11,28 @@ from hypothesis import strategies as st
 
 from recollect.core.conversations.block import (
     CLOSING,
-    MOST_MISSES,
+    MAX_MISSES,
     OPENING,
     WIDTHS,
     BlockMemory,
-    Gauge,
+    TextMeter,
     cut_line,
+    drop_last_lines,
     fill,
     fold,
-    lay_out,
-    leave_least,
     order,
     render,
+    render_block,
     shorten,
     shorten_ids,
     write_line,
     write_summary,
 )
 from recollect.core.conversations.budget import ELLIPSIS
-from recollect.core.conversations.wording import CHINESE, ENGLISH, WORDINGS, choose_wording
-from recollect.core.text.similar import SourceText
+from recollect.core.conversations.prompt_texts import CHINESE, ENGLISH, WORDINGS, choose_wording
+from recollect.core.text.similarity import SourceText
 from recollect.llm.tokens.count import load_tokenizers
-from recollect.models.blocks import Level
+from recollect.models.blocks import DetailLevel
 from recollect.models.memories import Kind, Memory, Role, Triple
 
 NOW = datetime(2026, 5, 4, 22, 30, tzinfo=UTC)
@@ -66,7 +66,7 @@ def memory(content: str = "My cat is called Pascal.", number: int = 1, **more) -
 
 
 def remembered(content: str = "My cat is called Pascal.", number: int = 1, **more) -> BlockMemory:
-    ceiling, source_texts = more.pop("ceiling", Level.FULL), more.pop("source_texts", {})
+    ceiling, source_texts = more.pop("ceiling", DetailLevel.FULL), more.pop("source_texts", {})
     return BlockMemory(memory(content, number, **more), f"m{number:04x}", source_texts=source_texts, ceiling=ceiling)
 
 
@@ -78,7 +78,7 @@ def cut_words(text: str, most: int) -> str:
     return " ".join(text.split(" ")[: max(most, 0)])
 
 
-GAUGE = Gauge(words, cut_words)
+GAUGE = TextMeter(words, cut_words)
 ABOVE = words(ENGLISH.groups[Kind.MESSAGE])
 
 
@@ -107,12 +107,12 @@ def test_a_block_is_plain_text_grouped_by_kind_and_then_in_the_order_of_time():
         remembered("seen", 4, kind=Kind.EVENT),
     ]
     lines = fill(shown, 1_000, GAUGE, 9).lines.values()
-    assert lay_out(lines, write_summary(memory("They spoke\nof cats."))) == (
-        f"{ENGLISH.heading}\n<memories>\nSummary of this conversation: They spoke of cats.\n"
+    assert render_block(lines, write_summary(memory("They spoke\nof cats."))) == (
+        f"{ENGLISH.heading}\n<memories>\nSummary of the conversation so far: They spoke of cats.\n"
         "Facts:\n[m0003] 2026-05-03: known before\n[m0002] 2026-05-04: known later\n"
-        "Events:\n[m0004] 2026-05-04: seen\nMessages:\n[m0001] 2026-05-04: said\n</memories>"
+        "Events:\n[m0004] 2026-05-04: seen\nEarlier messages:\n[m0001] 2026-05-04: said\n</memories>"
     )
-    assert not lay_out([])
+    assert not render_block([])
     assert list(ENGLISH.groups) == [Kind.FACT, Kind.SUMMARY, Kind.THOUGHT, Kind.EVENT, Kind.CHAT, Kind.MESSAGE]
 
 
@@ -121,13 +121,13 @@ def test_code_is_left_as_it_is_unless_it_could_end_the_tags():
     assert fold("a\n\n  b\tc\x1b[0m\x00") == "a b c [0m"
 
 
-@given(st.lists(st.tuples(TEXTS | NASTY, NASTY), max_size=5), st.sampled_from(Level))
+@given(st.lists(st.tuples(TEXTS | NASTY, NASTY), max_size=5), st.sampled_from(DetailLevel))
 def test_nothing_that_is_said_can_close_the_tags_or_begin_a_line(said, level):
     source_texts = {UUID(int=9): SourceText(UUID(int=9), said[0][1], said[0][0], NOW)} if said else {}
     more = {"kind": Kind.SUMMARY, "evidence": (UUID(int=9),), "source_texts": source_texts}
     lines = [write_line(remembered(content, speaker=speaker, **more), level) for content, speaker in said]
     block = render(lines)
-    assert len(block.splitlines()) == len(said) * (1 if level is Level.ABSTRACT else 2) + 3
+    assert len(block.splitlines()) == len(said) * (1 if level is DetailLevel.ABSTRACT else 2) + 3
     lowered = "".join(block.lower().split()).replace("＜", "<")
     assert lowered.count(CLOSING) == 1
     assert lowered.count(OPENING) == 1
@@ -144,18 +144,18 @@ def test_lines_stand_by_kind_then_in_the_order_of_time_and_among_equals_of_writi
 
 def test_a_long_memory_has_a_compact_and_an_abstract_form():
     long = remembered("One sentence stands here. " * 40)
-    full, compact, abstract = (write_line(long, level) for level in Level)
+    full, compact, abstract = (write_line(long, level) for level in DetailLevel)
     assert len(full) > len(compact) > len(abstract)
     assert compact.endswith(f"here.{ELLIPSIS}\n")
     assert abstract.endswith(f"here.{ELLIPSIS}\n")
     short = remembered("One sentence.")
-    assert len({write_line(short, level) for level in Level}) == 1
+    assert len({write_line(short, level) for level in DetailLevel}) == 1
 
 
 def test_a_chinese_memory_is_cut_to_what_says_as_much():
-    cut = shorten("我们今天去了很远的地方。" * 30, WIDTHS[Level.ABSTRACT])
+    cut = shorten("我们今天去了很远的地方。" * 30, WIDTHS[DetailLevel.ABSTRACT])
     assert cut.endswith(f"。{ELLIPSIS}")
-    assert len(cut) <= WIDTHS[Level.ABSTRACT] // 2 + 1
+    assert len(cut) <= WIDTHS[DetailLevel.ABSTRACT] // 2 + 1
 
 
 @given(TEXTS, st.integers(2, 80))
@@ -171,20 +171,20 @@ def test_a_summary_quotes_some_of_what_it_was_made_from():
     sources = tuple(UUID(int=100 + number) for number in range(12))
     source_texts = {each: SourceText(each, "Li", f"word {each.int}", NOW) for each in sources}
     summary = remembered("They spoke.", kind=Kind.SUMMARY, evidence=sources, source_texts=source_texts)
-    full, compact, abstract = (write_line(summary, level).splitlines() for level in Level)
+    full, compact, abstract = (write_line(summary, level).splitlines() for level in DetailLevel)
     assert [line.split()[-1] for line in full[1:]] == [
-        *("100", "101", "out)", "104", "105", "106", "107", "out)", "110", "111")
+        *("100", "101", "shown)", "104", "105", "106", "107", "shown)", "110", "111")
     ]
-    assert compact[1] == "  (4 left out)"
+    assert compact[1] == "  (4 more not shown)"
     assert compact[2:] == full[4:]
     assert abstract == ["[m0001] 2026-05-04: They spoke."]
 
 
 def test_a_chat_of_many_lines_is_compact_by_its_beginning_middle_and_end():
     chat = remembered("\n".join(f"Li: word {number}" for number in range(20)), kind=Kind.CHAT)
-    assert write_line(chat, Level.COMPACT) == (
-        "[m0001] 2026-05-04: Li: word 0 Li: word 1 (6 left out) Li: word 8 Li: word 9 Li: word 10 Li: word 11 "
-        "(6 left out) Li: word 18 Li: word 19\n"
+    assert write_line(chat, DetailLevel.COMPACT) == (
+        "[m0001] 2026-05-04: Li: word 0 Li: word 1 (6 more not shown) Li: word 8 Li: word 9 Li: word 10 Li: word 11 "
+        "(6 more not shown) Li: word 18 Li: word 19\n"
     )
 
 
@@ -212,7 +212,7 @@ def taken(filled) -> list[int]:
     return [identity.int for identity in filled.lines]
 
 
-def levels(filled) -> list[Level]:
+def levels(filled) -> list[DetailLevel]:
     return [line.level for line in filled.lines.values()]
 
 
@@ -231,9 +231,9 @@ def test_memories_are_taken_from_the_front_while_there_is_room():
 
 def test_the_least_relevant_degrade_first():
     long = [remembered("A sentence of six words here. " * 50, number) for number in range(12)]
-    assert set(levels(fill(long, 10_000, GAUGE, 99))) == {Level.FULL}
+    assert set(levels(fill(long, 10_000, GAUGE, 99))) == {DetailLevel.FULL}
     shown = levels(fill(long, 560, GAUGE, 99))
-    assert shown == sorted(shown, key=list(Level).index)
+    assert shown == sorted(shown, key=list(DetailLevel).index)
     assert len(set(shown)) == 3
 
 
@@ -244,14 +244,14 @@ def test_lines_stay_within_their_room_and_come_out_the_same_each_time(lengths, r
     assert filled.tokens <= room or not filled.lines
     assert filled == fill(memories, room, GAUGE, 99)
     if filled.exhausted:
-        assert set(levels(filled)) == {Level.FULL}
+        assert set(levels(filled)) == {DetailLevel.FULL}
         assert taken(filled) == list(range(len(lengths)))
 
 
 def test_what_has_faded_is_shown_no_fuller_than_it_may():
-    faded = remembered("One sentence stands here. " * 40, ceiling=Level.ABSTRACT)
+    faded = remembered("One sentence stands here. " * 40, ceiling=DetailLevel.ABSTRACT)
     filled = fill([faded], 10_000, GAUGE, 9)
-    assert levels(filled) == [Level.ABSTRACT]
+    assert levels(filled) == [DetailLevel.ABSTRACT]
     assert filled.exhausted
 
 
@@ -261,7 +261,7 @@ def test_the_first_is_cut_only_if_no_other_fits():
     [cut] = fill(numbered("x y z " * 50, "x y z " * 50), 7 + ABOVE, GAUGE, 9).lines.values()
     assert cut.text.endswith(f"{ELLIPSIS}\n")
     assert words(cut.text) <= 7
-    assert cut.level is Level.ABSTRACT
+    assert cut.level is DetailLevel.ABSTRACT
     assert not fill(numbered(long), 3, GAUGE, 9).lines
     assert not fill(numbered(long), 0, GAUGE, 9).lines
 
@@ -273,26 +273,26 @@ def test_no_more_is_counted_in_vain_than_a_few_lines():
         counted.append(text)
         return words(text)
 
-    fill(numbered("one", *["word " * 15] * 100), 10, Gauge(count, cut_words), 200)
-    assert len(set(counted)) <= 2 + MOST_MISSES
+    fill(numbered("one", *["word " * 15] * 100), 10, TextMeter(count, cut_words), 200)
+    assert len(set(counted)) <= 2 + MAX_MISSES
     counted.clear()
-    fill(numbered("one", *["wordy" * 1000] * 3), 5 + ABOVE, Gauge(count, cut_words), 200)
+    fill(numbered("one", *["wordy" * 1000] * 3), 5 + ABOVE, TextMeter(count, cut_words), 200)
     assert len(max(counted, key=len)) < 200
 
 
 def test_lines_are_left_out_from_the_end_while_they_do_not_fit():
     lines = [*fill(numbered("a", "b", "c"), 100, GAUGE, 9).lines.values()]
-    assert leave_least(lines, lambda kept: len(kept) < 3) == lines[:2]
-    assert not leave_least(lines, lambda _: False)
+    assert drop_last_lines(lines, lambda kept: len(kept) < 3) == lines[:2]
+    assert not drop_last_lines(lines, lambda _: False)
 
 
 @given(st.lists(TEXTS, max_size=12), st.integers(0, 200), st.sampled_from(OPENAI))
 def test_lines_cost_together_what_they_cost_one_by_one(contents, room, tokenizer):
-    filled = fill(numbered(*contents), room, Gauge(tokenizer.count, tokenizer.cut), 200)
+    filled = fill(numbered(*contents), room, TextMeter(tokenizer.count, tokenizer.cut), 200)
     above = tokenizer.count(ENGLISH.groups[Kind.MESSAGE]) if filled.lines else 0
     assert filled.tokens == above + sum(line.tokens for line in filled.lines.values()) <= room
     form = tokenizer.count(render([]))
-    whole = tokenizer.count(lay_out(filled.lines.values())) if filled.lines else form
+    whole = tokenizer.count(render_block(filled.lines.values())) if filled.lines else form
     assert whole <= form + filled.tokens
     if tokenizer.name != "estimate":
         assert whole == form + filled.tokens
@@ -301,7 +301,7 @@ def test_lines_cost_together_what_they_cost_one_by_one(contents, room, tokenizer
 @given(TEXTS, st.integers(0, 60), st.sampled_from(OPENAI))
 def test_a_cut_line_fits_and_says_at_least_a_word(content, room, tokenizer):
     line = write_line(remembered(content))
-    cut = cut_line(line, room, Gauge(tokenizer.count, tokenizer.cut))
+    cut = cut_line(line, room, TextMeter(tokenizer.count, tokenizer.cut))
     assert tokenizer.count(cut) <= room
     if cut and cut != line:
         assert cut.endswith(f"{ELLIPSIS}\n")
@@ -312,7 +312,7 @@ def test_a_cut_line_fits_and_says_at_least_a_word(content, room, tokenizer):
 def test_every_language_has_all_words():
     for wording in WORDINGS.values():
         assert list(wording.groups) == list(ENGLISH.groups)
-        assert wording.summary.endswith(": ")
+        assert wording.summary.endswith((": ", "："))
         assert "{count}" in wording.left_out
 
 
@@ -336,7 +336,7 @@ def test_the_language_is_the_agents_or_the_texts(language, text, wording):
 
 def test_a_block_in_chinese_has_no_english_around_its_lines():
     past = remembered("x", kind=Kind.FACT, valid_at=NOW, invalid_at=NOW + timedelta(days=9))
-    line = write_line(past, Level.FULL, UTC, CHINESE)
+    line = write_line(past, DetailLevel.FULL, UTC, CHINESE)
     assert line == "[m0001] 2026-05-04 至 2026-05-13: x\n"
-    assert write_summary(memory("他们聊猫。"), CHINESE) == "本次会话的摘要: 他们聊猫。\n"
+    assert write_summary(memory("他们聊猫。"), CHINESE) == "本次会话至今的摘要：他们聊猫。\n"
     assert render([], CHINESE) == f"{CHINESE.heading}\n<memories>\n</memories>"

@@ -17,9 +17,9 @@ from hypothesis import strategies as st
 
 from recollect.core.conversations.budget import (
     ELLIPSIS,
-    Fitted,
-    Portions,
-    allot,
+    BudgetTokens,
+    FittedMessages,
+    allocate,
     check_shares,
     cost,
     fit,
@@ -27,10 +27,10 @@ from recollect.core.conversations.budget import (
     prune_upstream,
     shorten,
 )
-from recollect.core.conversations.messages import count_tokens, to_prompt, written
+from recollect.core.conversations.messages import count_tokens, prompt_text, to_prompt
 from recollect.core.conversations.threads import ThreadNode, walk
 from recollect.errors import InvalidInputError
-from recollect.models.conversations import Attachment, Message, MessageStatus, Part, PartType, Shares
+from recollect.models.conversations import Attachment, BudgetShares, Message, MessageStatus, Part, PartType
 from recollect.models.memories import Role
 from sizes import Sizes
 
@@ -84,7 +84,7 @@ def chain(*kinds: tuple[Role, MessageStatus] | Role, size: int = 1) -> list[Mess
     return path[::-1]
 
 
-def numbers(fitted: Fitted) -> list[int]:
+def numbers(fitted: FittedMessages) -> list[int]:
     return [each.number for each in fitted.messages]
 
 
@@ -106,10 +106,10 @@ def count_prompt(messages, *, images: bool = False) -> int:
 class TestFit:
     def test_all_of_a_short_thread(self):
         path = chain(U, A, U, A)
-        assert fit(path, 100, unanswered=False) == Fitted(tuple(path[::-1]), 16, whole=True)
+        assert fit(path, 100, unanswered=False) == FittedMessages(tuple(path[::-1]), 16, whole=True)
 
     def test_nothing_of_nothing(self):
-        assert fit([], 100, unanswered=False) == Fitted((), 0, whole=True)
+        assert fit([], 100, unanswered=False) == FittedMessages((), 0, whole=True)
 
     @pytest.mark.parametrize(("budget", "kept"), [(16, [1, 2, 3, 4]), (15, [3, 4]), (8, [3, 4]), (9, [3, 4])])
     def test_a_turn_that_just_fits_is_taken(self, budget, kept):
@@ -175,7 +175,7 @@ class TestAnswers:
         assert numbers(fit(chain(S, (A, PENDING)), 100, unanswered=False)) == []
 
     def test_a_question_alone_gives_nothing(self):
-        assert fit(chain(U), 100, unanswered=False) == Fitted((), 0, whole=False)
+        assert fit(chain(U), 100, unanswered=False) == FittedMessages((), 0, whole=False)
         assert numbers(fit(chain(U), 100, unanswered=True)) == [1]
 
 
@@ -186,7 +186,7 @@ class TestBeginnings:
         assert numbers(fit(path, 100, unanswered=False)) == [3, 4]
 
     def test_a_path_that_ends_within_its_last_turn_gives_nothing_yet(self):
-        assert fit(chain(U, A, U, A)[:1], 100, unanswered=False) == Fitted((), 0, whole=False)
+        assert fit(chain(U, A, U, A)[:1], 100, unanswered=False) == FittedMessages((), 0, whole=False)
 
     def test_a_turn_whose_beginning_was_forgotten_stands_only_behind_others(self):
         forgotten = [each for each in chain(U, A, U, A, U, A) if each.number != 3]
@@ -199,7 +199,7 @@ class TestBeginnings:
 
     def test_the_middle_of_a_turn_is_no_beginning_even_where_it_is_the_root(self):
         orphan = [each for each in chain(U, A) if each.number != 1]
-        assert fit(orphan, 100, unanswered=False) == Fitted((), 0, whole=False)
+        assert fit(orphan, 100, unanswered=False) == FittedMessages((), 0, whole=False)
 
 
 def grow(chance: random.Random, size: int) -> list[Message]:
@@ -266,7 +266,7 @@ def fit_slowly(path: list[Message], budget: int, *, unanswered: bool, images: bo
     return thread[min(fitting or beginnings[-1:]) :] if beginnings else []
 
 
-def check_fit(path: list[Message], budget: int, *, unanswered: bool, images: bool) -> Fitted:
+def check_fit(path: list[Message], budget: int, *, unanswered: bool, images: bool) -> FittedMessages:
     """Hold what was chosen against the promise, each clause for itself, and against a slow search."""
     fitted = fit(path, budget, unanswered=unanswered, image_tokens=IMAGE_COST if images else 0)
     messages, thread = list(fitted.messages), path[::-1]
@@ -392,13 +392,13 @@ class TestShorten:
     def test_parts_are_cut_where_they_say_it(self):
         texts = (Part(PartType.TEXT, text="word " * 30), Part(PartType.IMAGE), Part(PartType.TEXT, text="two words"))
         asked = message(1, U, 1, parts=texts, size=0)
-        asked = replace(asked, content=written(asked))
+        asked = replace(asked, content=prompt_text(asked))
         result = message(3, T, 1, size=0, parts=(Part(PartType.TOOL_RESULT, text="word " * 30, call_id="c"),))
         calling = message(2, A, 1, size=0, parts=(CALL,))
         shortened = shorten_words((asked, calling, result), 40)
         assert [part.type for part in shortened[0].parts] == [PartType.TEXT, PartType.IMAGE, PartType.TEXT]
         assert shortened[0].parts[2].text == "two words"
-        assert shortened[0].content == written(shortened[0])
+        assert shortened[0].content == prompt_text(shortened[0])
         assert shortened[0].content.count("[image]") == 1
         assert shortened[1] == replace(calling, content="[tool call find {}]")
         assert to_prompt(shortened[2], images=False)["tool_call_id"] == "c"
@@ -410,8 +410,8 @@ class TestShorten:
         asked = message(1, U, 1, content="own words " * 20, parts=(secret, Part(PartType.IMAGE)))
         for budget in (FRAME + 1, FRAME + 9):
             (cut,) = shorten_words((asked,), budget)
-            assert "secret" not in written(cut)
-            assert "[image]" in written(cut)
+            assert "secret" not in prompt_text(cut)
+            assert "[image]" in prompt_text(cut)
 
     def test_images_take_their_room(self):
         asked = message(1, U, 1, size=20, attachments=(PICTURE,))
@@ -469,8 +469,8 @@ class TestUpstream:
         assert numbers(fit_upstream([answer, message(1, U, 1)], 100)) == [1, 2]
 
     def test_nothing_of_nothing(self):
-        assert fit_upstream([], 10) == Fitted((), 0, whole=True)
-        assert fit_upstream(chain(U), 10) == Fitted((), 0, whole=False)
+        assert fit_upstream([], 10) == FittedMessages((), 0, whole=True)
+        assert fit_upstream(chain(U), 10) == FittedMessages((), 0, whole=False)
 
     def test_images_cost_there_too(self):
         path = [message(2, A, 1), message(1, U, 1, attachments=(PICTURE,))]
@@ -480,33 +480,41 @@ class TestUpstream:
 
 class TestAllot:
     def test_all_get_their_share_where_all_want_more(self):
-        assert allot(1_000, Shares(0.5, 0.35, 0.15), Portions(9_000, 9_000, 9_000)) == Portions(500, 350, 150)
+        assert allocate(1_000, BudgetShares(0.5, 0.35, 0.15), BudgetTokens(9_000, 9_000, 9_000)) == BudgetTokens(
+            500, 350, 150
+        )
 
     def test_what_one_does_not_want_falls_to_the_history_first(self):
-        assert allot(1_000, Shares(0.5, 0.35, 0.15), Portions(9_000, 9_000, 0)) == Portions(650, 350, 0)
+        assert allocate(1_000, BudgetShares(0.5, 0.35, 0.15), BudgetTokens(9_000, 9_000, 0)) == BudgetTokens(
+            650, 350, 0
+        )
 
     def test_then_to_the_memories_and_then_to_the_summary(self):
-        assert allot(1_000, Shares(0.5, 0.35, 0.15), Portions(100, 9_000, 9_000)) == Portions(100, 750, 150)
-        assert allot(1_000, Shares(0.5, 0.35, 0.15), Portions(100, 200, 9_000)) == Portions(100, 200, 700)
-        assert allot(1_000, Shares(0.5, 0.35, 0.15), Portions(600, 9_000, 0)) == Portions(600, 400, 0)
+        assert allocate(1_000, BudgetShares(0.5, 0.35, 0.15), BudgetTokens(100, 9_000, 9_000)) == BudgetTokens(
+            100, 750, 150
+        )
+        assert allocate(1_000, BudgetShares(0.5, 0.35, 0.15), BudgetTokens(100, 200, 9_000)) == BudgetTokens(
+            100, 200, 700
+        )
+        assert allocate(1_000, BudgetShares(0.5, 0.35, 0.15), BudgetTokens(600, 9_000, 0)) == BudgetTokens(600, 400, 0)
 
     def test_a_part_without_a_share_lives_on_what_is_left(self):
-        assert allot(100, Shares(1.0, 0.0, 0.0), Portions(40, 50, 50)) == Portions(40, 50, 10)
+        assert allocate(100, BudgetShares(1.0, 0.0, 0.0), BudgetTokens(40, 50, 50)) == BudgetTokens(40, 50, 10)
 
     def test_a_share_of_binary_rounding_is_whole(self):
-        assert allot(100, Shares(0.42, 0.29, 0.29), Portions(0, 29, 100)) == Portions(0, 29, 71)
-        assert allot(100, Shares(0.42, 0.29, 0.29), Portions(100, 100, 100)) == Portions(42, 29, 29)
+        assert allocate(100, BudgetShares(0.42, 0.29, 0.29), BudgetTokens(0, 29, 100)) == BudgetTokens(0, 29, 71)
+        assert allocate(100, BudgetShares(0.42, 0.29, 0.29), BudgetTokens(100, 100, 100)) == BudgetTokens(42, 29, 29)
 
     def test_shares_a_rounding_above_one_are_brought_down_alike(self):
-        shares, wants = Shares(0.5000005, 0.35, 0.15), Portions(10**8, 10**8, 10**8)
-        assert allot(10**7, shares, wants) == Portions(5_000_003, 3_499_998, 1_499_999)
+        shares, wants = BudgetShares(0.5000005, 0.35, 0.15), BudgetTokens(10**8, 10**8, 10**8)
+        assert allocate(10**7, shares, wants) == BudgetTokens(5_000_003, 3_499_998, 1_499_999)
 
     @pytest.mark.parametrize("budget", [0, -10])
     def test_without_a_budget_nobody_gets_anything(self, budget):
-        assert allot(budget, Shares(), Portions(5, 5, 5)) == Portions(0, 0, 0)
+        assert allocate(budget, BudgetShares(), BudgetTokens(5, 5, 5)) == BudgetTokens(0, 0, 0)
 
     def test_nobody_wants_less_than_nothing(self):
-        assert allot(100, Shares(), Portions(500, 500, -50)) == Portions(65, 35, 0)
+        assert allocate(100, BudgetShares(), BudgetTokens(500, 500, -50)) == BudgetTokens(65, 35, 0)
 
     @given(
         st.integers(0, 10**7),
@@ -516,8 +524,8 @@ class TestAllot:
     )
     def test_nothing_is_lost_and_nobody_comes_short(self, budget, parts, wanted, slip):
         history, memories, summary = (part / sum(parts) for part in parts)
-        shares = Shares(max(history + slip, 0.0), memories, summary)
-        given_ = allot(budget, shares, Portions(*wanted))
+        shares = BudgetShares(max(history + slip, 0.0), memories, summary)
+        given_ = allocate(budget, shares, BudgetTokens(*wanted))
         got = (given_.history, given_.memories, given_.summary)
         assert sum(got) == min(budget, sum(wanted))
         exact = [Fraction(share) for share in (shares.history, shares.memories, shares.summary)]
@@ -527,21 +535,21 @@ class TestAllot:
     @pytest.mark.parametrize(
         "shares",
         [
-            Shares(0.5, 0.5, 0.5),
-            Shares(0.5, 0.35, 0.1),
-            Shares(1.2, -0.2, 0.0),
-            Shares(float("nan"), 0.5, 0.5),
-            Shares(float("inf"), 0.0, 0.0),
-            Shares(0.500003, 0.35, 0.15),
+            BudgetShares(0.5, 0.5, 0.5),
+            BudgetShares(0.5, 0.35, 0.1),
+            BudgetShares(1.2, -0.2, 0.0),
+            BudgetShares(float("nan"), 0.5, 0.5),
+            BudgetShares(float("inf"), 0.0, 0.0),
+            BudgetShares(0.500003, 0.35, 0.15),
         ],
     )
     def test_shares_that_divide_no_whole_are_refused(self, shares):
         with pytest.raises(InvalidInputError):
             check_shares(shares)
         with pytest.raises(InvalidInputError):
-            allot(100, shares, Portions(1, 1, 1))
+            allocate(100, shares, BudgetTokens(1, 1, 1))
 
     def test_a_rounding_is_forgiven(self):
-        check_shares(Shares())
-        check_shares(Shares(0.5000005, 0.35, 0.15))
-        check_shares(Shares(1 / 3, 1 / 3, 1 / 3))
+        check_shares(BudgetShares())
+        check_shares(BudgetShares(0.5000005, 0.35, 0.15))
+        check_shares(BudgetShares(1 / 3, 1 / 3, 1 / 3))

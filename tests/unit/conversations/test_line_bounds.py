@@ -10,23 +10,23 @@ from uuid import UUID
 import pytest
 
 from recollect.core.conversations.block import (
-    MOST_MISSES,
+    MAX_MISSES,
     BlockMemory,
-    Gauge,
+    TextMeter,
     cut_line,
     fill,
-    lay_out,
     order,
+    render_block,
     shorten,
     write_line,
 )
-from recollect.core.conversations.wording import ENGLISH
-from recollect.core.text.similar import SourceText
-from recollect.models.blocks import Level, Line
+from recollect.core.conversations.prompt_texts import ENGLISH
+from recollect.core.text.similarity import SourceText
+from recollect.models.blocks import BlockLine, DetailLevel
 from recollect.models.memories import Kind, Memory, Triple
 
 NOW = datetime(2026, 5, 4, 12, tzinfo=UTC)
-FULL, COMPACT, ABSTRACT = Level
+FULL, COMPACT, ABSTRACT = DetailLevel
 OPENING = "[m0001] 2026-05-04: "
 SOURCE, OTHER, HIDDEN = (UUID(int=number) for number in (101, 102, 103))
 
@@ -49,13 +49,13 @@ def cut_words(text: str, most: int) -> str:
     return " ".join(text.split(" ")[:most])
 
 
-GAUGE = Gauge(words, cut_words)
+GAUGE = TextMeter(words, cut_words)
 ABOVE = words(ENGLISH.groups[Kind.MESSAGE])
 BESIDE = 2
 """What the short id and the day of a line cost."""
 
 
-def shown(candidates: list[BlockMemory], room: int, most: int = 99) -> list[tuple[int, Level]]:
+def shown(candidates: list[BlockMemory], room: int, most: int = 99) -> list[tuple[int, DetailLevel]]:
     return [(line.memory_id.int, line.level) for line in fill(candidates, room, GAUGE, most).lines.values()]
 
 
@@ -108,7 +108,7 @@ def test_a_line_tells_all_of_its_memory():
     candidate = remembered("tea", kind=Kind.FACT, evidence=(SOURCE,), score=0.5, again=True, pinned=True)
     filled = fill([candidate], 100, GAUGE, 9)
     assert filled.lines == {
-        UUID(int=1): Line(
+        UUID(int=1): BlockLine(
             short_id="m0001", memory_id=UUID(int=1), kind=Kind.FACT, level=FULL, occurred_at=NOW,
             text=f"{OPENING}tea\n", tokens=3, score=0.5, evidence=(SOURCE,), again=True, pinned=True,
         )
@@ -135,17 +135,17 @@ def test_pinned_lines_come_first_the_newest_before_the_others():
     ]  # fmt: skip
     lines = [*fill(candidates, 1_000, GAUGE, 9).lines.values()]
     assert [line.memory_id.int for line in order(lines)] == [3, 2, 5, 1, 4]
-    text = lay_out(lines)
+    text = render_block(lines)
     assert text.count(ENGLISH.pinned) == 1
     assert text.count(ENGLISH.groups[Kind.FACT]) == 1
 
 
 def test_a_line_that_fits_exactly_is_whole():
-    dense = Gauge(lambda text: ceil(len(text) / 16), lambda text, most: text[: most * 16])
+    dense = TextMeter(lambda text: ceil(len(text) / 16), lambda text, most: text[: most * 16])
     line = "[m] d: " + "x" * 24 + "\n"
     assert cut_line(line, 2, dense) == line
     assert cut_line(line, 1, dense) == ""
-    [fitted] = fill([remembered("x" * (48 - len(OPENING) - 1))], 3 + 1, dense, 1).lines.values()
+    [fitted] = fill([remembered("x" * (48 - len(OPENING) - 1))], 3 + 2, dense, 1).lines.values()
     assert (fitted.level, fitted.tokens) == (FULL, 3)
 
 
@@ -172,7 +172,7 @@ def test_the_only_line_is_cut_where_one_may_be_shown():
 
 
 def test_after_a_few_that_do_not_fit_no_other_is_tried():
-    wide = [remembered("w " * 40, number) for number in range(10, 10 + MOST_MISSES)]
+    wide = [remembered("w " * 40, number) for number in range(10, 10 + MAX_MISSES)]
     first, last = remembered("one", 1), remembered("two", 2)
     room = ABOVE + 2 * (BESIDE + 1)
     assert shown([first, *wide[1:], last], room) == [(1, FULL), (2, FULL)]
@@ -185,7 +185,7 @@ def long(number: int) -> BlockMemory:
 
 
 def test_what_is_less_relevant_is_shorter():
-    assert [words(write_line(long(1), level)) for level in Level] == [102, 51, 23]
+    assert [words(write_line(long(1), level)) for level in DetailLevel] == [102, 51, 23]
     three = [long(1), long(2), long(3)]
     assert shown(three, ABOVE + 306) == [(1, FULL), (2, FULL), (3, FULL)]
     assert shown(three, ABOVE + 305) == [(1, FULL), (2, FULL), (3, COMPACT)]

@@ -7,7 +7,14 @@ from uuid import UUID
 
 import pytest
 
-from recollect.core.conversations.messages import count_images, count_tokens, said, to_prompt, to_text, written
+from recollect.core.conversations.messages import (
+    count_images,
+    count_tokens,
+    memory_text,
+    prompt_text,
+    to_prompt,
+    to_text,
+)
 from recollect.models.conversations import Attachment, Message, NewMessage, Part, PartType
 from recollect.models.memories import Role
 
@@ -31,7 +38,7 @@ def stored(role: Role, content: str = "", **more) -> Message:
     return Message(
         id=UUID(int=1),
         role=role,
-        content=said(message),
+        content=memory_text(message),
         name=message.name,
         parts=message.parts,
         attachments=message.attachments,
@@ -50,36 +57,38 @@ def words(text: str) -> int:
 
 
 def test_the_content_is_what_is_said():
-    assert said(new(Role.USER, "hello", parts=(TEXT,))) == "hello"
+    assert memory_text(new(Role.USER, "hello", parts=(TEXT,))) == "hello"
 
 
 def test_parts_say_it_where_there_is_no_content():
     parts = (TEXT, PICTURE, FILE, CALL, RESULT)
-    assert said(new(Role.USER, parts=parts)) == 'look\n[image]\n[file plan.pdf]\n[tool call find {"q": 1}]\n42'
+    assert memory_text(new(Role.USER, parts=parts)) == 'look\n[image]\n[file plan.pdf]\n[tool call find {"q": 1}]\n42'
 
 
 def test_what_a_part_lacks_leaves_no_trace():
     parts = (Part(PartType.FILE), Part(PartType.TOOL_CALL, name="now"), Part(PartType.TEXT), Part(PartType.TOOL_RESULT))
-    assert said(new(Role.ASSISTANT, parts=parts)) == "[file]\n[tool call now]"
+    assert memory_text(new(Role.ASSISTANT, parts=parts)) == "[file]\n[tool call now]"
 
 
 def test_attachments_are_shown_before_what_is_said():
     attachments = (Attachment("image", url=URL), Attachment("document", name="a.txt"), Attachment("audio"))
     shown = "[image]\n[document a.txt]\n[audio]\nhello"
-    assert written(new(Role.USER, "hello", attachments=attachments)) == shown
-    assert written(stored(Role.USER, "hello", attachments=attachments)) == shown
-    assert written(new(Role.USER, attachments=attachments[:1])) == "[image]"
+    assert prompt_text(new(Role.USER, "hello", attachments=attachments)) == shown
+    assert prompt_text(stored(Role.USER, "hello", attachments=attachments)) == shown
+    assert prompt_text(new(Role.USER, attachments=attachments[:1])) == "[image]"
 
 
 def test_a_message_is_shown_the_same_before_and_after_it_is_stored():
     for parts in ((TEXT, PICTURE), (CALL,), (TEXT, CALL), (RESULT,), (FILE, TEXT)):
         for content in ("", "own words"):
-            assert written(new(Role.USER, content, parts=parts)) == written(stored(Role.USER, content, parts=parts))
+            assert prompt_text(new(Role.USER, content, parts=parts)) == prompt_text(
+                stored(Role.USER, content, parts=parts)
+            )
 
 
 def test_a_content_beside_parts_stands_for_their_texts_and_hides_nothing_else():
     message = new(Role.ASSISTANT, "let me see", parts=(TEXT, DARK, FILE, CALL, RESULT))
-    assert written(message) == '[image]\n[file plan.pdf]\nlet me see\n[tool call find {"q": 1}]'
+    assert prompt_text(message) == '[image]\n[file plan.pdf]\nlet me see\n[tool call find {"q": 1}]'
 
 
 def test_images_count_where_they_can_be_handed_on():

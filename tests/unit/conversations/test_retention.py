@@ -10,11 +10,11 @@ from recollect.core.agents.profiles import check_profile
 from recollect.core.conversations.retention import (
     ConversationAge,
     RetentionRules,
+    default_rules,
     find_due,
     move,
     rules_for,
-    share_kept,
-    usual_rules,
+    save_ratio,
 )
 from recollect.errors import ConflictError, InvalidInputError
 from recollect.models.agents import Profile
@@ -53,7 +53,7 @@ def test_zero_means_never():
 
 
 def test_nothing_is_archived_or_deleted_by_itself_unless_somebody_says_so():
-    usual = usual_rules(Settings(_env_file=None))
+    usual = default_rules(Settings(_env_file=None))
     assert usual == RetentionRules() == RetentionRules(0, 0, 30)
     assert find_due(standing(ACTIVE, 10_000, 10_000), usual, NOW) is None
 
@@ -61,12 +61,12 @@ def test_nothing_is_archived_or_deleted_by_itself_unless_somebody_says_so():
 def test_every_number_of_days_comes_from_its_setting():
     days = {"archive_after_days": 1, "delete_after_days": 2, "purge_after_days": 3, "recall_days": 4}
     days |= {"ledger_days": 5, "change_days": 6, "unread_change_days": 7}
-    assert usual_rules(Settings(_env_file=None, **days)) == RetentionRules(**days)
+    assert default_rules(Settings(_env_file=None, **days)) == RetentionRules(**days)
 
 
 @pytest.mark.parametrize(("kept", "share"), [("off", 0.0), ("sampled", 0.25), ("on", 1.0)])
 def test_recalls_are_kept_not_at_all_or_some_or_all(kept, share):
-    assert share_kept(Settings(_env_file=None, keep_recalls=kept, keep_share=0.25)) == share
+    assert save_ratio(Settings(_env_file=None, keep_recalls=kept, keep_share=0.25)) == share
 
 
 def test_a_profile_speaks_before_the_settings():

@@ -7,7 +7,13 @@ from uuid import UUID
 from hypothesis import given
 from hypothesis import strategies as st
 
-from recollect.core.conversations.appends import Linked, compare_context, find_before, texts_before, to_memory
+from recollect.core.conversations.appends import (
+    PositionedMessage,
+    compare_context,
+    find_before,
+    texts_before,
+    to_memory,
+)
 from recollect.core.text.terms import BEFORE, embedded_text, utterance_before
 from recollect.models.conversations import LEGACY, NewMessage
 from recollect.models.memories import NewMemory, Role
@@ -71,7 +77,7 @@ def test_what_follows_something_that_was_not_known_is_embedded_once_more():
     ids = [UUID(int=number) for number in range(1, 6)]
     parents = [UUID(int=99), ids[0], None, ids[2], ids[3]]
     linked = [
-        Linked(message, identity, number, parent, identity, None)
+        PositionedMessage(message, identity, number, parent, identity, None)
         for number, (message, identity, parent) in enumerate(zip(messages, ids, parents, strict=True))
     ]
     before = find_before(messages)

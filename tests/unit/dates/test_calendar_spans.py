@@ -13,7 +13,6 @@ from recollect.core.dates.calendar import (
     LEAP_GAP,
     WEEK,
     add_months,
-    coming,
     current,
     date_of,
     day_of,
@@ -24,6 +23,7 @@ from recollect.core.dates.calendar import (
     latest,
     midnight,
     month_of,
+    next_occurrence,
     open_at,
     rolling,
     step,
@@ -207,7 +207,7 @@ def test_what_comes_each_year_has_a_last_a_present_and_a_next(asked, begun, over
     assert latest(winter, now) == winter(begun)
     assert latest(winter, now, over=True) == winter(over)
     assert current(winter, now) == winter(present)
-    assert coming(winter, now) == winter(ahead)
+    assert next_occurrence(winter, now) == winter(ahead)
 
 
 def new_years_eve_before(year):
@@ -217,8 +217,8 @@ def new_years_eve_before(year):
 def test_what_belongs_to_a_year_may_lie_in_the_one_before():
     now = read_moment("2024-12-31T12:00")
     assert latest(new_years_eve_before, now) == read_span("2024-12-31")
-    assert coming(new_years_eve_before, now) == read_span("2025-12-31")
-    assert coming(winter, read_moment("2024-12-01") - timedelta(microseconds=1)) == winter(2024)
+    assert next_occurrence(new_years_eve_before, now) == read_span("2025-12-31")
+    assert next_occurrence(winter, read_moment("2024-12-01") - timedelta(microseconds=1)) == winter(2024)
 
 
 def leap_day(year):
@@ -227,7 +227,7 @@ def leap_day(year):
 
 def test_a_leap_day_is_found_across_the_century_without_one():
     assert latest(leap_day, read_moment("2104-02-28")) == read_span("2096-02-29")
-    assert coming(leap_day, read_moment("2096-03-01")) == read_span("2104-02-29")
+    assert next_occurrence(leap_day, read_moment("2096-03-01")) == read_span("2104-02-29")
     with pytest.raises(ValueError, match="year"):
         current(leap_day, read_moment("2025-02-28"))
 
@@ -239,7 +239,7 @@ def test_years_are_tried_only_so_far():
         asked.append(year)
         raise ValueError(year)
 
-    for find in (latest, coming, current):
+    for find in (latest, next_occurrence, current):
         with pytest.raises(ValueError, match="year"):
             find(never, NOW)
     assert asked == [

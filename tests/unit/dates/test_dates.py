@@ -16,7 +16,7 @@ from recollect.core.dates.chinese_rules import YEAR_PARTS, read_number
 from recollect.core.dates.english_rules import DAYS, HOURS, LEAD, MONTHS, NUMBERS, SHIFTS, WEEKDAYS
 from recollect.core.dates.find import find_periods
 from recollect.core.dates.holidays import CHINESE_HOLIDAYS, ENGLISH_HOLIDAYS, LUNAR
-from recollect.core.dates.periods import MOST_PERIODS, choose, rate, rate_moments, to_microseconds
+from recollect.core.dates.periods import MAX_PERIODS, choose_periods, rate, rate_moments, to_microseconds
 from recollect.models.recall import Period
 
 NEW_YORK, SHANGHAI = ZoneInfo("America/New_York"), ZoneInfo("Asia/Shanghai")
@@ -164,8 +164,8 @@ def test_a_narrower_period_rates_higher():
         return Period(NOW, NOW + days * DAY)
 
     assert [rate(wide(days)) for days in (0.1, 1, 2, 4, 8)] == [1, 1, 1 / 2, 1 / 3, 1 / 4]
-    chosen = choose([wide(days) for days in range(30, 0, -1)])
-    assert [period.end - NOW for period in chosen] == [days * DAY for days in range(1, MOST_PERIODS + 1)]
+    chosen = choose_periods([wide(days) for days in range(30, 0, -1)])
+    assert [period.end - NOW for period in chosen] == [days * DAY for days in range(1, MAX_PERIODS + 1)]
 
 
 def test_what_was_said_soon_after_a_period_counts_half():

@@ -9,7 +9,7 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from date_phrases import NOW, find, read_moment, read_span
-from recollect.core.dates.english import before, stands
+from recollect.core.dates.english import before, open_side
 from recollect.core.dates.english_rules import either, rule
 
 DAY = timedelta(days=1)
@@ -314,7 +314,7 @@ def test_a_rule_matches_whole_words():
 
 
 def test_words_before_a_date_stand_directly_before_it():
-    pattern, side = stands("since|after", "since")
+    pattern, side = open_side("since|after", "since")
     assert side == "since"
     assert all(pattern.search(text) for text in ("since ", "ever since the ", "after-"))
     assert not any(pattern.search(text) for text in ("since", "since her ", "hereafter "))

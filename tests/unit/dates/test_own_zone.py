@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from recollect import loading
-from recollect.loading import own_zone
+from recollect.loading import local_timezone
 from recollect.models.recall import Cue
 
 
@@ -21,10 +21,10 @@ def machine(monkeypatch, tmp_path):
         if link:
             local_time.symlink_to(link)
         monkeypatch.setattr(loading, "LOCAL_TIME", local_time)
-        own_zone.cache_clear()
+        local_timezone.cache_clear()
 
     yield set_up
-    own_zone.cache_clear()
+    local_timezone.cache_clear()
 
 
 @pytest.mark.parametrize(
@@ -43,5 +43,5 @@ def machine(monkeypatch, tmp_path):
 )
 def test_the_zone_of_the_machine_is_found(machine, variable, link, zone):
     machine(variable, Path(link) if link else None)
-    assert own_zone() == zone
+    assert local_timezone() == zone
     assert Cue("yesterday").zone == zone

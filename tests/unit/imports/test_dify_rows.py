@@ -11,18 +11,18 @@ import pytest
 from recollect.core.imports import dify
 from recollect.core.imports.dify import (
     DifyConversation,
+    DifyNode,
+    DifyRow,
     DifyTurn,
-    Exchange,
     File,
-    Outline,
-    arrange,
     describe_conversation,
     find_user,
-    follow,
+    order_turns,
+    set_parent,
     to_messages,
 )
 from recollect.models.conversations import LEGACY, Attachment, MessageStatus, NewMessage
-from recollect.models.imports import UserBy
+from recollect.models.imports import DifyUserField
 from recollect.models.memories import Role
 
 ASKED_AT = datetime(2024, 3, 1, 9)  # noqa: DTZ001 - Dify's times have no zone
@@ -38,8 +38,8 @@ def conversation(**more) -> DifyConversation:
     } | more)  # fmt: skip
 
 
-def exchange(query: str = "tea?", answer: str = "oolong", **more) -> Exchange:
-    return Exchange(**{
+def exchange(query: str = "tea?", answer: str = "oolong", **more) -> DifyRow:
+    return DifyRow(**{
         "id": "e", "query": query, "query_length": len(query), "answer": answer, "answer_length": len(answer),
         "answer_tokens": 0, "status": "normal", "error": None, "created_at": ASKED_AT,
     } | more)  # fmt: skip
@@ -63,20 +63,20 @@ NAMED = {"session": "li", "end_user": GONE, "account": FIRST}
 @pytest.mark.parametrize(
     ("by", "names", "user", "replaced"),
     [
-        (UserBy.AUTO, NAMED, "li", False),
-        (UserBy.AUTO, NAMED | {"session": None}, GONE, False),
-        (UserBy.AUTO, NAMED | {"session": "a/b"}, GONE, True),
-        (UserBy.AUTO, NAMED | {"session": "a/b", "end_user": None}, FIRST, True),
-        (UserBy.AUTO, {"account": FIRST}, FIRST, False),
-        (UserBy.AUTO, {}, "", False),
-        (UserBy.SESSION, NAMED, "li", False),
-        (UserBy.SESSION, NAMED | {"session": ""}, GONE, False),
-        (UserBy.SESSION, {"account": FIRST}, None, False),
-        (UserBy.END_USER, NAMED, GONE, False),
-        (UserBy.END_USER, {"session": "li", "account": FIRST}, None, False),
-        (UserBy.ACCOUNT, NAMED, FIRST, False),
-        (UserBy.ACCOUNT, {"session": "li", "end_user": GONE}, None, False),
-        (UserBy.NOBODY, NAMED, "", False),
+        (DifyUserField.AUTO, NAMED, "li", False),
+        (DifyUserField.AUTO, NAMED | {"session": None}, GONE, False),
+        (DifyUserField.AUTO, NAMED | {"session": "a/b"}, GONE, True),
+        (DifyUserField.AUTO, NAMED | {"session": "a/b", "end_user": None}, FIRST, True),
+        (DifyUserField.AUTO, {"account": FIRST}, FIRST, False),
+        (DifyUserField.AUTO, {}, "", False),
+        (DifyUserField.SESSION, NAMED, "li", False),
+        (DifyUserField.SESSION, NAMED | {"session": ""}, GONE, False),
+        (DifyUserField.SESSION, {"account": FIRST}, None, False),
+        (DifyUserField.END_USER, NAMED, GONE, False),
+        (DifyUserField.END_USER, {"session": "li", "account": FIRST}, None, False),
+        (DifyUserField.ACCOUNT, NAMED, FIRST, False),
+        (DifyUserField.ACCOUNT, {"session": "li", "end_user": GONE}, None, False),
+        (DifyUserField.NOBODY, NAMED, "", False),
     ],
 )
 def test_the_user_is_the_first_that_fits_of_those_that_may_name_it(by, names, user, replaced):
@@ -109,13 +109,13 @@ def test_inputs_that_are_too_large_or_too_deep_are_left_out(inputs):
     noted = Counter[str]()
     _, metadata = describe_conversation(conversation(inputs=inputs), noted)
     assert "inputs" not in metadata["dify"]
-    assert noted == {"conversations whose inputs are too large or too deep: without them": 1}
+    assert noted == {"conversations with too large inputs: imported without them": 1}
 
 
 def test_turns_follow_their_parents_wherever_these_are_listed():
-    turns, adrift = arrange([
-        Outline("later", "first", 1), Outline("first", None, 2), Outline("alone", GONE, 3), Outline("odd", "?", 4),
-        Outline("empty", "", 5), Outline("old", NIL, 6), Outline("older", NIL, 7),
+    turns, adrift = order_turns([
+        DifyNode("later", "first", 1), DifyNode("first", None, 2), DifyNode("alone", GONE, 3), DifyNode("odd", "?", 4),
+        DifyNode("empty", "", 5), DifyNode("old", NIL, 6), DifyNode("older", NIL, 7),
     ])  # fmt: skip
     assert turns == [
         DifyTurn("first", None, None, 2), DifyTurn("later", "first", None, 1), DifyTurn("alone", None, UUID(GONE), 3),
@@ -123,18 +123,18 @@ def test_turns_follow_their_parents_wherever_these_are_listed():
         DifyTurn("older", "old", LEGACY, 7),
     ]  # fmt: skip
     assert adrift == 2
-    assert arrange([]) == ([], 0)
+    assert order_turns([]) == ([], 0)
 
 
 def test_a_question_follows_the_turn_before_it_or_begins_a_thread():
     asked = NewMessage(Role.USER, "tea?")
-    begun = follow(asked, DifyTurn("e", None, UUID(GONE), 1), None)
+    begun = set_parent(asked, DifyTurn("e", None, UUID(GONE), 1), None)
     assert (begun.root, begun.parent, begun.stated_parent) == (True, None, UUID(GONE))
-    legacy = follow(asked, DifyTurn("e", "d", LEGACY, 1), 0)
+    legacy = set_parent(asked, DifyTurn("e", "d", LEGACY, 1), 0)
     assert (legacy.root, legacy.parent, legacy.stated_parent) == (False, 0, LEGACY)
-    answered = follow(asked, DifyTurn("e", "d", None, 1), UUID(FIRST))
+    answered = set_parent(asked, DifyTurn("e", "d", None, 1), UUID(FIRST))
     assert (answered.root, answered.parent, answered.stated_parent) == (False, UUID(FIRST), None)
-    other = follow(asked, DifyTurn("e", "d", UUID(GONE), 1), 3)
+    other = set_parent(asked, DifyTurn("e", "d", UUID(GONE), 1), 3)
     assert (other.parent, other.stated_parent) == (3, None)
 
 
@@ -197,7 +197,7 @@ def test_files_belong_to_the_side_that_sent_them():
 def test_a_message_has_at_most_sixty_four_files(files, kept, surplus):
     messages, remarks = read(*[file(upload=str(number)) for number in range(files)])
     assert [each.upload_id for each in messages[0].attachments] == [str(number) for number in range(kept)]
-    assert remarks.get(dify.SURPLUS, 0) == surplus
+    assert remarks.get(dify.TOO_MANY_FILES, 0) == surplus
 
 
 ADDRESS = "https://example.org/t.png"

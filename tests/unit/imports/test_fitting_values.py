@@ -9,9 +9,9 @@ import pytest
 
 from recollect.core.imports.text import (
     CLEANED,
+    INVALID_TIME,
     LARGE,
     LONG,
-    TIMELESS,
     clean_json,
     cut,
     hash_parts,
@@ -69,7 +69,7 @@ def test_a_number_is_a_time_in_seconds_or_if_it_is_large_in_milliseconds(value, 
 @pytest.mark.parametrize("value", ["0001-12-31T23:59:59Z", "9998-12-31T00:00:01Z", False, {}, "x", 1e20])
 def test_a_time_that_no_clock_shows_is_left_out(value, remarks):
     assert to_moment(value, remarks) is None
-    assert remarks == {TIMELESS: 1}
+    assert remarks == {INVALID_TIME: 1}
 
 
 @pytest.mark.parametrize(

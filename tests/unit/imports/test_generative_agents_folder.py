@@ -27,7 +27,7 @@ from recollect.doors.imports.generative_agents.nodes import (
 from recollect.errors import InvalidInputError
 from recollect.models.agents import Overview, Profile
 from recollect.models.memories import Kind, Memory, Triple
-from recollect.models.recall import Weighing
+from recollect.models.recall import StreamWeights
 from saved_folder import LINES, SCRATCH, STRENGTHS, make_embeddings, make_nodes, read_saved_folder, write_saved_folder
 
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
@@ -210,8 +210,8 @@ def test_a_folder_is_written_as_it_was(tmp_path, saved):
 @pytest.mark.parametrize(
     ("path", "name"),
     [
-        ("Maria Lopez", "Maria_Lopez"),
-        ("Maria Lopez/bootstrap_memory", "Maria_Lopez"),
+        ("Maria Lopez", "Maria Lopez"),
+        ("Maria Lopez/bootstrap_memory", "Maria Lopez"),
         ("x/klaus_mueller/", "klaus_mueller"),
     ],
 )
@@ -274,7 +274,7 @@ def look_over(profile: Profile, importance: float, events: int) -> Overview:
 
 def test_scratch_becomes_what_the_agent_goes_by(saved):
     assert to_profile(saved.scratch) == Profile(
-        Weighing(recency=1, similarity=1.5, importance=2, decay=0.995), reflection_threshold=150
+        StreamWeights(recency=1, similarity=1.5, importance=2, decay=0.995), reflection_threshold=150
     )
 
 
@@ -283,7 +283,7 @@ def test_scratch_comes_back_equal_where_nothing_changed(saved):
 
 
 def test_living_weights_and_counters_are_written_over_the_scratch():
-    profile = Profile(Weighing(recency=0.5, decay=0.9), reflection_threshold=80)
+    profile = Profile(StreamWeights(recency=0.5, decay=0.9), reflection_threshold=80)
     scratch = to_scratch(SCRATCH, look_over(profile, 12.5, 3)).model_dump()
     assert scratch == SCRATCH | {
         "recency_w": 0.5,

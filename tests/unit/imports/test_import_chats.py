@@ -17,8 +17,8 @@ from foreign_exports import (
     name,
 )
 from recollect.core.imports import chatgpt, claude
-from recollect.core.imports.found import MALFORMED, REFUSED, SILENT, TWICE
-from recollect.core.imports.text import CLEANED, LARGE, LONG, TIMELESS
+from recollect.core.imports.parsed import MALFORMED, REFUSED, SILENT, TWICE
+from recollect.core.imports.text import CLEANED, INVALID_TIME, LARGE, LONG
 from recollect.models.conversations import Attachment, Part, PartType
 from recollect.models.imports import UserField
 from recollect.models.memories import Kind, Role
@@ -35,7 +35,7 @@ def remarks(data):
 
 
 def test_a_plain_conversation():
-    data = chatgpt.read(chatgpt_line("t", ["喝什么茶？", "乌龙。", "谢谢"], title="茶"))
+    data = chatgpt.parse_chatgpt(chatgpt_line("t", ["喝什么茶？", "乌龙。", "谢谢"], title="茶"))
     conversation = data.conversations[0]
     assert told(conversation) == [("喝什么茶？", None), ("乌龙。", 0), ("谢谢", 1)]
     assert (conversation.id, conversation.name, conversation.created_at) == (name("t"), "茶", BEGINNING)
@@ -53,7 +53,7 @@ def test_branches_keep_their_parents_and_the_one_last_seen_ends_last():
         chatgpt_node("new", "q", "assistant", "new answer", 2),
         chatgpt_node("more", "old", "user", "more", 3),
     ]
-    data = chatgpt.read(chatgpt_conversation("t", nodes, current="new"))
+    data = chatgpt.parse_chatgpt(chatgpt_conversation("t", nodes, current="new"))
     assert told(data.conversations[0]) == [("q", None), ("old answer", 0), ("more", 1), ("new answer", 0)]
     assert remarks(data) == {chatgpt.BRANCHED: 1}
 
@@ -72,7 +72,9 @@ def test_tools_are_called_and_answer():
         chatgpt_node("quote", "result", "tool", minutes=3, **quote),
         chatgpt_node("a", "quote", "assistant", "one", 4),
     ]
-    messages = [each.message for each in chatgpt.read(chatgpt_conversation("t", nodes)).conversations[0].messages]
+    messages = [
+        each.message for each in chatgpt.parse_chatgpt(chatgpt_conversation("t", nodes)).conversations[0].messages
+    ]
     assert messages[1].parts == (Part(PartType.TOOL_CALL, "print(1)", "python", call_id="call"),)
     assert messages[1].metadata == {"chatgpt": {"model": "gpt-4o"}}
     assert messages[2].parts == (Part(PartType.TOOL_RESULT, "1", "python", call_id="call"),)
@@ -89,7 +91,9 @@ def test_files_are_listed_once_and_speech_is_read():
     shown = {"content": {"content_type": "multimodal_text", "parts": [pointer, "where?"]}, "metadata": attached}
     spoken = {"content": {"content_type": "multimodal_text", "parts": [heard, sound, painted]}}
     nodes = [chatgpt_node("a", None, "user", minutes=0, **shown), chatgpt_node("b", "a", "user", minutes=1, **spoken)]
-    first, second = (each.message for each in chatgpt.read(chatgpt_conversation("t", nodes)).conversations[0].messages)
+    first, second = (
+        each.message for each in chatgpt.parse_chatgpt(chatgpt_conversation("t", nodes)).conversations[0].messages
+    )
     assert (first.content, first.attachments) == ("where?", (Attachment("image", upload_id="file-1", name="湖.png"),))
     assert second.content == "你好"
     assert [(each.type, each.upload_id) for each in second.attachments] == [("audio", "file_3"), ("image", "file_2")]
@@ -107,7 +111,7 @@ def test_what_nobody_said_is_left_out_and_its_place_passed_on():
         chatgpt_node("critic", "empty", "critic", "hm", 4),
         chatgpt_node("a", "critic", "assistant", "a", 5),
     ]
-    data = chatgpt.read(chatgpt_conversation("t", nodes))
+    data = chatgpt.parse_chatgpt(chatgpt_conversation("t", nodes))
     assert told(data.conversations[0]) == [("q", None), ("a", 0)]
     assert remarks(data) == {
         chatgpt.INSTRUCTIONS: 1, chatgpt.REASONING: 1, chatgpt.EMPTY: 1, chatgpt.OTHER: 1,
@@ -122,17 +126,17 @@ def test_times_are_those_of_the_message_or_of_what_it_follows():
         chatgpt_node("c", "b", "user", "c", None),
         chatgpt_node("d", "c", "assistant", "d", 7, create_time=1e40),
     ]
-    data = chatgpt.read(chatgpt_conversation("t", nodes))
+    data = chatgpt.parse_chatgpt(chatgpt_conversation("t", nodes))
     minutes = [(each.message.occurred_at - BEGINNING).seconds / 60 for each in data.conversations[0].messages]
     assert minutes == [0, 5, 5, 5]
-    assert data.remarks[TIMELESS] == 1
+    assert data.remarks[INVALID_TIME] == 1
 
 
 def test_what_cannot_be_kept_is_cut_or_cleaned_and_said():
     nodes = [chatgpt_node("a", None, "user", "字" * 200_001, 0), chatgpt_node("b", "a", "assistant", "x\x00y\ud800", 1)]
     conversation = chatgpt_conversation("a strange id / 茶", nodes, title="two\nlines")
     conversation |= {"conversation_id": "a strange id / 茶", "gizmo_id": "g" * 20_000}
-    data = chatgpt.read(conversation)
+    data = chatgpt.parse_chatgpt(conversation)
     long, cleaned = (each.message.content for each in data.conversations[0].messages)
     assert (len(long), cleaned) == (200_000, "x\ufffdy\ufffd")
     assert data.conversations[0].id.startswith("a-strange-id-")
@@ -145,16 +149,16 @@ def test_what_cannot_be_kept_is_cut_or_cleaned_and_said():
 
 def test_entries_that_are_no_conversations_are_counted():
     for entry in (None, 5, "x", [], {}, {"mapping": {}}, {"id": "x", "mapping": []}):
-        data = chatgpt.read(entry)
+        data = chatgpt.parse_chatgpt(entry)
         assert (data.conversations, dict(data.seen), remarks(data)) == (
             [],
             {"conversations": 1},
             {MALFORMED: 1},
         )
-    empty = chatgpt.read(chatgpt_conversation("t", [chatgpt_node("root", None)]))
+    empty = chatgpt.parse_chatgpt(chatgpt_conversation("t", [chatgpt_node("root", None)]))
     assert (empty.conversations, remarks(empty)) == ([], {SILENT: 1})
     odd = {"x": None, "y": {"message": 7}, "z": {"message": {"author": [], "content": "?"}, "parent": 5}}
-    assert chatgpt.read({"id": "t", "mapping": odd}).conversations == []
+    assert chatgpt.parse_chatgpt({"id": "t", "mapping": odd}).conversations == []
 
 
 @st.composite
@@ -174,7 +178,7 @@ def trees(draw):
 
 @given(trees())
 def test_every_message_follows_the_nearest_one_above_it_that_is_kept(conversation):
-    data = chatgpt.read(conversation)
+    data = chatgpt.parse_chatgpt(conversation)
     mapping = conversation["mapping"]
     kept = {key for key, node in mapping.items() if node["message"] and node["message"]["author"]["role"] != "system"}
 
@@ -200,7 +204,7 @@ def test_every_message_follows_the_nearest_one_above_it_that_is_kept(conversatio
 def test_a_circle_of_parents_is_cut_and_nothing_is_lost(conversation, drawn):
     key = drawn.draw(st.sampled_from(sorted(conversation["mapping"])))
     conversation["mapping"][key]["parent"] = drawn.draw(st.sampled_from(sorted(conversation["mapping"])))
-    data = chatgpt.read(conversation)
+    data = chatgpt.parse_chatgpt(conversation)
     messages = data.conversations[0].messages if data.conversations else ()
     assert len(messages) == data.seen["messages"] - data.remarks[chatgpt.HIDDEN]
     places = {each.key: place for place, each in enumerate(messages)}
@@ -211,7 +215,7 @@ def test_a_claude_conversation_without_parents_is_a_line():
     conversation = claude_conversation(
         "t", [claude_message("喝茶吗？"), claude_message("好。", "assistant", 1)], title="茶"
     )
-    data = claude.read(conversation)
+    data = claude.parse_claude(conversation)
     found = data.conversations[0]
     assert told(found) == [("喝茶吗？", None), ("好。", 0)]
     assert (found.id, found.name, found.owner) == (name("t"), "茶", {UserField.ACCOUNT: name("account")})
@@ -226,7 +230,7 @@ def test_a_claude_conversation_with_parents_is_a_tree():
         claude_message("second", "assistant", 2, parent_message_uuid=name("q")),
         claude_message("more", "human", 3, parent_message_uuid=name("first")),
     ]
-    assert told(claude.read(claude_conversation("t", messages)).conversations[0]) == [
+    assert told(claude.parse_claude(claude_conversation("t", messages)).conversations[0]) == [
         ("q", None), ("first", 0), ("second", 0), ("more", 1),
     ]  # fmt: skip
 
@@ -244,7 +248,7 @@ def test_blocks_pasted_texts_and_files():
     asked = claude_message(
         "read", attachments=[pasted], files=[{"file_name": "湖.png", "file_uuid": "f", "file_kind": "image"}]
     )
-    data = claude.read(claude_conversation("t", [asked, claude_message("a", "assistant", 1, blocks)]))
+    data = claude.parse_claude(claude_conversation("t", [asked, claude_message("a", "assistant", 1, blocks)]))
     first, second = (each.message for each in data.conversations[0].messages)
     assert first.content == "read\n\n[笔记.txt]\n龙井"
     assert first.attachments == (
@@ -263,15 +267,15 @@ def test_old_messages_have_their_text_beside_the_blocks_and_odd_ones_are_counted
         {"text": "no id"},
         claude_message("last", "human", 3),
     ]
-    data = claude.read(claude_conversation("t", messages))
+    data = claude.parse_claude(claude_conversation("t", messages))
     assert told(data.conversations[0]) == [("old", None), ("last", 0)]
     assert remarks(data) == {chatgpt.EMPTY: 1, chatgpt.OTHER: 1, MALFORMED: 1, TWICE: 1}
     assert data.seen["messages"] == 6
-    assert remarks(claude.read({"mapping": {}})) == {MALFORMED: 1}
+    assert remarks(claude.parse_claude({"mapping": {}})) == {MALFORMED: 1}
 
 
 def test_what_claude_wrote_down_is_remembered():
-    data = claude.read(
+    data = claude.parse_claude(
         {"conversations_memory": "Li drinks oolong.", "project_memories": {"p1": "写书"}, "account_uuid": "acc"}
     )
     assert [(each.key, each.memory.content, each.memory.kind) for each in data.memories] == [
@@ -288,10 +292,10 @@ def test_a_message_that_cannot_be_kept_does_not_break_the_thread():
         ),
         claude_message("z", "human", 2, created_at="0001-01-01T00:00:00Z"),
     ]
-    data = claude.read(claude_conversation("t", messages))
+    data = claude.parse_claude(claude_conversation("t", messages))
     assert told(data.conversations[0]) == [("q", None), ("a", 0), ("z", 1)]
     assert len(data.conversations[0].messages[1].message.attachments) == 64
-    assert remarks(data) == {TIMELESS: 1, chatgpt.SURPLUS: 6}
+    assert remarks(data) == {INVALID_TIME: 1, chatgpt.TOO_MANY_FILES: 6}
     assert REFUSED not in data.remarks
 
 
@@ -301,7 +305,7 @@ def test_a_block_of_another_type_gives_its_text_or_is_counted():
         {"type": "flag", "flag": "x"},
         {"type": "text", "text": "and written ones"},
     ]
-    data = claude.read(claude_conversation("t", [claude_message("a", "assistant", 0, blocks)]))
+    data = claude.parse_claude(claude_conversation("t", [claude_message("a", "assistant", 0, blocks)]))
     assert told(data.conversations[0]) == [("spoken words\n\nand written ones", None)]
     assert remarks(data) == {claude.FOREIGN: 1}
 
@@ -313,13 +317,13 @@ def test_ids_that_cannot_be_stored_still_lead_to_their_parents():
         chatgpt_node("b\udfff", "a\ud800", "assistant", minutes=1, **call),
         chatgpt_node("c", "b\udfff", "tool", "1", 2),
     ]
-    conversation = chatgpt.read(
+    conversation = chatgpt.parse_chatgpt(
         chatgpt_conversation("t", nodes) | {"conversation_id": "t\ud800", "current_node": "c"}
     ).conversations[0]
     assert [place for _, place in told(conversation)] == [None, 0, 1]
     asked = claude_message("q", uuid="q\ud800", parent_message_uuid=ROOT)
     answered = claude_message("a", "assistant", 1, parent_message_uuid="q\ud800")
-    spoken = claude.read(claude_conversation("t", [asked, answered])).conversations[0]
+    spoken = claude.parse_claude(claude_conversation("t", [asked, answered])).conversations[0]
     assert told(spoken) == [("q", None), ("a", 0)]
     for each in (*conversation.messages, *spoken.messages):
         each.message.external_id.encode()

@@ -25,7 +25,7 @@ from foreign_exports import (
     name,
 )
 from recollect.core.imports import claude, graphiti, letta, mem0
-from recollect.core.imports.found import MALFORMED, TWICE
+from recollect.core.imports.parsed import MALFORMED, TWICE
 from recollect.core.imports.text import hash_parts
 from recollect.models.conversations import Attachment
 from recollect.models.imports import UserField
@@ -46,7 +46,7 @@ def minutes(value):
 def spoken(*messages, **agent):
     file = letta_file(list(messages), [])
     file["agents"][0] |= agent
-    return letta.read(file)
+    return letta.parse_letta(file)
 
 
 def contents(data):
@@ -55,20 +55,20 @@ def contents(data):
 
 def test_a_block_of_letta_is_a_thought_with_its_label_and_its_times():
     block = letta_block("human", "Li likes tea") | {"metadata": {"a": 1}, "created_at": moment(MINUTES)}
-    [found] = letta.read(letta_file([], [block])).memories
+    [found] = letta.parse_letta(letta_file([], [block])).memories
     told = {"agent": "ada", "label": "human", "description": "The human block", "metadata": {"a": 1}}
     memory = found.memory
     assert (found.key, memory.content, memory.kind, memory.importance, memory.keywords, memory.metadata) == (
         "block:ada:human", "Li likes tea", Kind.THOUGHT, 8.0, ("human",), {"letta": told},
     )  # fmt: skip
     assert minutes(memory.occurred_at) == MINUTES
-    [changed] = letta.read(letta_file([], [block | {"updated_at": moment(9), "label": None}])).memories
+    [changed] = letta.parse_letta(letta_file([], [block | {"updated_at": moment(9), "label": None}])).memories
     assert (minutes(changed.memory.occurred_at), changed.memory.keywords) == (9, ())
 
 
 def test_a_passage_of_letta_is_an_event_with_its_tags():
     passage = letta_passage("Ada keeps bees", "bees") | {"metadata": {"a": 1}, "created_at": moment(MINUTES)}
-    named, unnamed = letta.read([passage, {"text": "no id"}]).memories
+    named, unnamed = letta.parse_letta([passage, {"text": "no id"}]).memories
     assert (named.key, named.memory.keywords) == (passage["id"], ("bees",))
     assert (minutes(named.memory.occurred_at), named.memory.metadata) == (MINUTES, {"letta": {"metadata": {"a": 1}}})
     assert unnamed.key == f"passage:{hash_parts('no id')}"
@@ -80,7 +80,7 @@ def test_blocks_and_passages_may_be_written_within_an_agent_of_letta():
     assert [(each.key, each.memory.content) for each in data.memories] == [
         ("block:agent:human", "in the agent"), (f"passage-{name('its own')}", "its own"),
     ]  # fmt: skip
-    data = letta.read(letta_file([], []) | {"files": [{}, {}]})
+    data = letta.parse_letta(letta_file([], []) | {"files": [{}, {}]})
     assert remarks(data) == {"files and their passages: skipped": 2}
 
 
@@ -145,7 +145,7 @@ def test_a_message_of_letta_has_the_same_key_in_every_import():
 
 def test_a_conversation_of_claude_keeps_what_is_known_of_it():
     more = {"summary": "Of tea", "model": "opus", "project_uuid": "p", "is_starred": True, "created_at": moment(1)}
-    [found] = claude.read(claude_conversation("t", [claude_message("hi")]) | more).conversations
+    [found] = claude.parse_claude(claude_conversation("t", [claude_message("hi")]) | more).conversations
     told = {"id": name("t"), "summary": "Of tea", "model": "opus", "project_uuid": "p", "is_starred": True}
     assert (found.metadata, minutes(found.created_at)) == ({"claude": told}, 1)
 
@@ -154,15 +154,15 @@ def test_a_conversation_of_claude_keeps_what_is_known_of_it():
     "document", [{"chat_messages": []}, {"uuid": "x"}, {"uuid": "x", "chat_messages": {}}, [], None]
 )
 def test_what_is_no_conversation_of_claude_is_counted(document):
-    data = claude.read(document)
+    data = claude.parse_claude(document)
     assert (data.conversations, remarks(data), dict(data.seen)) == ([], {MALFORMED: 1}, {"conversations": 1})
 
 
 def test_notes_of_claude_may_be_of_all_conversations_or_of_projects_alone():
-    [general] = claude.read({"conversations_memory": "Tea."}).memories
+    [general] = claude.parse_claude({"conversations_memory": "Tea."}).memories
     assert (general.key, general.memory.metadata, general.owner) == ("memory:", {"claude": {}}, {})
     projects = {"project_memories": {"empty": " ", "p": "Books."}, "account_uuid": "acc"}
-    [project] = claude.read(projects).memories
+    [project] = claude.parse_claude(projects).memories
     assert (project.key, project.memory.content, project.owner) == ("memory:p", "Books.", {UserField.ACCOUNT: "acc"})
 
 
@@ -173,7 +173,7 @@ def test_files_of_claude_are_found_under_either_name_of_their_fields():
         {"file_uuid": "u3"},
         {"file_size": 3},
     ]
-    data = claude.read(claude_conversation("t", [claude_message("look", files=files)]))
+    data = claude.parse_claude(claude_conversation("t", [claude_message("look", files=files)]))
     assert data.conversations[0].messages[0].message.attachments == (
         Attachment("image", upload_id="u1", name="a.png"), Attachment("image", upload_id="i2", name="b.png"),
         Attachment("document", upload_id="u3"),
@@ -189,20 +189,20 @@ def test_files_of_claude_are_found_under_either_name_of_their_fields():
     ],
 )
 def test_what_was_pasted_stands_behind_the_name_of_its_file(pasted, text):
-    data = claude.read(claude_conversation("t", [claude_message("", blocks=[], attachments=[pasted])]))
+    data = claude.parse_claude(claude_conversation("t", [claude_message("", blocks=[], attachments=[pasted])]))
     assert contents(data) == [text]
 
 
 def test_thinking_of_claude_is_left_out_even_if_it_cannot_be_read():
     blocks = [{"type": "redacted_thinking", "data": "x"}, {"type": "text", "text": "tea"}, {"type": "text"}]
-    data = claude.read(claude_conversation("t", [claude_message("a", "user", blocks=blocks)]))
+    data = claude.parse_claude(claude_conversation("t", [claude_message("a", "user", blocks=blocks)]))
     assert contents(data) == ["tea"]
-    assert remarks(data) == {"blocks of thinking: left out of their messages": 1}
+    assert remarks(data) == {"thinking blocks: skipped": 1}
 
 
 def test_a_sender_that_claude_does_not_know_is_another_thing_than_an_empty_message():
-    strange = claude.read(claude_conversation("t", [claude_message("who", "robot"), claude_message("hi")]))
-    empty = claude.read(claude_conversation("t", [claude_message("", blocks=[]), claude_message("hi")]))
+    strange = claude.parse_claude(claude_conversation("t", [claude_message("who", "robot"), claude_message("hi")]))
+    empty = claude.parse_claude(claude_conversation("t", [claude_message("", blocks=[]), claude_message("hi")]))
     assert remarks(strange) == {claude.OTHER: 1}
     assert remarks(empty) == {claude.EMPTY: 1}
 
@@ -210,7 +210,7 @@ def test_a_sender_that_claude_does_not_know_is_another_thing_than_an_empty_messa
 def test_an_episode_of_graphiti_keeps_who_said_it_and_where():
     episode = graphiti_episode("hi", MINUTES, role_name="Li", role="user", episode_metadata={"a": 1})
     plain = graphiti_episode("ho", role="user", metadata={"b": 2})
-    told, other = (each.memory for each in graphiti.read({"episodes": [episode, plain]}).memories)
+    told, other = (each.memory for each in graphiti.parse_graphiti({"episodes": [episode, plain]}).memories)
     noted = {"name": "talk", "source": "message", "source_description": "chat"}
     assert (told.speaker, told.metadata) == ("Li", {"graphiti": noted | {"metadata": {"a": 1}}})
     assert (other.speaker, other.metadata) == ("user", {"graphiti": noted | {"metadata": {"b": 2}}})
@@ -225,13 +225,15 @@ def test_an_episode_of_graphiti_keeps_who_said_it_and_where():
     ],
 )
 def test_an_episode_of_graphiti_happened_when_it_says_first(times, at):
-    [found] = graphiti.read({"episodes": [graphiti_episode("hi") | times]}).memories
+    [found] = graphiti.parse_graphiti({"episodes": [graphiti_episode("hi") | times]}).memories
     assert minutes(found.memory.occurred_at) == at
 
 
 def test_entries_of_graphiti_without_a_text_are_counted():
     edge = graphiti_edge("", "", "", "") | {"uuid": "f"}
-    data = graphiti.read({"episodic_nodes": [graphiti_episode(" ", uuid="e")], "facts": [edge], "communities": [{}]})
+    data = graphiti.parse_graphiti(
+        {"episodic_nodes": [graphiti_episode(" ", uuid="e")], "facts": [edge], "communities": [{}]}
+    )
     assert (data.memories, data.facts, dict(data.seen)) == ([], [], {"memories": 1, "facts": 1})
     assert remarks(data) == {MALFORMED: 2, "communities: skipped": 1}
 
@@ -239,7 +241,7 @@ def test_entries_of_graphiti_without_a_text_are_counted():
 def test_the_summary_of_an_entity_of_graphiti_keeps_its_labels_and_attributes():
     node = graphiti_node("Ada", "Teaches.", "Person") | {"attributes": {"age": 9}, "created_at": moment(MINUTES)}
     node |= {"uuid": None, "uuid_": "n"}
-    [found] = graphiti.read({"entities": [node]}).memories
+    [found] = graphiti.parse_graphiti({"entities": [node]}).memories
     assert (found.key, minutes(found.memory.occurred_at)) == ("node:n", MINUTES)
     assert found.memory.metadata == {"graphiti": {"labels": ["Entity", "Person"], "attributes": {"age": 9}}}
 
@@ -248,7 +250,7 @@ def test_a_fact_of_graphiti_keeps_its_attributes_and_its_times_as_they_were_writ
     long = moment() + " " * 40
     edge = graphiti_edge("Ada", "KNOWS", "Li", "", uuid="f", created_at=long, attributes={"a": 1})
     edge |= {"valid_at": moment(1), "invalid_at": moment(2)}
-    data = graphiti.read({"nodes": [graphiti_node("Ada"), graphiti_node("Li")], "edges": [edge]})
+    data = graphiti.parse_graphiti({"nodes": [graphiti_node("Ada"), graphiti_node("Li")], "edges": [edge]})
     [found] = data.facts
     assert (found.key, found.fact.text) == ("f", "Ada KNOWS Li")
     times = {field: moment(at).replace("Z", "+00:00") for field, at in (("valid_at", 1), ("invalid_at", 2))}
@@ -259,7 +261,7 @@ def test_a_fact_of_graphiti_keeps_its_attributes_and_its_times_as_they_were_writ
 def test_what_stands_for_a_fact_expires_with_it_and_happened_before(said, ends, occurred):
     dated = {"created_at": said, "valid_at": 0, "invalid_at": ends}
     times = {field: None if at is None else moment(at) for field, at in dated.items()}
-    [found] = graphiti.read({"edges": [graphiti_edge("Ada", "IS", "Ada", "Ada is") | times]}).memories
+    [found] = graphiti.parse_graphiti({"edges": [graphiti_edge("Ada", "IS", "Ada", "Ada is") | times]}).memories
     memory = found.memory
     assert [value and minutes(value) for value in (memory.occurred_at, memory.expires_at)] == [occurred, ends]
 
@@ -270,7 +272,7 @@ def test_what_stands_for_a_fact_expires_with_it_and_happened_before(said, ends, 
 )
 def test_labels_of_graphiti_tell_the_type_of_an_entity(label, sort):
     nodes = [graphiti_node("Ada", "", "Odd", label), graphiti_node("Li")]
-    [found] = graphiti.read({"nodes": nodes, "edges": [graphiti_edge("Ada", "KNOWS", "Li", "x")]}).facts
+    [found] = graphiti.parse_graphiti({"nodes": nodes, "edges": [graphiti_edge("Ada", "KNOWS", "Li", "x")]}).facts
     assert (found.fact.subject_type, found.fact.object_type) == (sort, None)
 
 
@@ -279,7 +281,7 @@ def test_a_memory_of_mem0_is_found_under_either_name_of_its_text():
         {"id": "1", "text": "old"}, {"id": "2", "memory": "new", "text": "old"}, {"memory": "unnamed"},
         {"id": 1.5, "memory": "odd"}, {"id": "3", "memory": " "},
     ]  # fmt: skip
-    data = mem0.read(entries)
+    data = mem0.parse_mem0(entries)
     assert [(each.key, each.memory.content) for each in data.memories] == [
         ("1", "old"), ("2", "new"), (hash_parts("unnamed"), "unnamed"), (hash_parts("odd"), "odd"),
     ]  # fmt: skip
@@ -288,20 +290,20 @@ def test_a_memory_of_mem0_is_found_under_either_name_of_its_text():
 
 def test_a_point_of_qdrant_keeps_its_own_fields_and_loses_what_was_derived():
     point = mem0_point("tea", mood="calm", category="drinks", run_id="r", actor_id="Li", expiration_date="2030-01-01")
-    [found] = mem0.read({"points": [point]}).memories
+    [found] = mem0.parse_mem0({"points": [point]}).memories
     assert (found.key, found.memory.keywords, found.memory.speaker) == (name("tea"), ("drinks",), "Li")
     assert found.memory.metadata["mem0"] == {
         "actor_id": "Li", "expiration_date": "2030-01-01", "run_id": "r", "user_id": "li",
         "metadata": {"mood": "calm", "category": "drinks"}, "updated_at": moment(),
     }  # fmt: skip
-    [other] = mem0.read([{"id": 7, "payload": {"memory": "tea", "vector": [1], "attributed_to": "x"}}]).memories
+    [other] = mem0.parse_mem0([{"id": 7, "payload": {"memory": "tea", "vector": [1], "attributed_to": "x"}}]).memories
     assert (other.key, other.memory.content, other.memory.metadata) == ("7", "tea", {"mem0": {}})
 
 
 def test_categories_of_mem0_are_keywords_once_and_not_too_many():
     entry = mem0_memory("tea", categories=["a", "b"], metadata={"categories": ["b", "c", 5], "category": "d"})
     many = mem0_memory("many", categories=[str(number) for number in range(200)])
-    first, second = (each.memory.keywords for each in mem0.read([entry, many]).memories)
+    first, second = (each.memory.keywords for each in mem0.parse_mem0([entry, many]).memories)
     assert first == ("a", "b", "c", "d")
     assert second == tuple(str(number) for number in range(len(second)))
     assert len(second) < 200
@@ -309,30 +311,30 @@ def test_categories_of_mem0_are_keywords_once_and_not_too_many():
 
 def test_only_a_whole_day_lasts_until_its_end():
     ends = [" 2030-01-31 ", "2030-01-31T00:00:00Z", "20300131", moment(MINUTES)]
-    data = mem0.read([mem0_memory(end, expiration_date=end) for end in ends])
+    data = mem0.parse_mem0([mem0_memory(end, expiration_date=end) for end in ends])
     found = [each.memory.expires_at.isoformat()[:16] for each in data.memories]
     assert found == ["2030-02-01T00:00", "2030-01-31T00:00", "2030-01-31T00:00", "2024-03-01T09:05"]
 
 
 def test_a_relation_of_mem0_is_worded_and_has_an_owner():
     relation = {"source": "li", "relationship": "lives_in", "target": "hangzhou", "user_id": "li", "run_id": "r"}
-    [found] = mem0.read([{"relations": [relation], "results": []}]).facts
+    [found] = mem0.parse_mem0([{"relations": [relation], "results": []}]).facts
     assert (found.key, found.fact.text) == (
         f"relation:{hash_parts('li', 'lives_in', 'hangzhou')}",
         "li lives in hangzhou",
     )
     assert found.owner == {UserField.USER_ID: "li", UserField.RUN_ID: "r"}
     assert found.spare == NewMemory(found.fact.text, Kind.THOUGHT, triple=Triple("li", "lives_in", "hangzhou"))
-    assert mem0.read({"results": [], "relations": []}).facts == []
+    assert mem0.parse_mem0({"results": [], "relations": []}).facts == []
 
 
 def test_the_same_id_twice_is_one_memory():
-    data = mem0.read([mem0_memory("one", key="k"), mem0_memory("two", key="k")])
+    data = mem0.parse_mem0([mem0_memory("one", key="k"), mem0_memory("two", key="k")])
     assert ([each.memory.content for each in data.memories], remarks(data)) == (["one"], {TWICE: 1})
 
 
 def test_roles_of_claude():
     senders = [("human", Role.USER), ("user", Role.USER), ("assistant", Role.ASSISTANT)]
     messages = [claude_message(sender, sender) for sender, _ in senders]
-    found = claude.read(claude_conversation("t", messages)).conversations[0].messages
+    found = claude.parse_claude(claude_conversation("t", messages)).conversations[0].messages
     assert [each.message.role for each in found] == [role for _, role in senders]

@@ -70,7 +70,7 @@ def test_a_zip_gives_the_conversations_that_are_in_it(tmp_path):
     assert documents[-1].done == documents[-1].total
     claude = {"conversations.json": [{"uuid": "x"}], "memories.json": [{"m": 1}], "users.json": [2]}
     assert values(write(tmp_path, zip_up(claude), "c.zip"), Format.CLAUDE) == [{"uuid": "x"}, {"m": 1}]
-    with pytest.raises(InvalidInputError, match="no export of chatgpt in this zip"):
+    with pytest.raises(InvalidInputError, match="No chatgpt export in this zip file"):
         values(write(tmp_path, zip_up({"photo.txt": "x"}), "y.zip"))
 
 

@@ -26,8 +26,8 @@ from foreign_exports import (
     zep_thread,
 )
 from recollect.core.imports import chatgpt, formats, graphiti, letta, mem0, zep
-from recollect.core.imports.found import DIVIDED, MALFORMED, REFUSED, SILENT, TWICE
-from recollect.core.imports.text import LARGE, TIMELESS, hash_parts, to_identifier, to_moment
+from recollect.core.imports.parsed import DIVIDED, MALFORMED, REFUSED, SILENT, TWICE
+from recollect.core.imports.text import INVALID_TIME, LARGE, hash_parts, to_identifier, to_moment
 from recollect.errors import InvalidInputError
 from recollect.models.conversations import Part, PartType
 from recollect.models.imports import FileImport, Format, UserField
@@ -52,7 +52,7 @@ def test_a_memory_of_mem0_keeps_its_time_its_owners_and_its_categories():
         "早上喝乌龙茶", agent_id="ada", run_id="r1", actor_id="Li", categories=["drinks", "habits"],
         metadata={"category": "tea", "mood": "calm"}, expiration_date="2030-01-01",
     )  # fmt: skip
-    found = mem0.read({"results": [entry]}).memories[0]
+    found = mem0.parse_mem0({"results": [entry]}).memories[0]
     memory = found.memory
     assert (found.key, memory.content, memory.kind, memory.speaker) == (entry["id"], "早上喝乌龙茶", Kind.THOUGHT, "Li")
     assert (memory.occurred_at, memory.keywords) == (BEGINNING, ("drinks", "habits", "tea"))
@@ -73,8 +73,8 @@ def test_a_memory_of_mem0_keeps_its_time_its_owners_and_its_categories():
     ],
 )
 def test_points_of_qdrant_say_the_same(wrap):
-    listed = mem0.read([mem0_memory("tea", metadata={"category": "drinks"}, key="tea")])
-    points = mem0.read(wrap([mem0_point("tea", category="drinks", role="user")]))
+    listed = mem0.parse_mem0([mem0_memory("tea", metadata={"category": "drinks"}, key="tea")])
+    points = mem0.parse_mem0(wrap([mem0_point("tea", category="drinks", role="user")]))
     assert points.memories == listed.memories
 
 
@@ -84,20 +84,20 @@ def test_odd_memories_of_mem0():
         mem0_memory("dated", created_at="yesterday", expiration_date="2020-01-01"),
         mem0_memory("deep", metadata={"x": "y" * 20_000}), mem0_memory("長" * 70_000),
     ]  # fmt: skip
-    data = mem0.read({"memories": entries})
+    data = mem0.parse_mem0({"memories": entries})
     assert [each.key for each in data.memories[:2]] == [name("tea"), "7"]
     assert data.memories[2].memory.expires_at == datetime(2020, 1, 2, tzinfo=UTC)
     assert "metadata" not in data.memories[3].memory.metadata["mem0"]
     assert [len(text) for text in contents(data)[4:]] == [32_000, 32_000, 6_000]
     assert [each.key for each in data.memories[5:]] == [f"{name('長' * 70_000)}#2", f"{name('長' * 70_000)}#3"]
-    assert remarks(data) == {TWICE: 1, MALFORMED: 3, TIMELESS: 1, LARGE: 1, DIVIDED: 1}
+    assert remarks(data) == {TWICE: 1, MALFORMED: 3, INVALID_TIME: 1, LARGE: 1, DIVIDED: 1}
     assert data.seen["memories"] == len(data.memories) + 4
 
 
 def test_a_memory_that_had_expired_when_it_was_made_stays_expired():
     made = {"created_at": "2024-01-02T10:00:00Z"}
     dates = ["2023-01-01", "2024-01-02T10:00:00Z", "2024-01-02"]
-    data = mem0.read([mem0_memory(date, expiration_date=date, **made) for date in dates])
+    data = mem0.parse_mem0([mem0_memory(date, expiration_date=date, **made) for date in dates])
     over = datetime(2024, 1, 2, 10, microsecond=1, tzinfo=UTC)
     assert [each.memory.expires_at for each in data.memories] == [over, over, datetime(2024, 1, 3, tzinfo=UTC)]
     assert data.memories[0].memory.metadata["mem0"]["expiration_date"] == "2023-01-01"
@@ -106,7 +106,7 @@ def test_a_memory_that_had_expired_when_it_was_made_stays_expired():
 
 def test_the_same_words_of_two_users_are_two_memories():
     entries = [mem0_memory("tea", id=None), mem0_memory("tea", id=None, user_id="mo"), mem0_memory("tea", id=None)]
-    data = mem0.read({"results": entries})
+    data = mem0.parse_mem0({"results": entries})
     assert [each.owner[UserField.USER_ID] for each in data.memories] == ["li", "mo"]
     assert remarks(data) == {TWICE: 1}
 
@@ -118,7 +118,7 @@ def test_pages_of_mem0_are_read_one_after_the_other():
         {"count": 2, "next": None, "results": [mem0_memory("two"), mem0_memory("one")]},
         {"results": []},
     ]
-    data = mem0.read(pages)
+    data = mem0.parse_mem0(pages)
     assert (contents(data), len(data.facts)) == (["one", "two"], 1)
     assert (remarks(data), data.seen["memories"]) == ({TWICE: 1}, 3)
 
@@ -129,7 +129,7 @@ def test_relations_of_mem0_are_facts():
         {"source": "li", "relationship": "lives_in", "destination": "hangzhou"},
         {"source": "li", "relationship": "", "target": "li"},
     ]
-    data = mem0.read({"results": [], "relations": relations})
+    data = mem0.parse_mem0({"results": [], "relations": relations})
     assert [(each.fact.subject, each.fact.predicate, each.fact.object) for each in data.facts] == [
         ("li", "drinks", "oolong"), ("li", "lives_in", "hangzhou"),
     ]  # fmt: skip
@@ -155,7 +155,9 @@ def test_a_letta_agent_is_read_as_it_spoke():
         letta_message("approval", "may I?", 9),
     ]
     messages[7]["content"].insert(0, {"type": "reasoning", "is_native": True, "reasoning": "hm", "signature": None})
-    data = letta.read(letta_file(messages, [letta_block("human", "Li likes tea"), letta_block("persona", " ", 1)]))
+    data = letta.parse_letta(
+        letta_file(messages, [letta_block("human", "Li likes tea"), letta_block("persona", " ", 1)])
+    )
     assert said(data) == [
         ("user", "我叫李"), ("assistant", "你好，李"), ("assistant", ""), ("tool", ""), ("assistant", "Plain answer"),
     ]  # fmt: skip
@@ -172,8 +174,8 @@ def test_a_letta_agent_is_read_as_it_spoke():
 
 def test_letta_messages_are_known_whatever_their_number_in_the_file():
     spoken = [letta_user("one", 1), letta_user("two", 2), letta_user("two", 2)]
-    whole = letta.read(letta_file(spoken, [])).conversations[0].messages
-    later = letta.read(letta_file(spoken[1:], [])).conversations[0].messages
+    whole = letta.parse_letta(letta_file(spoken, [])).conversations[0].messages
+    later = letta.parse_letta(letta_file(spoken[1:], [])).conversations[0].messages
     assert [each.key for each in whole[1:]] == [each.key for each in later]
     assert len({each.key for each in whole}) == 3
 
@@ -185,25 +187,27 @@ def test_letta_agents_of_one_name_are_told_apart():
     )
     second["agents"][0]["id"] = "agent-1"
     file = first | {"agents": first["agents"] + second["agents"], "blocks": first["blocks"] + second["blocks"]}
-    data = letta.read(file)
+    data = letta.parse_letta(file)
     assert [conversation.id for conversation in data.conversations] == ["letta:ada", "letta:ada:agent-1"]
     assert [each.key for each in data.memories] == ["block:ada:human", "block:ada:agent-1:human"]
     for agent in file["agents"]:
         del agent["id"]
-    assert [conversation.id for conversation in letta.read(file).conversations] == ["letta:ada", "letta:ada:1"]
+    assert [conversation.id for conversation in letta.parse_letta(file).conversations] == ["letta:ada", "letta:ada:1"]
 
 
 def test_older_letta_files_and_lists_of_passages():
     block = {"label": "human", "value": "喜欢茶", "created_at": moment(), "updated_at": moment(1), "limit": 5_000}
     old = {"agent_type": "memgpt_agent", "core_memory": [block], "messages": [letta_user("hi")], "name": "阿达"}
-    data = letta.read(old | {"version": "0.6.54"})
+    data = letta.parse_letta(old | {"version": "0.6.54"})
     assert (contents(data), said(data)) == (["喜欢茶"], [("user", "hi")])
     assert data.conversations[0].id == to_identifier("letta:阿达")
-    passages = letta.read([letta_passage("Ada keeps bees", "bees", "学校"), {"id": "x"}])
+    passages = letta.parse_letta([letta_passage("Ada keeps bees", "bees", "学校"), {"id": "x"}])
     assert (contents(passages), passages.memories[0].memory.keywords) == (["Ada keeps bees"], ("bees", "学校"))
     assert passages.memories[0].memory.kind is Kind.EVENT
     assert remarks(passages) == {MALFORMED: 1}
-    assert contents(letta.read(letta_file([], []) | {"passages": [letta_passage("in the file")]})) == ["in the file"]
+    assert contents(letta.parse_letta(letta_file([], []) | {"passages": [letta_passage("in the file")]})) == [
+        "in the file"
+    ]
 
 
 def test_a_graph_is_read_with_its_times():
@@ -220,7 +224,7 @@ def test_a_graph_is_read_with_its_times():
         graphiti_node("Hangzhou"),
         graphiti_node("Li", "", "User"),
     ]
-    data = graphiti.read({"episodes": [graphiti_episode("Ada: hi", 3)], "nodes": nodes, "edges": edges})
+    data = graphiti.parse_graphiti({"episodes": [graphiti_episode("Ada: hi", 3)], "nodes": nodes, "edges": edges})
     lives, knows, met = (each.fact for each in data.facts)
     assert (lives.subject, lives.predicate, lives.object, lives.text) == (
         "Ada", "LIVES_IN", "Hangzhou", "Ada lives in Hangzhou",
@@ -253,7 +257,7 @@ def test_facts_without_two_ends_are_memories_that_end_with_them():
         graphiti_edge("Ada", "IS", "Ada", "Ada is herself"),
     ]
     nodes = [graphiti_node("Ada"), {"uuid": ""}]
-    data = graphiti.read({"entity_nodes": nodes, "entity_edges": edges, "communities": [{}]})
+    data = graphiti.parse_graphiti({"entity_nodes": nodes, "entity_edges": edges, "communities": [{}]})
     assert (data.facts, contents(data)) == ([], ["Ada is herself", "Ada saw somebody", "Ada"])
     ended = data.memories[1].memory
     assert (ended.triple, ended.occurred_at) == (Triple("Ada", "SAW", ""), BEGINNING)
@@ -275,7 +279,7 @@ def test_threads_of_zep_with_a_graph_and_its_episodes():
         "users": [{"uuid": "u-1", "user_id": "li"}], "threads": [zep_thread("晚上", messages[::-1])],
         "episodes": episodes, "edges": [edge], "nodes": [],
     }  # fmt: skip
-    data = zep.read(document)
+    data = zep.parse_zep(document)
     conversation = data.conversations[0]
     assert said(data) == [("user", "hi"), ("assistant", "你好")]
     assert (conversation.messages[0].message.name, conversation.owner) == ("Li", {UserField.USER_ID: "li"})
@@ -291,7 +295,7 @@ def test_a_thread_of_zep_in_several_entries_is_one():
     one, two, three = (zep_message(text, "user", "Li", minutes) for minutes, text in enumerate(("one", "two", "three")))
     pages = [zep_thread("t", [three]), zep_thread("t", [one, two]), zep_thread("t", [two, three]), zep_thread("u", [])]
     pages.append(zep_thread("t", [one], user="mo"))
-    data = zep.read({"threads": pages})
+    data = zep.parse_zep({"threads": pages})
     assert [(each.message.content, each.parent) for each in data.conversations[0].messages] == [
         ("one", None), ("two", name("one")), ("three", name("two")),
     ]  # fmt: skip
@@ -302,15 +306,15 @@ def test_a_thread_of_zep_in_several_entries_is_one():
 def test_what_is_said_again_on_the_next_page_without_a_time_is_kept():
     pages = [{"session_id": "s", "messages": [{"role": "user", "content": text} for text in texts]}
              for texts in (("ok", "and?"), ("ok", "and?"), ("ok",))]  # fmt: skip
-    data = zep.read({"sessions": pages[1:]})
+    data = zep.parse_zep({"sessions": pages[1:]})
     assert said(data) == [("user", "ok"), ("user", "and?"), ("user", "ok")]
-    again = zep.read({"sessions": pages[:2]})
+    again = zep.parse_zep({"sessions": pages[:2]})
     assert (said(again), remarks(again)) == ([("user", "ok"), ("user", "and?")], {TWICE: 2})
 
 
 def test_facts_of_zep_without_an_id_are_named_by_what_they_say():
     facts = ["A is b", {"fact": "C is d"}, {"fact": "E is f"}]
-    data = zep.read({"sessions": [{"session_id": "s", "messages": [], "facts": facts}], "facts": facts})
+    data = zep.parse_zep({"sessions": [{"session_id": "s", "messages": [], "facts": facts}], "facts": facts})
     texts = ("A is b", "C is d", "E is f")
     assert [each.key for each in data.memories] == [
         f"{place}:{hash_parts(text)}" for place in ("s", "facts") for text in texts
@@ -325,7 +329,7 @@ def test_sessions_of_older_zep_have_facts_as_sentences():
         {"session_id": "s2", "user_id": "mo", "messages": []},
         {"messages": [message]},
     ]
-    data = zep.read({"sessions": sessions, "facts": [{"fact": ""}]})
+    data = zep.parse_zep({"sessions": sessions, "facts": [{"fact": ""}]})
     assert (said(data), data.conversations[0].messages[0].message.name) == ([("user", "hi")], "Li")
     assert [(each.key, each.memory.content) for each in data.memories] == [
         (f"s1:{hash_parts('Li drinks tea')}", "Li drinks tea"), ("f1", "Li has a dog"),
@@ -335,8 +339,8 @@ def test_sessions_of_older_zep_have_facts_as_sentences():
 
 
 @pytest.mark.parametrize(("read", "expected"), [
-    (mem0.read, mem0.EXPECTED), (letta.read, letta.EXPECTED), (graphiti.read, graphiti.EXPECTED),
-    (zep.read, zep.EXPECTED),
+    (mem0.parse_mem0, mem0.EXPECTED), (letta.parse_letta, letta.EXPECTED), (graphiti.parse_graphiti, graphiti.EXPECTED),
+    (zep.parse_zep, zep.EXPECTED),
 ])  # fmt: skip
 @pytest.mark.parametrize("value", [None, 1, "x", {}, {"mapping": {}}, {"results": 5, "agents": 5, "edges": 5}])
 def test_another_file_is_refused_with_one_sentence_on_how_to_come_by_the_right_one(read, expected, value):
@@ -361,7 +365,7 @@ def test_whose_export_a_file_is():
 def test_times_of_every_sort(value, read):
     noted = Counter[str]()
     assert to_moment(value, noted) == read
-    assert noted[TIMELESS] == (read is None and value not in (None, ""))
+    assert noted[INVALID_TIME] == (read is None and value not in (None, ""))
 
 
 def test_names_that_do_not_fit_become_others_that_do():
@@ -374,7 +378,7 @@ def test_names_that_do_not_fit_become_others_that_do():
 
 
 def test_a_fact_that_is_too_long_to_be_named_is_kept_as_a_memory():
-    data = graphiti.read(
+    data = graphiti.parse_graphiti(
         {"edges": [graphiti_edge("a", "p", "b", "x") | {"source_node_name": "\u200b", "target_node_name": "b"}]}
     )
     assert (data.facts, contents(data), remarks(data).get(REFUSED)) == ([], ["x"], None)

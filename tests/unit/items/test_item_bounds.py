@@ -10,10 +10,10 @@ from recollect.core.items.rules import (
     FieldCondition,
     before_gap,
     check_operations,
+    divide_limit,
     is_write,
     match_under,
     prepare_where,
-    share_room,
 )
 from recollect.errors import InvalidInputError
 from recollect.models.items import DropItem, FindItems, GetItem, ListPaths, PutItem
@@ -86,7 +86,7 @@ REFUSED = [
     ([put(value=deep(65))], "value"),
     ([FindItems(under=("",))], "under"),
     ([FindItems(text="x" * 8_001)], "text"),
-    ([FindItems(text="x", embedding=[1.0])], "text or by embedding"),
+    ([FindItems(text="x", embedding=[1.0])], "use either text or embedding"),
     ([FindItems(embedding=[])], "embedding"),
     ([FindItems(limit=0)], "limit"),
     ([FindItems(limit=1_001)], "limit"),
@@ -117,7 +117,7 @@ def test_only_numbers_and_texts_have_an_order(operator):
     for operand in (1, 1.5, "x"):
         assert prepare_where({"f": {operator: operand}}) == (FieldCondition("f", operator, operand),)
     for operand in (None, [1], {"x": 1}):
-        with pytest.raises(InvalidInputError, match="number or a text"):
+        with pytest.raises(InvalidInputError, match="number or a string"):
             prepare_where({"f": {operator: operand}})
 
 
@@ -143,7 +143,7 @@ def test_the_way_to_a_gap_is_looked_up_and_the_rest_is_a_pattern():
     ],
 )
 def test_the_questions_of_a_batch_share_the_room_of_its_answer_and_all_gets_are_one(operations, room):
-    assert share_room(operations) == room
+    assert divide_limit(operations) == room
 
 
 def test_puts_and_drops_are_writes():

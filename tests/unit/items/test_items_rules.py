@@ -23,11 +23,11 @@ from recollect.core.items.rules import (
 )
 from recollect.core.items.writes import (
     CurrentItem,
-    conclude,
+    apply_writes,
     find_remembered,
     fingerprint_operations,
     read_back,
-    write_down,
+    summarize_outcome,
 )
 from recollect.errors import ConflictError, InvalidInputError
 from recollect.models.items import DropItem, GetItem, PutItem
@@ -108,7 +108,7 @@ def test_writes_follow_each_other_on_what_stood_before():
         put(text="t", expected=0),
         DropItem(("a",), "x"),
     ]
-    outcome = conclude(batch, before, {3: NEW}, NOW)
+    outcome = apply_writes(batch, before, {3: NEW}, NOW)
     assert [(item.revision, item.memory_id) for item in (outcome.results[0], outcome.results[3])] == [
         (5, None),
         (1, NEW),
@@ -117,7 +117,7 @@ def test_writes_follow_each_other_on_what_stood_before():
     assert [*outcome.kept.values()] == [outcome.results[3]]
     assert (outcome.dropped, outcome.forgotten) == ([(("a",), "x")], [OLD])
     assert outcome.results[3].created_at == NOW
-    assert read_back(batch, write_down(outcome), {3: NEW}) == outcome.results
+    assert read_back(batch, summarize_outcome(outcome), {3: NEW}) == outcome.results
 
 
 @pytest.mark.parametrize(("expected", "stands"), [(0, 1), (2, 1), (1, 0)])
@@ -125,7 +125,7 @@ def test_another_revision_than_expected_is_a_conflict(expected, stands):
     before = {(("a",), "k"): CurrentItem(stands, NOW, None)} if stands else {}
     for write in (put(expected=expected), DropItem(("a",), "k", expected)):
         with pytest.raises(ConflictError, match=r"operations\.0"):
-            conclude([write], before, {}, NOW)
+            apply_writes([write], before, {}, NOW)
 
 
 @pytest.mark.parametrize(

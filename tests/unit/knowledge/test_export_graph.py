@@ -35,7 +35,7 @@ def relate(number, subject, predicate, object_, text="said"):
 
 
 def write(text, *pages):
-    return text.begin() + "".join(map(text.add, pages)) + text.end()
+    return text.begin() + "".join(map(text.write_page, pages)) + text.write_end()
 
 
 def read_graphml(written):

@@ -8,27 +8,27 @@ import pytest
 
 from recollect.core.knowledge.extractions import (
     LAST_LINE,
-    LONGEST_DESCRIPTION,
-    LONGEST_END,
-    LONGEST_KEYWORD,
-    LONGEST_LABEL,
-    LONGEST_PREDICATE,
-    LONGEST_STATEMENT,
-    LONGEST_SUMMARY,
-    MOST_ALIASES,
-    MOST_KEYWORDS,
-    MOST_LEVELS,
-    MOST_MENTIONS,
-    MOST_PATHS,
-    MOST_RATED,
-    MOST_REPLACED,
-    MOST_STATEMENTS,
+    MAX_ALIASES,
+    MAX_DESCRIPTION_LENGTH,
+    MAX_END_LENGTH,
+    MAX_KEYWORD_LENGTH,
+    MAX_KEYWORDS,
+    MAX_LABEL_LENGTH,
+    MAX_LEVELS,
+    MAX_MENTIONS,
+    MAX_PATHS,
+    MAX_PREDICATE_LENGTH,
+    MAX_RATED,
+    MAX_REPLACED,
+    MAX_STATEMENT_LENGTH,
+    MAX_STATEMENTS,
+    MAX_SUMMARY_LENGTH,
     AnyExtraction,
     Extraction,
     parse_extraction,
 )
-from recollect.core.text.checks import LONGEST_NAME
-from recollect.models.knowledge import EntityType, Mention, Span, Statement
+from recollect.core.text.checks import MAX_NAME_LENGTH
+from recollect.models.knowledge import EntityType, Mention, Statement, ValidTime
 
 TALE = " ".join(f"word{number}" for number in range(2_000))
 ANN, BOB = {"name": "Ann", "type": "person"}, {"name": "Bob", "type": "person"}
@@ -51,7 +51,7 @@ def letters(length):
     return "".join(TALE.split())[:length]
 
 
-@pytest.mark.parametrize(("field", "longest"), [("summary", LONGEST_SUMMARY), ("label", LONGEST_LABEL)])
+@pytest.mark.parametrize(("field", "longest"), [("summary", MAX_SUMMARY_LENGTH), ("label", MAX_LABEL_LENGTH)])
 def test_a_long_text_is_cut_at_its_limit(field, longest):
     fits = parse(**{field: letters(longest)})
     assert (getattr(fits, field), fits.dropped) == (letters(longest), {})
@@ -63,8 +63,8 @@ def test_a_long_text_is_cut_at_its_limit(field, longest):
 def test_descriptions_and_statements_are_cut_at_theirs():
     for more in (0, 1):
         said = parse(
-            entities=[ANN | {"description": letters(LONGEST_DESCRIPTION + more)}, BOB],
-            facts=[state(text=letters(LONGEST_STATEMENT + more))],
+            entities=[ANN | {"description": letters(MAX_DESCRIPTION_LENGTH + more)}, BOB],
+            facts=[state(text=letters(MAX_STATEMENT_LENGTH + more))],
         )
         assert said.mentions[0].description.endswith("…") is bool(more)
         assert said.statements[0].text.endswith("…") is bool(more)
@@ -74,13 +74,13 @@ def test_descriptions_and_statements_are_cut_at_theirs():
 @pytest.mark.parametrize(
     ("answer", "sort", "longest"),
     [
-        (lambda name: {"entities": [ANN | {"name": name}]}, "entities", LONGEST_NAME),
-        (lambda name: {"entities": [ANN | {"aliases": [name]}]}, "aliases", LONGEST_NAME),
-        (lambda name: {"entities": [ANN, BOB], "facts": [state(predicate=name)]}, "facts", LONGEST_PREDICATE),
-        (lambda name: {"entities": [ANN], "facts": [state(object=name)]}, "facts without ends", LONGEST_END),
-        (lambda name: {"keywords": [name]}, "keywords", LONGEST_KEYWORD),
-        (lambda name: {"paths": [[name]]}, "paths", LONGEST_LABEL),
-        (lambda name: {"paths": [f"{name}->b"]}, "paths", LONGEST_LABEL),
+        (lambda name: {"entities": [ANN | {"name": name}]}, "entities", MAX_NAME_LENGTH),
+        (lambda name: {"entities": [ANN | {"aliases": [name]}]}, "aliases", MAX_NAME_LENGTH),
+        (lambda name: {"entities": [ANN, BOB], "facts": [state(predicate=name)]}, "facts", MAX_PREDICATE_LENGTH),
+        (lambda name: {"entities": [ANN], "facts": [state(object=name)]}, "facts without ends", MAX_END_LENGTH),
+        (lambda name: {"keywords": [name]}, "keywords", MAX_KEYWORD_LENGTH),
+        (lambda name: {"paths": [[name]]}, "paths", MAX_LABEL_LENGTH),
+        (lambda name: {"paths": [f"{name}->b"]}, "paths", MAX_LABEL_LENGTH),
     ],
 )
 def test_a_longer_name_is_none(answer, sort, longest):
@@ -115,17 +115,17 @@ def test_an_answer_that_a_library_has_read_is_taken_as_it_is():
 
 
 def test_four_paths_of_six_levels_are_kept():
-    paths = [f"topic {number}" for number in range(MOST_PATHS + 2)]
-    assert parse(paths=paths[:MOST_PATHS]).dropped == {}
+    paths = [f"topic {number}" for number in range(MAX_PATHS + 2)]
+    assert parse(paths=paths[:MAX_PATHS]).dropped == {}
     kept = parse(paths=paths)
-    assert kept.paths == tuple((path,) for path in paths[:MOST_PATHS])
+    assert kept.paths == tuple((path,) for path in paths[:MAX_PATHS])
     assert kept.dropped == {"paths": 2}
-    levels = [f"level {number}" for number in range(MOST_LEVELS + 1)]
-    assert parse(paths=["->".join(levels)]).paths == (tuple(levels[:MOST_LEVELS]),)
+    levels = [f"level {number}" for number in range(MAX_LEVELS + 1)]
+    assert parse(paths=["->".join(levels)]).paths == (tuple(levels[:MAX_LEVELS]),)
 
 
 def test_of_a_path_only_the_beginning_is_read():
-    arrows = 2 * LONGEST_NAME - 1
+    arrows = 2 * MAX_NAME_LENGTH - 1
     assert parse(paths=[f"a{'->' * arrows}b"]).paths == (("a", "b"),)
     assert parse(paths=[f"a{'->' * arrows} b"]).paths == (("a",),)
 
@@ -136,15 +136,15 @@ def test_a_path_that_is_no_text_is_counted():
 
 
 def test_so_many_keywords_are_kept():
-    words = tuple(f"word{number}" for number in range(MOST_KEYWORDS + 2))
-    assert parse(keywords=list(words[:MOST_KEYWORDS])).dropped == {}
+    words = tuple(f"word{number}" for number in range(MAX_KEYWORDS + 2))
+    assert parse(keywords=list(words[:MAX_KEYWORDS])).dropped == {}
     kept = parse(keywords=list(words))
-    assert (kept.keywords, kept.dropped) == (words[:MOST_KEYWORDS], {"keywords": 2})
+    assert (kept.keywords, kept.dropped) == (words[:MAX_KEYWORDS], {"keywords": 2})
 
 
 def test_so_many_messages_are_rated_by_lines_that_there_can_be():
-    lines = [{"number": number, "importance": 5} for number in range(1, MOST_RATED + 2)]
-    assert parse(important=lines).rated == dict.fromkeys(range(1, MOST_RATED + 1), 5)
+    lines = [{"number": number, "importance": 5} for number in range(1, MAX_RATED + 2)]
+    assert parse(important=lines).rated == dict.fromkeys(range(1, MAX_RATED + 1), 5)
     ends = [(1, 1), (LAST_LINE, 10), (0, 5), (LAST_LINE + 1, 5), (7, 0), (8, 11)]
     kept = parse(important=[{"number": number, "importance": importance} for number, importance in ends])
     assert (kept.rated, kept.dropped) == ({1: 1, LAST_LINE: 10}, {"important": 4})
@@ -152,16 +152,16 @@ def test_so_many_messages_are_rated_by_lines_that_there_can_be():
 
 
 def test_so_many_entities_are_kept():
-    named = [{"name": f"name {number}", "type": "person"} for number in range(MOST_MENTIONS + 1)]
-    assert parse(entities=named[:MOST_MENTIONS]).dropped == {}
+    named = [{"name": f"name {number}", "type": "person"} for number in range(MAX_MENTIONS + 1)]
+    assert parse(entities=named[:MAX_MENTIONS]).dropped == {}
     kept = parse(entities=[*named, named[0] | {"description": "known already"}])
-    assert [each.name for each in kept.mentions] == [each["name"] for each in named[:MOST_MENTIONS]]
+    assert [each.name for each in kept.mentions] == [each["name"] for each in named[:MAX_MENTIONS]]
     assert kept.mentions[0].description == "known already"
     assert kept.dropped == {"entities": 1}
 
 
 def test_ends_of_facts_are_entities_as_long_as_there_is_room():
-    named = [{"name": f"name {number}", "type": "person"} for number in range(MOST_MENTIONS - 1)]
+    named = [{"name": f"name {number}", "type": "person"} for number in range(MAX_MENTIONS - 1)]
     one = state(subject="name 1", object="Zoe")
     both = state(subject="Yan", object="Zoe")
     kept = parse(entities=named, facts=[both, one, both, one | {"predicate": "likes"}])
@@ -170,15 +170,15 @@ def test_ends_of_facts_are_entities_as_long_as_there_is_room():
         ("name 1", "likes", "Zoe"),
     ]
     assert kept.mentions[-1] == Mention("Zoe")
-    assert (len(kept.mentions), kept.dropped) == (MOST_MENTIONS, {"facts without ends": 2})
+    assert (len(kept.mentions), kept.dropped) == (MAX_MENTIONS, {"facts without ends": 2})
 
 
 def test_so_many_aliases_are_kept_that_are_not_the_name():
-    names = [f"name {number}" for number in range(MOST_ALIASES + 1)]
+    names = [f"name {number}" for number in range(MAX_ALIASES + 1)]
     [mention] = parse(entities=[ANN | {"aliases": ["ann", *names, "Name 0"]}]).mentions
-    assert mention.aliases == tuple(names[:MOST_ALIASES])
+    assert mention.aliases == tuple(names[:MAX_ALIASES])
     [mention] = parse(entities=[ANN | {"aliases": names[:5]}, ANN | {"aliases": names[4:]}]).mentions
-    assert mention.aliases == tuple(names[:MOST_ALIASES])
+    assert mention.aliases == tuple(names[:MAX_ALIASES])
 
 
 def test_of_several_descriptions_the_first_stands():
@@ -208,8 +208,8 @@ def test_of_several_descriptions_the_first_stands():
         ("hobby", EntityType.ACTIVITY, 0),
         ("skill", EntityType.SKILL, 0),
         ("other", EntityType.OTHER, 0),
-        ("person".ljust(LONGEST_LABEL), EntityType.PERSON, 0),
-        ("person".ljust(LONGEST_LABEL + 1), EntityType.OTHER, 1),
+        ("person".ljust(MAX_LABEL_LENGTH), EntityType.PERSON, 0),
+        ("person".ljust(MAX_LABEL_LENGTH + 1), EntityType.OTHER, 1),
         ("wizard", EntityType.OTHER, 1),
         ("", EntityType.OTHER, 1),
         (None, EntityType.OTHER, 1),
@@ -236,19 +236,19 @@ def test_an_entity_with_a_type_takes_the_place_of_the_one_without():
 
 
 def test_so_many_facts_are_kept_and_repetitions_take_no_room():
-    facts = [state(predicate=f"verb {number}") for number in range(MOST_STATEMENTS + 2)]
-    assert parse_facts(*facts[:MOST_STATEMENTS]).dropped == {}
+    facts = [state(predicate=f"verb {number}") for number in range(MAX_STATEMENTS + 2)]
+    assert parse_facts(*facts[:MAX_STATEMENTS]).dropped == {}
     kept = parse_facts(facts[0], *facts)
-    assert [each.predicate for each in kept.statements] == [each["predicate"] for each in facts[:MOST_STATEMENTS]]
+    assert [each.predicate for each in kept.statements] == [each["predicate"] for each in facts[:MAX_STATEMENTS]]
     assert kept.dropped == {"facts": 2, "repetitions": 1}
 
 
 def test_a_fact_replaces_so_many():
-    numbers = [*range(1, MOST_REPLACED + 3)]
+    numbers = [*range(1, MAX_REPLACED + 3)]
     [stated] = parse_facts(state(replaces=numbers), shown=99).statements
-    assert stated.replaces == tuple(numbers[:MOST_REPLACED])
+    assert stated.replaces == tuple(numbers[:MAX_REPLACED])
     [stated] = parse_facts(state(replaces=numbers[9:]), state(replaces=numbers[:10]), shown=99).statements
-    assert stated.replaces == (*numbers[9:], *numbers[: MOST_REPLACED - len(numbers[9:])])
+    assert stated.replaces == (*numbers[9:], *numbers[: MAX_REPLACED - len(numbers[9:])])
 
 
 def test_what_is_replaced_may_be_one_number_and_what_was_not_shown_is_counted():
@@ -262,7 +262,7 @@ def test_what_was_true_at_two_times_is_two_facts():
     first = state(valid_at="2020", invalid_at="2021")
     kept = parse_facts(first, state(valid_at="2022"), state(valid_at="2023"))
     moments = [datetime(year, 1, 1, tzinfo=UTC) for year in (2020, 2021, 2022)]
-    assert [each.span for each in kept.statements] == [Span(moments[0], moments[1]), Span(moments[2])]
+    assert [each.span for each in kept.statements] == [ValidTime(moments[0], moments[1]), ValidTime(moments[2])]
     assert kept.dropped == {"repetitions": 1}
 
 

@@ -14,13 +14,13 @@ from hypothesis import strategies as st
 
 from extraction_bounds import check_bounds
 from recollect.core.knowledge.extractions import (
-    LONGEST_LABEL,
+    MAX_LABEL_LENGTH,
     AnyExtraction,
     Extraction,
     parse_extraction,
 )
 from recollect.core.text.answers import read_moment
-from recollect.models.knowledge import EntityType, Mention, Span, Statement
+from recollect.models.knowledge import EntityType, Mention, Statement, ValidTime
 from sizes import Sizes
 
 GOOD = {
@@ -81,8 +81,10 @@ def test_a_good_answer_is_kept_whole():
     assert kept.paths == (("生活", "饮食"), ("关系", "小雅"))
     assert kept.mentions[0] == Mention("阿信", EntityType.PERSON, ("Axin",), "一位工程师")
     assert kept.statements == (
-        Statement("阿信", "不吃", "猪肉", "阿信不吃猪肉了", Span(day(2024, 1, 25)), (2,)),
-        Statement("阿信", "works at", "Starlight Ltd", "阿信在星光科技工作", Span(day(2024, 1, 1, 1), day(2025, 1, 1))),
+        Statement("阿信", "不吃", "猪肉", "阿信不吃猪肉了", ValidTime(day(2024, 1, 25)), (2,)),
+        Statement(
+            "阿信", "works at", "Starlight Ltd", "阿信在星光科技工作", ValidTime(day(2024, 1, 1, 1), day(2025, 1, 1))
+        ),
     )
     assert kept.dropped == {}
 
@@ -183,13 +185,13 @@ def test_dates_without_an_offset_are_meant_where_the_caller_says():
 @pytest.mark.parametrize(
     ("begins", "ends", "span", "dropped"),
     [
-        ("2024-01-25", "soon", Span(day(2024, 1, 25)), 1),
-        (20240125, "2024-02-01", Span(None, day(2024, 2, 1)), 1),
-        ("unknown", "present", Span(), 0),
-        ("", None, Span(), 0),
-        ("2024-01-25", "2024-01-25", Span(day(2024, 1, 25), day(2024, 1, 26)), 0),
-        ("2024-01-25T10:00", "2024-01-25T10:00", Span(day(2024, 1, 25, 10)), 1),
-        ("2024-01-25", "2023-01-01", Span(day(2024, 1, 25)), 1),
+        ("2024-01-25", "soon", ValidTime(day(2024, 1, 25)), 1),
+        (20240125, "2024-02-01", ValidTime(None, day(2024, 2, 1)), 1),
+        ("unknown", "present", ValidTime(), 0),
+        ("", None, ValidTime(), 0),
+        ("2024-01-25", "2024-01-25", ValidTime(day(2024, 1, 25), day(2024, 1, 26)), 0),
+        ("2024-01-25T10:00", "2024-01-25T10:00", ValidTime(day(2024, 1, 25, 10)), 1),
+        ("2024-01-25", "2023-01-01", ValidTime(day(2024, 1, 25)), 1),
     ],
 )
 def test_a_span_is_made_of_what_can_be_read(begins, ends, span, dropped):
@@ -245,19 +247,26 @@ def test_a_fact_said_again_is_one_with_all_that_is_known_of_it():
         {"valid_at": None, "replaces": [1]}, {"predicate": " 不吃。", "replaces": [2]}, {"valid_at": "2024-01-25"}
     )
     kept = parse_extraction(good(facts=said), SHOWN)
-    assert [(stated.span, stated.replaces) for stated in kept.statements] == [(Span(day(2024, 1, 25)), (1, 2))]
+    assert [(stated.span, stated.replaces) for stated in kept.statements] == [(ValidTime(day(2024, 1, 25)), (1, 2))]
     assert kept.dropped["repetitions"] == 2
 
 
 def test_endless_repetition_is_said_once():
     kept = parse_extraction(good(summary="I like tea. " * 400, label="tea " * 900))
     assert kept.summary.count("tea") <= 2
-    assert len(kept.label) <= LONGEST_LABEL
+    assert len(kept.label) <= MAX_LABEL_LENGTH
     assert kept.dropped["repetitions"] >= 1
 
 
 def test_paths_lose_what_the_tree_shows_beside_names():
-    said = ["Life [root]->Food {slices: 3}-> ", ["Work", 5, "Tea → x"], "->", "life->FOOD", "a->b->c->d->e->f->g->h", 5]
+    said = [
+        "Life [root]->Food {slices: 3}-> ",
+        ["Work", 5, "Tea → x"],
+        "->",
+        "life->FOOD",
+        "a->b->c->d->e->f->g->h",
+        5,
+    ]
     assert parse_extraction({"paths": said}).paths == (
         ("Life", "Food"),
         ("Work", "Tea → x"),

@@ -13,18 +13,18 @@ from hypothesis import strategies as st
 
 from recollect.core.knowledge.facts import (
     Amendment,
-    amend,
+    add_version,
     assume_start,
-    believed,
+    believed_at,
     complete,
     identify,
     overlap,
     place,
     recognise,
-    true_at,
+    valid_at,
 )
 from recollect.errors import InvalidInputError
-from recollect.models.knowledge import Fact, Span
+from recollect.models.knowledge import Fact, ValidTime
 
 EPOCH = datetime(2026, 1, 1, tzinfo=UTC)
 DAYS = st.integers(0, 12)
@@ -34,17 +34,17 @@ def moment(day: int | None) -> datetime | None:
     return None if day is None else EPOCH + timedelta(days=day)
 
 
-def span(start: int | None = None, end: int | None = None) -> Span:
-    return Span(moment(start), moment(end))
+def span(start: int | None = None, end: int | None = None) -> ValidTime:
+    return ValidTime(moment(start), moment(end))
 
 
-def fact(number: int, when: Span, created: int = 0, **changes: object) -> Fact:
+def fact(number: int, when: ValidTime, created: int = 0, **changes: object) -> Fact:
     base = Fact(UUID(int=number), "Ann", "lives in", f"city {number}", "Ann lives there", when, moment(created))
     return replace(base, **changes)
 
 
 @st.composite
-def spans(draw) -> Span:
+def spans(draw) -> ValidTime:
     start = draw(st.none() | DAYS)
     length = draw(st.none() | st.integers(1, 9))
     if start is None:
@@ -63,13 +63,13 @@ class Book:
         self.versions = [superseded.get((each.id, each.version), each) for each in self.versions]
         self.versions += amendment.added
 
-    def current(self) -> dict[UUID, Span]:
-        return {each.id: each.span for each in believed(self.versions)}
+    def current(self) -> dict[UUID, ValidTime]:
+        return {each.id: each.span for each in believed_at(self.versions)}
 
 
 def seen_from(versions: list[Fact], as_of: datetime) -> set[tuple]:
     """Tell what was believed at a moment, without what became of it later."""
-    return {(each.id, each.version, each.span, each.created_at) for each in believed(versions, as_of)}
+    return {(each.id, each.version, each.span, each.created_at) for each in believed_at(versions, as_of)}
 
 
 @given(st.lists(st.tuples(spans(), st.integers(0, 3), st.sets(st.integers(0, 7))), max_size=8))
@@ -80,8 +80,8 @@ def test_what_was_believed_at_any_moment_never_changes_afterwards(arrivals):
         now += later
         for at in [moment(now) - timedelta(hours=1), *(moment(day) for day in range(now))]:
             remembered.setdefault(at, seen_from(book.versions, at))
-        against = [each for each in believed(book.versions) if each.id.int in contradicts]
-        book.write(amend(fact(number, when), against, moment(now)))
+        against = [each for each in believed_at(book.versions) if each.id.int in contradicts]
+        book.write(add_version(fact(number, when), against, moment(now)))
         for at, then in remembered.items():
             assert seen_from(book.versions, at) == then
 
@@ -91,7 +91,7 @@ def test_the_times_of_belief_of_one_fact_follow_each_other(arrivals):
     book, now = Book(), 0
     for number, (when, later) in enumerate(arrivals):
         now += later
-        book.write(amend(fact(number, when), believed(book.versions), moment(now)))
+        book.write(add_version(fact(number, when), believed_at(book.versions), moment(now)))
     for number in range(len(arrivals)):
         lineage = sorted((each for each in book.versions if each.id.int == number), key=lambda each: each.version)
         assert [each.version for each in lineage] == list(range(1, len(lineage) + 1))
@@ -107,20 +107,20 @@ def test_whatever_the_order_of_arrival_each_fact_ends_where_it_must(stated):
     for number, each in enumerate(stated):
         later = [start for start in starts if each.valid_at is not None and start > each.valid_at]
         ends = later + ([each.invalid_at] if each.invalid_at is not None else [])
-        expected[UUID(int=number)] = Span(each.valid_at, min(ends, default=None))
+        expected[UUID(int=number)] = ValidTime(each.valid_at, min(ends, default=None))
     for order in permutations(range(len(stated))):
         book = Book()
         for now, number in enumerate(order):
-            book.write(amend(fact(number, stated[number]), believed(book.versions), moment(now)))
+            book.write(add_version(fact(number, stated[number]), believed_at(book.versions), moment(now)))
         assert book.current() == expected
 
 
 def test_the_order_matters_where_a_contradiction_is_noticed_from_one_side_only():
     first, second = Book(), Book()
-    first.write(amend(fact(1, span(1)), [], moment(0)))
-    first.write(amend(fact(2, span(5)), believed(first.versions), moment(1)))
-    second.write(amend(fact(2, span(5)), [], moment(0)))
-    second.write(amend(fact(1, span(1)), [], moment(1)))
+    first.write(add_version(fact(1, span(1)), [], moment(0)))
+    first.write(add_version(fact(2, span(5)), believed_at(first.versions), moment(1)))
+    second.write(add_version(fact(2, span(5)), [], moment(0)))
+    second.write(add_version(fact(1, span(1)), [], moment(1)))
     assert first.current()[UUID(int=1)] == span(1, 5)
     assert second.current()[UUID(int=1)] == span(1)
 
@@ -139,14 +139,14 @@ def test_only_what_is_believed_is_closed_and_only_once():
 
 
 def test_a_clock_that_went_back_lets_no_version_end_before_it_began():
-    amendment = amend(fact(2, span(4)), [fact(1, span(1), created=8)], moment(6))
+    amendment = add_version(fact(2, span(4)), [fact(1, span(1), created=8)], moment(6))
     assert {each.superseded_at for each in amendment.superseded} == {moment(8)}
     assert {each.created_at for each in amendment.added} == {moment(8)}
 
 
 @pytest.mark.parametrize("wrong", [span(5, 5), span(5, 4)])
 def test_a_span_that_is_never_true_is_refused(wrong):
-    with pytest.raises(InvalidInputError, match="invalid_at must lie after valid_at"):
+    with pytest.raises(InvalidInputError, match="invalid_at must be after valid_at"):
         place(wrong, [])
 
 
@@ -191,12 +191,12 @@ def test_what_is_said_without_a_date_is_true_since_it_is_said():
 @given(spans(), spans())
 def test_spans_overlap_exactly_where_they_share_a_moment(one, other):
     hours = [moment(0) + timedelta(hours=12 * step) for step in range(-3, 60)]
-    shared = any(true_at([fact(1, one)], at) and true_at([fact(2, other)], at) for at in hours)
+    shared = any(valid_at([fact(1, one)], at) and valid_at([fact(2, other)], at) for at in hours)
     assert overlap(one, other) == overlap(other, one) == shared
 
 
 def test_spans_are_half_open_on_both_axes():
     version = fact(1, span(2, 4), created=5, superseded_at=moment(7))
-    assert [bool(true_at([version], moment(day))) for day in (1, 2, 3, 4)] == [False, True, True, False]
-    assert [bool(believed([version], moment(day))) for day in (4, 5, 6, 7)] == [False, True, True, False]
-    assert believed([version]) == []
+    assert [bool(valid_at([version], moment(day))) for day in (1, 2, 3, 4)] == [False, True, True, False]
+    assert [bool(believed_at([version], moment(day))) for day in (4, 5, 6, 7)] == [False, True, True, False]
+    assert believed_at([version]) == []

@@ -8,8 +8,8 @@ from uuid import UUID, uuid5
 import pytest
 
 from generative_agents import read_golden
-from recollect.core.knowledge.facts import amend, believed, place
-from recollect.models.knowledge import Fact, Span
+from recollect.core.knowledge.facts import add_version, believed_at, place
+from recollect.models.knowledge import Fact, ValidTime
 
 EPOCH = datetime(2026, 1, 1, tzinfo=UTC)
 SPACE = UUID(int=7)
@@ -32,7 +32,7 @@ def name(fact: Fact) -> str:
     return fact.text
 
 
-def version(column: dict, span: Span, created: int, superseded: int | None = None, number: int = 1) -> Fact:
+def version(column: dict, span: ValidTime, created: int, superseded: int | None = None, number: int = 1) -> Fact:
     return Fact(
         id=uuid5(SPACE, column["id"]),
         subject="Ann",
@@ -50,10 +50,10 @@ def history(column: dict) -> list[Fact]:
     """Tell how Graphiti's row came about: what it expired at 50 was believed to last until then."""
     start, end = moment(column["valid"]), moment(column["invalid"])
     if column["expired"] is None:
-        return [version(column, Span(start, end), created=0)]
+        return [version(column, ValidTime(start, end), created=0)]
     return [
-        version(column, Span(start), created=0, superseded=column["expired"]),
-        version(column, Span(start, end), created=column["expired"], number=2),
+        version(column, ValidTime(start), created=0, superseded=column["expired"]),
+        version(column, ValidTime(start, end), created=column["expired"], number=2),
     ]
 
 
@@ -73,7 +73,7 @@ def test_every_case_is_placed_as_expected(cases):
     assert len(cases) == 13
     for case in cases:
         known = [history(column)[-1] for column in case["contradicted_candidates"]]
-        new = Span(moment(case["new"]["valid"]), moment(case["new"]["invalid"]))
+        new = ValidTime(moment(case["new"]["valid"]), moment(case["new"]["invalid"]))
         placed = place(new, known)
         expected = case["expected_new"]
         assert (day(placed.span.valid_at), day(placed.span.invalid_at)) == (expected["valid"], expected["invalid"])
@@ -85,9 +85,9 @@ def test_graphitis_columns_follow_from_ours(cases):
     for case in cases:
         columns = case["contradicted_candidates"]
         lineages = {column["id"]: history(column) for column in columns}
-        new = version(case["new"], Span(moment(case["new"]["valid"]), moment(case["new"]["invalid"])), created=100)
+        new = version(case["new"], ValidTime(moment(case["new"]["valid"]), moment(case["new"]["invalid"])), created=100)
         now = moment(case["now"])
-        amendment = amend(new, [lineage[-1] for lineage in lineages.values()], now)
+        amendment = add_version(new, [lineage[-1] for lineage in lineages.values()], now)
         for old in amendment.superseded:
             lineages[name(old)][-1] = old
         for fresh in amendment.added:
@@ -99,12 +99,12 @@ def test_graphitis_columns_follow_from_ours(cases):
 def test_nothing_that_was_believed_is_overwritten(cases):
     for case in cases:
         before = [fact for column in case["contradicted_candidates"] for fact in history(column)]
-        new = version(case["new"], Span(moment(case["new"]["valid"]), moment(case["new"]["invalid"])), created=100)
-        amendment = amend(new, believed(before), moment(case["now"]))
+        new = version(case["new"], ValidTime(moment(case["new"]["valid"]), moment(case["new"]["invalid"])), created=100)
+        amendment = add_version(new, believed_at(before), moment(case["now"]))
         superseded = {(fact.id, fact.version): fact for fact in amendment.superseded}
         after = [superseded.get((fact.id, fact.version), fact) for fact in before] + list(amendment.added)
         for at in (0, 10, 49, 50, 99):
-            then = {(fact.id, fact.version, fact.span) for fact in believed(before, moment(at))}
-            assert {(fact.id, fact.version, fact.span) for fact in believed(after, moment(at))} == then
+            then = {(fact.id, fact.version, fact.span) for fact in believed_at(before, moment(at))}
+            assert {(fact.id, fact.version, fact.span) for fact in believed_at(after, moment(at))} == then
         assert all(fact.superseded_at == moment(100) for fact in amendment.superseded)
         assert len(amendment.added) == 1 + len(case["invalidated"])

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from recollect.core.knowledge import graph
 from recollect.core.knowledge.graph import (
-    MOST_PIECES,
+    MAX_PIECES,
     FollowedFact,
     find_leaders,
     find_paths,
@@ -105,7 +105,7 @@ def test_of_several_facts_between_two_the_newest_stands():
 def test_a_search_for_paths_ends(monkeypatch):
     everyone = [step(100 * one + other, one, other) for one in range(30) for other in range(one)]
     assert len(find_paths(everyone, entity(0), entity(29), 6, 50)) == 50
-    monkeypatch.setattr(graph, "MOST_TRIES", 10)
+    monkeypatch.setattr(graph, "MAX_SEARCH_STEPS", 10)
     assert len(find_paths(everyone, entity(0), entity(29), 6, 50)) < 50
 
 
@@ -134,8 +134,8 @@ def test_a_name_knows_its_place():
 @given(st.text(max_size=400))
 def test_any_cue_gives_a_bounded_number_of_names(text):
     found = spot_names(text)
-    assert len(found) <= MOST_PIECES * graph.LONGEST_NAME
-    assert all(each.name and 0 <= each.last - each.first < graph.LONGEST_NAME for each in found)
+    assert len(found) <= MAX_PIECES * graph.MAX_NAME_LENGTH
+    assert all(each.name and 0 <= each.last - each.first < graph.MAX_NAME_LENGTH for each in found)
 
 
 def test_of_a_long_cue_the_end_counts():
@@ -206,10 +206,10 @@ def test_a_name_has_up_to_eight_pieces():
 
 
 def test_the_last_64_pieces_of_a_cue_are_read():
-    text = " ".join(f"w{number}" for number in range(MOST_PIECES + 1))
+    text = " ".join(f"w{number}" for number in range(MAX_PIECES + 1))
     found = spot_names(text)
-    assert (found[0].name, found[0].first, found[-1].last) == ("w1", 1, MOST_PIECES)
-    spelled = " ".join(["Madeleine", *["tea"] * MOST_PIECES])
+    assert (found[0].name, found[0].first, found[-1].last) == ("w1", 1, MAX_PIECES)
+    spelled = " ".join(["Madeleine", *["tea"] * MAX_PIECES])
     assert spot_spellings(spelled) == ["tea tea"]
     assert "madeleine" in spot_spellings(spelled[:-4])
 

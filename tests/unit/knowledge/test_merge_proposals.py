@@ -7,7 +7,7 @@ from uuid import UUID
 
 import pytest
 
-from recollect.core.knowledge.entities import MOST_ASKED, Doubt, EntityCandidate, Way
+from recollect.core.knowledge.entities import MAX_NAMES_PER_PROMPT, AmbiguousMention, EntityCandidate, MatchMethod
 from recollect.core.knowledge.proposals import confirm, may_be_one, pair_by_name, propose, to_doubts
 from recollect.models.knowledge import Entity, EntityType, Mention, MergeProposal, MergeReason
 
@@ -39,7 +39,9 @@ def list_numbers(proposals):
     return [(each.kept.id.int, each.absorbed.id.int) for each in proposals]
 
 
-@pytest.mark.parametrize(("way", "reason"), [(Way.EXACT, NAME), (Way.ALIAS, NAME), (Way.SIMILAR, SPELLING)])
+@pytest.mark.parametrize(
+    ("way", "reason"), [(MatchMethod.EXACT, NAME), (MatchMethod.ALIAS, NAME), (MatchMethod.SIMILAR, SPELLING)]
+)
 def test_an_entity_is_paired_with_the_older_ones_that_its_name_found(way, reason):
     asked = [ident(3), ident(5)]
     found = [EntityCandidate(number, entity(other), way, 0.9) for number in (0, 1) for other in (2, 3, 4, 5, 6)]
@@ -104,13 +106,16 @@ def test_a_doubt_lists_all_that_one_entity_may_be():
         MergeProposal(entity(3), younger, SPELLING, 0.8),
     ]
     assert to_doubts(proposals) == [
-        Doubt(Mention("Bo", PERSON, ("Bob",), "a baker"), (entity(1), entity(3))),
-        Doubt(Mention("name 6", PERSON), (entity(2),)),
+        AmbiguousMention(Mention("Bo", PERSON, ("Bob",), "a baker"), (entity(1), entity(3))),
+        AmbiguousMention(Mention("name 6", PERSON), (entity(2),)),
     ]
 
 
 def test_one_question_takes_so_many_doubts():
-    assert len(to_doubts([proposal(1, 100 + number) for number in range(MOST_ASKED + 1)])) == MOST_ASKED
+    assert (
+        len(to_doubts([proposal(1, 100 + number) for number in range(MAX_NAMES_PER_PROMPT + 1)]))
+        == MAX_NAMES_PER_PROMPT
+    )
 
 
 def test_what_the_model_is_sure_of_comes_first():
@@ -125,7 +130,7 @@ def test_what_the_model_is_sure_of_comes_first():
 
 
 def test_what_was_not_asked_about_stays_open():
-    proposals = [proposal(1, 100 + number) for number in range(MOST_ASKED + 1)]
-    judged = confirm(proposals, {MOST_ASKED - 1: entity(1)})
-    assert judged[0] == replace(proposals[MOST_ASKED - 1], confirmed=True)
-    assert [each.confirmed for each in judged[1:]] == [*[False] * (MOST_ASKED - 1), None]
+    proposals = [proposal(1, 100 + number) for number in range(MAX_NAMES_PER_PROMPT + 1)]
+    judged = confirm(proposals, {MAX_NAMES_PER_PROMPT - 1: entity(1)})
+    assert judged[0] == replace(proposals[MAX_NAMES_PER_PROMPT - 1], confirmed=True)
+    assert [each.confirmed for each in judged[1:]] == [*[False] * (MAX_NAMES_PER_PROMPT - 1), None]

@@ -7,7 +7,7 @@ from datetime import UTC, datetime
 from uuid import UUID
 
 from recollect.core.knowledge.merges import EndedMerge, find_remainder, plan_merge, plan_split
-from recollect.models.knowledge import Fact, Span
+from recollect.models.knowledge import Fact, ValidTime
 
 KEPT, ABSORBED, OTHER, THIRD = (UUID(int=number) for number in (1, 2, 3, 4))
 
@@ -17,7 +17,7 @@ def year(number):
 
 
 def span(start=None, end=None):
-    return Span(start and year(start), end and year(end))
+    return ValidTime(start and year(start), end and year(end))
 
 
 def fact(number, subject, predicate, object_, when=None, **more):

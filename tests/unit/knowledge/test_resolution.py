@@ -10,13 +10,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from recollect.core.knowledge.entities import (
+    AmbiguousMention,
     AnyNameMatches,
-    Doubt,
     EntityCandidate,
-    Way,
-    choose,
+    MatchMethod,
     choose_end,
     least_alike,
+    match_entity,
     read_matches,
     write_doubts,
 )
@@ -30,7 +30,7 @@ def entity(number, kind=PERSON, name="Ann", **more):
     return Entity(UUID(int=number), name, kind, **more)
 
 
-def found(number, kind=PERSON, way=Way.EXACT):
+def found(number, kind=PERSON, way=MatchMethod.EXACT):
     return EntityCandidate(0, entity(number, kind), way)
 
 
@@ -40,29 +40,31 @@ def test_a_caller_means_the_one_of_the_name():
     assert choose_end(PERSON, [found(1), found(2, THING)]).id.int == 1
     assert choose_end(PERSON, [found(1, OTHER)]).id.int == 1
     assert choose_end(PERSON, [found(1, THING)]) is None
-    assert choose_end(PERSON, [found(1, way=Way.ALIAS)]).id.int == 1
-    assert choose_end(PERSON, [found(1, way=Way.SIMILAR)]) is None
-    assert choose_end(None, [found(1), found(2, way=Way.ALIAS)]).id.int == 1
+    assert choose_end(PERSON, [found(1, way=MatchMethod.ALIAS)]).id.int == 1
+    assert choose_end(PERSON, [found(1, way=MatchMethod.SIMILAR)]) is None
+    assert choose_end(None, [found(1), found(2, way=MatchMethod.ALIAS)]).id.int == 1
     with pytest.raises(InvalidInputError):
         choose_end(None, [found(1), found(2, THING)])
     with pytest.raises(InvalidInputError):
-        choose_end(PERSON, [found(1, way=Way.ALIAS), found(2, way=Way.ALIAS)])
+        choose_end(PERSON, [found(1, way=MatchMethod.ALIAS), found(2, way=MatchMethod.ALIAS)])
 
 
 def test_a_mention_is_plain_or_doubtful_or_new():
     ann = Mention("Ann", PERSON)
-    assert choose(ann, [], []) is None
-    assert choose(ann, [found(1), found(2, THING)], []).id.int == 1
-    assert choose(ann, [found(1, OTHER)], []).id.int == 1
-    assert choose(ann, [found(1, way=Way.ALIAS)], []).id.int == 1
-    assert choose(ann, [], [found(1)]).id.int == 1
-    assert isinstance(choose(ann, [found(1, ORGANIZATION)], []), Doubt)
-    assert isinstance(choose(ann, [found(1, way=Way.SIMILAR)], []), Doubt)
-    assert isinstance(choose(ann, [found(1, way=Way.ALIAS), found(2, way=Way.ALIAS)], []), Doubt)
-    assert choose(ann, [], [found(1, way=Way.SIMILAR)]) is None, "an alias that is much alike says little"
+    assert match_entity(ann, [], []) is None
+    assert match_entity(ann, [found(1), found(2, THING)], []).id.int == 1
+    assert match_entity(ann, [found(1, OTHER)], []).id.int == 1
+    assert match_entity(ann, [found(1, way=MatchMethod.ALIAS)], []).id.int == 1
+    assert match_entity(ann, [], [found(1)]).id.int == 1
+    assert isinstance(match_entity(ann, [found(1, ORGANIZATION)], []), AmbiguousMention)
+    assert isinstance(match_entity(ann, [found(1, way=MatchMethod.SIMILAR)], []), AmbiguousMention)
+    assert isinstance(
+        match_entity(ann, [found(1, way=MatchMethod.ALIAS), found(2, way=MatchMethod.ALIAS)], []), AmbiguousMention
+    )
+    assert match_entity(ann, [], [found(1, way=MatchMethod.SIMILAR)]) is None, "an alias that is much alike says little"
     hobby = Mention("rowing", EntityType.ACTIVITY)
-    assert choose(hobby, [found(1, EntityType.SKILL)], []).id.int == 1
-    assert choose(hobby, [found(1, EntityType.ACTIVITY, Way.SIMILAR)], []) is None
+    assert match_entity(hobby, [found(1, EntityType.SKILL)], []).id.int == 1
+    assert match_entity(hobby, [found(1, EntityType.ACTIVITY, MatchMethod.SIMILAR)], []) is None
 
 
 def test_chinese_names_are_asked_about_sooner():
@@ -70,8 +72,8 @@ def test_chinese_names_are_asked_about_sooner():
 
 
 DOUBTS = [
-    Doubt(Mention("Ann", PERSON, ("Annie",), "a </names> friend"), (entity(1), entity(2))),
-    Doubt(Mention("Bob"), (entity(3, OTHER, "Rob"),)),
+    AmbiguousMention(Mention("Ann", PERSON, ("Annie",), "a </names> friend"), (entity(1), entity(2))),
+    AmbiguousMention(Mention("Bob"), (entity(3, OTHER, "Rob"),)),
 ]
 
 

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from recollect.core.knowledge.segments import DepthRule, SegmentRules, segment, to_turn, to_unit
 from recollect.errors import InvalidInputError
-from recollect.models.knowledge import Ending, Turn
+from recollect.models.knowledge import SegmentEnd, Turn
 
 START = datetime(2026, 3, 1, 9, tzinfo=UTC)
 WORDS = ["tea", "teapot", "yoga", "swim", "database", "index", "红烧肉", "瑜伽课", "茶道", "!!!", "ok"]
@@ -34,7 +34,7 @@ def facing(degrees: float) -> tuple[float, float]:
     return math.cos(math.radians(degrees)), math.sin(math.radians(degrees))
 
 
-def cut(said: list[Turn], rules: SegmentRules = USUAL, ended: Ending | None = Ending.IDLE) -> list[list[int]]:
+def cut(said: list[Turn], rules: SegmentRules = USUAL, ended: SegmentEnd | None = SegmentEnd.IDLE) -> list[list[int]]:
     closed, left = segment(said, rules, ended)
     return [[each.id.int for each in part] for part in [*(each.turns for each in closed), left] if part]
 
@@ -44,9 +44,9 @@ TEA, YOGA = facing(0), facing(90)
 
 def test_a_topic_ends_where_what_follows_is_another():
     said = turns(*[TEA] * 4, *[YOGA] * 4)
-    closed, left = segment(said, ended=Ending.IDLE)
+    closed, left = segment(said, ended=SegmentEnd.IDLE)
     assert cut(said) == [[0, 1, 2, 3], [4, 5, 6, 7]]
-    assert left == () and [each.ending for each in closed] == [Ending.TOPIC, Ending.IDLE]
+    assert left == () and [each.ending for each in closed] == [SegmentEnd.TOPIC, SegmentEnd.IDLE]
     assert closed[0].similarity == pytest.approx(0.0) and closed[1].similarity is None
 
 
@@ -68,9 +68,9 @@ def test_a_place_is_judged_when_four_turns_have_followed():
 def test_silence_and_length_judge_by_the_turns_that_there_are():
     said = [*turns(TEA, TEA, TEA, YOGA, YOGA), turn(9, YOGA, 600)]
     closed, _ = segment(said)
-    assert [(len(each.turns), each.ending) for each in closed] == [(3, Ending.TOPIC), (2, Ending.IDLE)]
+    assert [(len(each.turns), each.ending) for each in closed] == [(3, SegmentEnd.TOPIC), (2, SegmentEnd.IDLE)]
     closed, _ = segment(turns(TEA, TEA, TEA, YOGA, YOGA, YOGA), SegmentRules(max_turns=5))
-    assert [(len(each.turns), each.ending) for each in closed] == [(3, Ending.TOPIC)]
+    assert [(len(each.turns), each.ending) for each in closed] == [(3, SegmentEnd.TOPIC)]
 
 
 def test_an_answer_begins_no_segment():
@@ -187,7 +187,7 @@ def spoken(said) -> list[Turn]:
     return found
 
 
-@given(SAID, RULES, st.sampled_from([None, Ending.IDLE]))
+@given(SAID, RULES, st.sampled_from([None, SegmentEnd.IDLE]))
 def test_every_turn_is_in_exactly_one_segment_in_order(said, rules, ended):
     all_turns = spoken(said)
     closed, left = segment(all_turns, rules, ended)
@@ -195,7 +195,7 @@ def test_every_turn_is_in_exactly_one_segment_in_order(said, rules, ended):
     assert all(part.turns for part in closed) and (ended is None or not left)
     for part, following in zip_longest(closed, closed[1:]):
         assert len(part.turns) <= rules.max_turns
-        if part.ending is Ending.TOPIC:
+        if part.ending is SegmentEnd.TOPIC:
             assert len(part.turns) >= rules.min_turns
             first = following.turns[0] if following else left[0]
             assert first.opens
@@ -222,7 +222,7 @@ def test_silence_that_is_noticed_at_once_changes_nothing(said, rules):
     for each, following in zip_longest(all_turns, all_turns[1:]):
         running.append(each)
         silent = following and following.occurred_at - each.occurred_at > timedelta(minutes=rules.idle_minutes)
-        ended, left = segment(running, rules, Ending.IDLE if silent else None)
+        ended, left = segment(running, rules, SegmentEnd.IDLE if silent else None)
         closed, running = [*closed, *ended], [*left]
     assert (closed, tuple(running)) == segment(all_turns, rules)
 
@@ -261,13 +261,13 @@ def test_a_segment_may_be_exactly_as_long_as_it_may():
     assert cut(said, SegmentRules(max_characters=20)) == [[0, 1], [2, 3]]
     assert cut(said, SegmentRules(max_characters=19)) == [[0], [1], [2], [3]]
     closed, _ = segment(said, SegmentRules(max_characters=20))
-    assert [each.ending for each in closed] == [Ending.LENGTH]
+    assert [each.ending for each in closed] == [SegmentEnd.LENGTH]
     closed, left = segment(turns(*[TEA] * 4), SegmentRules(max_turns=3))
     assert ([len(each.turns) for each in closed], len(left)) == ([3], 1)
 
 
 def test_nothing_said_is_nothing_to_cut():
-    assert segment([], ended=Ending.IDLE) == ([], ())
+    assert segment([], ended=SegmentEnd.IDLE) == ([], ())
 
 
 def test_a_dip_that_is_just_deep_enough_ends_a_topic():
@@ -277,14 +277,14 @@ def test_a_dip_that_is_just_deep_enough_ends_a_topic():
 
 
 def test_a_segment_says_how_alike_both_sides_of_its_end_are():
-    closed, _ = segment(turns(*[TEA] * 4, *[facing(50)] * 4), ended=Ending.IDLE)
+    closed, _ = segment(turns(*[TEA] * 4, *[facing(50)] * 4), ended=SegmentEnd.IDLE)
     assert closed[0].similarity == pytest.approx(math.cos(math.radians(50)))
 
 
 def test_shared_terms_count_on_a_logarithmic_scale():
     terms = [("a", "b"), ("a", "b"), ("a", "c"), ("d", "a"), ("d", "e"), ("d", "e")]
     said = [Turn(UUID(int=n), START + timedelta(minutes=n), each, 3) for n, each in enumerate(terms)]
-    closed, _ = segment(said, ended=Ending.IDLE)
+    closed, _ = segment(said, ended=SegmentEnd.IDLE)
     assert [len(each.turns) for each in closed] == [3, 3]
     # Three times, twice and once on either side; the one term they share comes three times before, and once after.
     thrice, twice = 1 + math.log(3), 1 + math.log(2)
@@ -302,7 +302,7 @@ def test_a_turn_without_a_vector_matters_only_nearby():
 
 def test_the_lowest_of_several_dips_is_the_end():
     said = turns(TEA, TEA, TEA, facing(40), YOGA, YOGA, YOGA, YOGA)
-    closed, _ = segment(said, ended=Ending.IDLE)
+    closed, _ = segment(said, ended=SegmentEnd.IDLE)
     # Both sides of the fourth turn are 65 degrees apart before it, and 70 behind it.
     assert [len(each.turns) for each in closed] == [4, 4]
     assert closed[0].similarity == pytest.approx(math.cos(math.radians(70)))

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from recollect.core.knowledge.transcripts import (
-    MOST_NAMES,
+    MAX_NAMES,
     find_names,
     fit_facts,
     list_spoken,
@@ -18,7 +18,7 @@ from recollect.core.knowledge.transcripts import (
     write_transcript,
 )
 from recollect.models.conversations import Message, MessageStatus
-from recollect.models.knowledge import Fact, Span
+from recollect.models.knowledge import Fact, ValidTime
 from recollect.models.memories import Role
 
 NOON = datetime(2026, 3, 2, 12, tzinfo=UTC)
@@ -29,7 +29,7 @@ def message(content, role=Role.USER, name="", status=MessageStatus.DONE):
     return Message(UUID(int=1), role, content, name, (), (), None, UUID(int=1), 1, status, 0, NOON, "")
 
 
-def fact(text, span=Span()):  # noqa: B008 - a frozen value
+def fact(text, span=ValidTime()):  # noqa: B008 - a frozen value
     return Fact(UUID(int=2), "Li", "lives in", "Berlin", text, span, NOON)
 
 
@@ -49,7 +49,7 @@ def test_what_failed_or_says_nothing_is_left_out():
 
 
 def test_facts_are_numbered_and_say_when_they_are_true():
-    spans = [Span(), Span(NOON), Span(NOON, datetime(2027, 1, 1, tzinfo=UTC))]
+    spans = [ValidTime(), ValidTime(NOON), ValidTime(NOON, datetime(2027, 1, 1, tzinfo=UTC))]
     assert write_facts([fact("Li lives in Berlin", span) for span in spans]).splitlines() == [
         "1. Li lives in Berlin",
         "2. Li lives in Berlin (since 2026-03-02)",
@@ -127,7 +127,7 @@ def test_only_what_has_a_line_is_listed():
 
 
 def test_a_fact_may_only_be_known_to_be_over_and_a_long_one_is_cut():
-    assert write_facts([fact("tea", Span(None, NOON))]) == "1. tea (until 2026-03-02)"
+    assert write_facts([fact("tea", ValidTime(None, NOON))]) == "1. tea (until 2026-03-02)"
     assert write_facts([fact("x" * 300)]) == "1. " + "x" * 300
     assert write_facts([fact("x" * 301)]) == "1. " + "x" * 299 + "…"
 
@@ -168,5 +168,5 @@ def test_of_very_many_names_the_first_are_listed():
     texts = [" ".join(f"w{number}x{text}" for number in range(1_000)) for text in range(13)]
     assert len(find_names(texts[:12])) == 12 * (4 * 1_000 - 6)
     found = find_names(texts)
-    assert len(found) == MOST_NAMES == 50_000
+    assert len(found) == MAX_NAMES == 50_000
     assert found[0] == "w0x0"

@@ -24,7 +24,7 @@ class Runs:
         return [item.upper() for item in items]
 
     async def ask(self, *items):
-        task = asyncio.create_task(self.batches.ask(items))
+        task = asyncio.create_task(self.batches.submit_items(items))
         await self.idle()
         return task
 
@@ -108,4 +108,4 @@ async def test_a_run_that_fails_fails_for_its_callers_alone():
 
 
 async def test_nothing_is_asked_of_nobody():
-    assert await Runs().batches.ask([]) == []
+    assert await Runs().batches.submit_items([]) == []

@@ -12,7 +12,7 @@ from recollect.errors import SetupError
 from recollect.llm.embedder import GLOSS, LOCAL, MINILM, shares_vector
 from recollect.llm.local.gloss import dictionary
 from recollect.llm.local.gloss.dictionary import Dictionary, find_source, load_dictionary, pack
-from recollect.llm.local.gloss.gloss import MOST_CHINESE, MOST_WORDS, Gloss, fold
+from recollect.llm.local.gloss.gloss import MAX_CHINESE_CHARACTERS, MAX_WORDS, Gloss, fold
 from recollect.llm.local.gloss.senses import choose_senses, read_entries
 from recollect.llm.local.gloss.words import OWN
 
@@ -56,19 +56,19 @@ def test_senses_are_short_and_the_usual_ones_come_first():
 def test_a_packed_dictionary_finds_every_word_and_no_other():
     glosses = {"茶": "tea", "茶叶": "tea leaves", "": "nothing", "𠮷": "lucky", "zz": ""}
     packed = Dictionary(pack(glosses))
-    assert {word: packed.find(word) for word in glosses} == glosses
-    assert [packed.find(word) for word in ("茶叶蛋", "a", "龘", "\ud800")] == [None] * 4
-    assert Dictionary(pack({})).find("茶") is None
+    assert {word: packed.find_gloss(word) for word in glosses} == glosses
+    assert [packed.find_gloss(word) for word in ("茶叶蛋", "a", "龘", "\ud800")] == [None] * 4
+    assert Dictionary(pack({})).find_gloss("茶") is None
 
 
 def test_a_damaged_file_is_compiled_again(tmp_path, monkeypatch):
     monkeypatch.setattr(dictionary, "read_source", lambda: LINES)
-    assert load_dictionary(fold, tmp_path).find("猫") == "cat"
+    assert load_dictionary(fold, tmp_path).find_gloss("猫") == "cat"
     (file,) = tmp_path.iterdir()
     whole = file.read_bytes()
     for damaged in (whole[:-1], b"", whole[:-1] + b"?"):
         file.write_bytes(damaged)
-        assert load_dictionary(fold, tmp_path).find("猫") == "cat"
+        assert load_dictionary(fold, tmp_path).find_gloss("猫") == "cat"
         assert file.read_bytes() == whole
     monkeypatch.setattr(dictionary, "read_source", lambda: pytest.fail("it was compiled already"))
     assert len(load_dictionary(fold, tmp_path)) == 10
@@ -116,12 +116,12 @@ def test_the_dictionary_takes_little_memory(gloss):
     ],
 )
 def test_what_a_gloss_holds(gloss, text, words):
-    assert gloss.read(text) == words
+    assert gloss.gloss_text(text) == words
 
 
 @pytest.mark.parametrize("text", ["", "I like cats, d'accord?", "Ёлка 2025!", "안녕하세요", "これはテスト", "\ud800"])
 def test_text_without_chinese_stays(gloss, text):
-    assert gloss.read(text) is text
+    assert gloss.gloss_text(text) is text
     assert not has_ideographs(text)
 
 
@@ -140,9 +140,9 @@ def test_a_long_text_is_read_only_as_far_as_the_model_reads(gloss):
 
     bounded = Gloss(gloss._dictionary, tag)
     text = "猫喜欢在花园里睡觉，和朋友们一起。" * 10_000
-    assert MOST_WORDS <= len(bounded.read(text).split()) < 4 * MOST_WORDS
-    assert sum(tagged) <= MOST_CHINESE
-    assert bounded.read("Tea " * 10_000 + text).split() == ["Tea"] * 2_048
+    assert MAX_WORDS <= len(bounded.gloss_text(text).split()) < 4 * MAX_WORDS
+    assert sum(tagged) <= MAX_CHINESE_CHARACTERS
+    assert bounded.gloss_text("Tea " * 10_000 + text).split() == ["Tea"] * 2_048
 
 
 def test_our_own_table_is_a_small_one():
@@ -172,4 +172,4 @@ def test_the_local_models_share_the_vectors_of_what_is_not_glossed():
     [("媽媽在醫院照顧生病的孩子", "妈妈在医院照顾生病的孩子"), ("圖書館的頭髮", "图书馆的头发")],
 )
 def test_both_scripts_have_one_gloss(gloss, traditional, simplified):
-    assert gloss.read(traditional) == gloss.read(simplified) != ""
+    assert gloss.gloss_text(traditional) == gloss.gloss_text(simplified) != ""

@@ -4,7 +4,7 @@ import pytest
 
 from recollect.errors import SetupError
 from recollect.llm.local.encoder import Pooling
-from recollect.llm.local.layout import MOST_TOKENS, load_known, read_json, read_layout
+from recollect.llm.local.layout import MAX_TOKENS, load_known, read_json, read_layout
 from recollect.models.outside import KnownModel
 
 BERT = {"model_type": "bert", "hidden_size": 384, "max_position_embeddings": 512, "pad_token_id": 0}
@@ -47,7 +47,7 @@ def test_the_models_own_files_go_before_what_is_known():
     ("config", "said", "tokens"),
     [
         (XLM, {}, 512),
-        (XLM | {"max_position_embeddings": 8194}, {"sentence_bert_config": {"max_seq_length": 8192}}, MOST_TOKENS),
+        (XLM | {"max_position_embeddings": 8194}, {"sentence_bert_config": {"max_seq_length": 8192}}, MAX_TOKENS),
         (XLM | {"max_position_embeddings": 130}, {}, 128),
         (BERT, {"tokenizer_config": {"model_max_length": 10**30}}, 512),
         (BERT | {"max_position_embeddings": 128}, {}, 128),

@@ -10,12 +10,12 @@ import httpx
 import pytest
 from pydantic import BaseModel, Field
 
+from fake_chat import FakeChatModel
 from recollect.core.text.tokens import estimate
 from recollect.errors import ChatModelError, SetupError
 from recollect.llm.chat import ChatModel, ModelAnswer, Usage
 from recollect.llm.endpoint import Breaker
-from recollect.llm.fake import FakeChatModel
-from recollect.llm.openai.chat import ChatEndpoint, OpenAIChatModel, Total, unwrap
+from recollect.llm.openai.chat import ChatEndpoint, ChatTotals, OpenAIChatModel, unwrap
 
 SECRET, PROMPT = "sk-very-secret", "the user's private sentence"
 ENDPOINT = ChatEndpoint("http://chat.test/v1", "tiny", key=SECRET, seconds=5)
@@ -95,7 +95,7 @@ async def test_the_schema_is_asked_for_and_shown():
     assert message["content"].startswith(PROMPT)
     assert "JSON" in message["content"]
     assert '"warmth"' in message["content"]
-    assert endpoint.model.total == Total(requests=1, prompt_tokens=7, completion_tokens=3)
+    assert endpoint.model.total == ChatTotals(requests=1, prompt_tokens=7, completion_tokens=3)
 
 
 @pytest.mark.parametrize("status", [400, 415, 422, 500, 501])
@@ -185,7 +185,7 @@ async def test_an_answer_of_no_use_is_repaired_once(said, complaint):
     assert second["messages"][0] == first["messages"][0]
     assert [message["role"] for message in second["messages"]] == ["user", "assistant", "user"]
     assert complaint in second["messages"][2]["content"]
-    assert endpoint.model.total == Total(2, 14, 6)
+    assert endpoint.model.total == ChatTotals(2, 14, 6)
 
 
 async def test_garbage_twice_is_the_models_fault_and_not_lasting():
@@ -297,17 +297,17 @@ async def test_the_fake_can_answer_nonsense_and_be_unavailable():
 async def test_saying_gives_the_words_as_they_stand_and_asks_once(reply, text, whole):
     endpoint = Endpoint(reply)
     model: ChatModel = endpoint.model
-    assert await model.say(PROMPT, Colour) == ModelAnswer(text, whole, Usage(7, 3))
+    assert await model.complete(PROMPT, Colour) == ModelAnswer(text, whole, Usage(7, 3))
     assert endpoint.shapes() == ["json_schema"]
     assert endpoint.questions[0]["messages"][0]["content"].startswith(PROMPT)
 
 
 async def test_saying_finds_the_shape_as_asking_does_and_fails_only_where_nothing_comes_back():
     endpoint = Endpoint(refuse(400, "json_schema"))
-    assert (await endpoint.model.say(PROMPT, Colour)).text == GOOD
+    assert (await endpoint.model.complete(PROMPT, Colour)).text == GOOD
     assert endpoint.shapes() == ["json_schema", "json_object"]
     with pytest.raises(ChatModelError) as caught:
-        await Endpoint(httpx.Response(401)).model.say(PROMPT, Colour)
+        await Endpoint(httpx.Response(401)).model.complete(PROMPT, Colour)
     assert caught.value.lasting
 
 
@@ -324,7 +324,7 @@ async def test_every_question_tells_what_it_cost():
 async def test_what_the_endpoint_does_not_count_is_estimated(usage):
     answer = {"choices": [{"message": {"content": GOOD}}], "usage": usage}
     endpoint = Endpoint(httpx.Response(200, json=answer))
-    said = await endpoint.model.say(PROMPT, Colour)
+    said = await endpoint.model.complete(PROMPT, Colour)
     [message] = endpoint.questions[0]["messages"]
     assert said.usage == Usage(estimate(message["content"]), estimate(GOOD))
 
@@ -332,13 +332,13 @@ async def test_what_the_endpoint_does_not_count_is_estimated(usage):
 async def test_the_fake_says_what_its_script_says_word_for_word():
     fake = FakeChatModel({Colour: "half an ans"})
     model: ChatModel = fake
-    assert await model.say("?", Colour) == ModelAnswer(
+    assert await model.complete("?", Colour) == ModelAnswer(
         "half an ans", True, Usage(estimate("?"), estimate("half an ans"))
     )
     fake.script = {Colour: ModelAnswer(GOOD[:9], False, Usage(5, 2))}
-    assert await fake.say("?", Colour) == ModelAnswer(GOOD[:9], False, Usage(5, 2))
+    assert await fake.complete("?", Colour) == ModelAnswer(GOOD[:9], False, Usage(5, 2))
     with pytest.raises(ChatModelError) as caught:
         await fake.ask("?", Colour)
     assert caught.value.answered
     fake.script = {Colour: RED}
-    assert Colour.model_validate_json((await fake.say("?", Colour)).text) == RED
+    assert Colour.model_validate_json((await fake.complete("?", Colour)).text) == RED

@@ -10,7 +10,7 @@ import pytest
 
 from recollect.core.memories import checks
 from recollect.core.memories.conditions import read_condition
-from recollect.core.memories.ids import LARGEST_BATCH, fingerprint, first_id_after, first_ids_of_days, memory_id
+from recollect.core.memories.ids import MAX_BATCH_BYTES, fingerprint, first_id_after, first_ids_of_days, memory_id
 from recollect.errors import InvalidInputError
 from recollect.models.memories import NewMemory
 
@@ -29,11 +29,11 @@ def nest(depth):
 @pytest.mark.parametrize(
     "memory",
     [
-        NewMemory("x" * checks.LONGEST_CONTENT),
+        NewMemory("x" * checks.MAX_CONTENT_LENGTH),
         NewMemory("x", importance=1),
         NewMemory("x", importance=10),
-        NewMemory("x", keywords=("k",) * checks.MOST_KEYWORDS),
-        NewMemory("x", evidence=(UUID(int=1),) * checks.MOST_EVIDENCE),
+        NewMemory("x", keywords=("k",) * checks.MAX_KEYWORDS),
+        NewMemory("x", evidence=(UUID(int=1),) * checks.MAX_EVIDENCE),
         NewMemory("x", occurred_at=NOW, expires_at=NOW + SECOND),
         NewMemory("x", metadata={"a": "x" * (16_384 - 9)}),
         NewMemory("x", metadata=nest(8)),
@@ -76,14 +76,14 @@ def test_a_call_is_bounded_in_memories_and_in_characters():
         checks.check_new_memories([*many, NewMemory("x")])
     with pytest.raises(InvalidInputError, match="1 to 1000"):
         checks.check_new_memories([NewMemory("x")] * 1_001)
-    assert checks.MOST_DIMENSIONS == 4_096
+    assert checks.MAX_DIMENSIONS == 4_096
 
 
 @pytest.mark.parametrize("operator", ["<", "<=", ">", ">="])
 def test_every_order_needs_a_number_or_a_text(operator):
     assert read_condition(f"a {operator} 3").operand == 3
     for wrong in ("true", "[1]", "null"):
-        with pytest.raises(InvalidInputError, match="where: an order"):
+        with pytest.raises(InvalidInputError, match="where: <, <=, > and >= need"):
             read_condition(f"a {operator} {wrong}")
 
 
@@ -91,17 +91,17 @@ def test_a_condition_is_bounded_in_length_and_depth():
     assert len(read_condition("a == " + "x" * 1_995).operand) == 1_995
     assert read_condition("a == " + "[" * 16 + "]" * 16).field == "a"
     for wrong in ("a == " + "x" * 1_996, "a == " + "[" * 17 + "]" * 17, "a == \ud800", '"a\nb" == 1'):
-        with pytest.raises(InvalidInputError, match=r"^where must"):
+        with pytest.raises(InvalidInputError, match=r"where"):
             read_condition(wrong)
 
 
 def test_what_is_no_condition_is_told_how_one_is_written():
-    with pytest.raises(InvalidInputError, match=r'tags contains "red" or due exists$'):
+    with pytest.raises(InvalidInputError, match=r'tags contains "red", due exists$'):
         read_condition("no condition")
 
 
 def test_the_parts_of_an_id_lie_in_their_bits():
-    made = memory_id(datetime(1970, 1, 1, 0, 0, 1, tzinfo=UTC), LARGEST_BATCH - 1, b"\xff" * 9)
+    made = memory_id(datetime(1970, 1, 1, 0, 0, 1, tzinfo=UTC), MAX_BATCH_BYTES - 1, b"\xff" * 9)
     assert made.int >> 80 == 1_000
     assert made.int >> 64 & 0xFFFF == 0x7FFF
     assert made.int & 2**64 - 1 == 0b10 << 62 | 2**62 - 1

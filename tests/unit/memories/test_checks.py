@@ -14,7 +14,7 @@ from recollect.core.recall.checks import check_cue, check_weighing
 from recollect.core.text.checks import check_idempotency_key, check_scope
 from recollect.errors import InvalidInputError
 from recollect.models.memories import NewMemory
-from recollect.models.recall import Cue, Mode, Weighing
+from recollect.models.recall import Cue, Mode, StreamWeights
 
 storable = st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\0"), min_size=1, max_size=200)
 
@@ -123,9 +123,11 @@ def test_embeddings_that_are_none_are_refused(row):
 @pytest.mark.parametrize(
     "weighing",
     [
-        Weighing(),
-        Weighing(Mode.PAPER, recency=0.0, similarity=1_000.0, importance=1.0, gains=(0.0, 1_000.0, 2.0), decay=1.0),
-        Weighing(decay=5e-324),
+        StreamWeights(),
+        StreamWeights(
+            Mode.PAPER, recency=0.0, similarity=1_000.0, importance=1.0, gains=(0.0, 1_000.0, 2.0), decay=1.0
+        ),
+        StreamWeights(decay=5e-324),
     ],
 )
 def test_weights_within_bounds_are_accepted(weighing):
@@ -135,7 +137,7 @@ def test_weights_within_bounds_are_accepted(weighing):
 @pytest.mark.parametrize("value", [-0.1, 1_000.1, float("nan"), float("inf"), float("-inf")])
 @pytest.mark.parametrize("field", ["recency", "similarity", "importance", "gains"])
 def test_weights_out_of_bounds_are_refused_by_name(field, value):
-    weighing = Weighing(**{field: (1.0, value, 1.0) if field == "gains" else value})
+    weighing = StreamWeights(**{field: (1.0, value, 1.0) if field == "gains" else value})
     with pytest.raises(InvalidInputError, match=f"^{field} must be between 0 and 1000"):
         check_weighing(weighing)
 
@@ -143,10 +145,10 @@ def test_weights_out_of_bounds_are_refused_by_name(field, value):
 @pytest.mark.parametrize("gains", [(), (1.0, 1.0), (1.0,) * 4])
 def test_gains_are_three(gains):
     with pytest.raises(InvalidInputError, match="three"):
-        check_weighing(Weighing(gains=gains))
+        check_weighing(StreamWeights(gains=gains))
 
 
 @pytest.mark.parametrize("decay", [0.0, -0.5, 1.0000001, float("nan"), float("inf")])
 def test_a_decay_lets_something_fade_and_nothing_grow(decay):
     with pytest.raises(InvalidInputError, match="decay must be above 0 and at most 1"):
-        check_weighing(Weighing(decay=decay))
+        check_weighing(StreamWeights(decay=decay))

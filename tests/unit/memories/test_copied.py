@@ -7,8 +7,8 @@ import struct
 from hypothesis import given
 from hypothesis import strategies as st
 
-from recollect.core.text.terms import SLOTS, slot, within_scope
-from recollect.store.memories.copied import write_terms
+from recollect.core.text.terms import SLOTS, term_position, within_scope
+from recollect.store.memories.copy_protocol import write_terms
 from recollect.store.memories.memories import hash_terms
 
 fingerprints = st.integers(0, 2**64 - 1) | st.integers(0, 5).map(lambda number: number * SLOTS + 3)
@@ -39,8 +39,8 @@ def test_every_memory_has_its_own_terms(many, scope_id):
 
 def test_of_two_terms_in_one_slot_the_last_counts():
     one, other = 3, SLOTS + 3
-    assert slot(one) == slot(other)
+    assert term_position(one) == term_position(other)
     assert within_scope(1, one) != within_scope(1, other)
     [(terms, vector)] = write_terms(1, [{one: 1.0, other: 2.0}])
     assert len(read_bigints(terms)) == 2
-    assert read_sparsevec(vector) == {slot(one): 2.0}
+    assert read_sparsevec(vector) == {term_position(one): 2.0}

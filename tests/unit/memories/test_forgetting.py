@@ -28,7 +28,7 @@ from recollect.core.memories.fading import (
 )
 from recollect.errors import InvalidInputError
 from recollect.models.agents import Profile
-from recollect.models.memories import FadingRules, Grounds, Kind
+from recollect.models.memories import FadeReason, FadingRules, Kind
 
 NOW = datetime(2026, 6, 1, 12, tzinfo=UTC)
 INSTANT = timedelta(microseconds=1)
@@ -81,9 +81,9 @@ def test_a_score_that_is_exactly_the_threshold_is_kept_and_anything_above_is_not
         days = round(100 * threshold) - 70 + tenths / 2
         if 0 <= days < 30:
             kept = decide(remembered(days, importance=tenths / 10), NOW, policy)
-            assert (kept.score, kept.forget, kept.grounds) == (threshold, False, Grounds.KEPT)
+            assert (kept.score, kept.forget, kept.grounds) == (threshold, False, FadeReason.KEPT)
             gone = decide(remembered(days + 0.001, importance=tenths / 10), NOW, policy)
-            assert (gone.forget, gone.grounds) == (True, Grounds.DECAYED)
+            assert (gone.forget, gone.grounds) == (True, FadeReason.DECAYED)
             tried += 1
     assert tried >= 20
 
@@ -97,7 +97,7 @@ def test_facts_go_by_their_age_alone():
     fact = remembered(90, kind=Kind.FACT)
     assert not decide(fact, NOW).forget
     late = decide(fact, NOW + INSTANT)
-    assert (late.forget, late.grounds) == (True, Grounds.AGED)
+    assert (late.forget, late.grounds) == (True, FadeReason.AGED)
     assert decide(replace(fact, last_accessed_at=NOW, access_count=99), NOW + INSTANT).forget
     assert not decide(remembered(9_999, kind=Kind.FACT), NOW, Policy(fact_days=0)).forget
 
@@ -105,14 +105,14 @@ def test_facts_go_by_their_age_alone():
 @pytest.mark.parametrize("kind", list(Kind))
 def test_what_is_protected_is_never_forgotten_and_what_is_nearly_so_is(kind):
     verdict = decide(remembered(9_999, kind=kind, importance=9.0), NOW)
-    assert (verdict.forget, verdict.grounds) == (False, Grounds.PROTECTED)
+    assert (verdict.forget, verdict.grounds) == (False, FadeReason.PROTECTED)
     policy = Policy(threshold=0.5)
     assert decide(remembered(9_999, kind=kind, importance=8.99), NOW, policy).forget
 
 
 def test_expiry_is_the_callers_word_and_comes_first():
     memory = remembered(0, importance=10.0, expires_at=NOW)
-    assert decide(memory, NOW).grounds is Grounds.EXPIRED
+    assert decide(memory, NOW).grounds is FadeReason.EXPIRED
     assert decide(memory, NOW).forget
     assert not decide(memory, NOW - INSTANT).forget
 
@@ -146,7 +146,7 @@ def test_waiting_never_saves_and_a_verdict_always_has_its_reason(kind, importanc
     assert later.score >= now.score
     assert later.forget >= now.forget
     assert now.reason.endswith(".")
-    assert now.forget == (now.grounds in {Grounds.DECAYED, Grounds.AGED, Grounds.EXPIRED})
+    assert now.forget == (now.grounds in {FadeReason.DECAYED, FadeReason.AGED, FadeReason.EXPIRED})
 
 
 def test_the_table_of_scores_on_the_page_is_what_the_formulas_give():
@@ -176,18 +176,18 @@ def test_a_call_speaks_before_the_profile_and_the_profile_before_the_service():
 def test_without_a_policy_only_expiry_lets_anything_fade():
     old = remembered(9_999, importance=1.0)
     assert judge(old, NOW, None) == replace(
-        decide(old, NOW), forget=False, grounds=Grounds.KEPT, reason="Nothing fades here by itself."
+        decide(old, NOW), forget=False, grounds=FadeReason.KEPT, reason="Nothing fades here by itself."
     )
-    assert judge(replace(old, expires_at=NOW), NOW, None).grounds is Grounds.EXPIRED
-    assert judge(old, NOW, Policy()).grounds is Grounds.DECAYED
+    assert judge(replace(old, expires_at=NOW), NOW, None).grounds is FadeReason.EXPIRED
+    assert judge(old, NOW, Policy()).grounds is FadeReason.DECAYED
 
 
 def test_what_belongs_to_a_conversation_goes_with_it_unless_it_expires():
     held = remembered(9_999, importance=1.0, held=True)
-    assert (decide(held, NOW).forget, decide(held, NOW).grounds) == (False, Grounds.HELD)
-    assert decide(replace(held, expires_at=NOW), NOW).grounds is Grounds.EXPIRED
+    assert (decide(held, NOW).forget, decide(held, NOW).grounds) == (False, FadeReason.HELD)
+    assert decide(replace(held, expires_at=NOW), NOW).grounds is FadeReason.EXPIRED
     assert "conversation" in decide(held, NOW).reason
-    assert judge(held, NOW, None).grounds is Grounds.HELD
+    assert judge(held, NOW, None).grounds is FadeReason.HELD
 
 
 @pytest.mark.parametrize(("field", "most"), [("days", 36_500), ("fact_days", 36_500), ("threshold", 1)])
@@ -223,7 +223,7 @@ def test_the_age_of_a_fact_is_a_share_of_its_days():
     assert score_age(fact, NOW, Policy(fact_days=15)) == 3.0
     assert score_age(fact, NOW, Policy(fact_days=0.5)) == 90.0
     assert score_age(fact, NOW, Policy(fact_days=0)) == 0.0
-    assert decide(fact, NOW, Policy(fact_days=0)).grounds is Grounds.KEPT
+    assert decide(fact, NOW, Policy(fact_days=0)).grounds is FadeReason.KEPT
     assert decide(fact, NOW).reason == "It is 45.0 days old, not older than 90."
     assert decide(fact, NOW, Policy(fact_days=0.5)).forget
 

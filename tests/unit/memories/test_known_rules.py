@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from recollect.core.memories.known import check_if_new, is_known, search_by, word
-from recollect.core.text.similar import is_same
+from recollect.core.memories.duplicates import check_if_new, is_known, normalize, search_by
+from recollect.core.text.similarity import is_same
 from recollect.errors import InvalidInputError
 from recollect.models.memories import Kind, NewMemory
 
@@ -17,7 +17,7 @@ WORDS = [f"word{letter}" for letter in "abcdefghijklmnopqrstuvwxyz"]
 
 
 def wording(text, **more):
-    return word(NewMemory(text, **more))
+    return normalize(NewMemory(text, **more))
 
 
 @pytest.mark.parametrize("same", ["Li likes tea", "LI  LIKES TEA!", "Ｌi likes tea。", "li likes\ntea."])

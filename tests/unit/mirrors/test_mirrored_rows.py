@@ -9,7 +9,7 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from recollect.core.mirrors.questions import MirrorStanding, take_turns
+from recollect.core.mirrors.questions import MirrorLag, interleave
 from recollect.core.mirrors.rows import LogRow, MirroredRow, MirroredTable, RowKey, checksum, coalesce, compare
 
 A, B, C = (UUID(int=number) for number in (1, 2, 3))
@@ -86,17 +86,17 @@ def test_a_conversation_may_change_every_name():
 
 def test_a_standing_says_why_a_mirror_is_not_asked():
     def explain(position, number, behind, same=True):
-        return MirrorStanding(position, number, same, behind).explain(60)
+        return MirrorLag(position, number, same, behind).explain_unusable(60)
 
     assert explain(5, 5, None) == "" and explain(4, 5, 59.0) == "" and explain(None, 0, None) == ""
     assert "backup" in explain(5, 5, None, same=False)
     assert "does not hold this scope" in explain(None, 3, None)
     assert "log that the mirror would follow is gone" in explain(3, 5, None)
     assert explain(3, 5, 61.2) == "the mirror is 61 s behind"
-    assert MirrorStanding(3, 5, True, 1.23).tell() == "mirror, 1.2 s behind"
+    assert MirrorLag(3, 5, True, 1.23).describe_lag() == "mirror, 1.2 s behind"
 
 
 def test_lists_take_turns():
-    assert take_turns([[A, B], [B, C]], 9) == [A, B, C]
-    assert take_turns([[A, B], [C]], 2) == [A, C]
-    assert take_turns([], 2) == []
+    assert interleave([[A, B], [B, C]], 9) == [A, B, C]
+    assert interleave([[A, B], [C]], 2) == [A, C]
+    assert interleave([], 2) == []

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from recollect.core.dates.periods import find_zone
 from recollect.core.recall.checks import check_cue, check_weights
 from recollect.errors import InvalidInputError
-from recollect.models.recall import Cue, Weighing
+from recollect.models.recall import Cue, StreamWeights
 
 MAY, JUNE = datetime(2025, 5, 1, tzinfo=UTC), datetime(2025, 6, 1, tzinfo=UTC)
 
@@ -51,8 +51,8 @@ def test_cues_that_make_sense_are_accepted(cue):
         (Cue("x", weights={"text": 1_000.1}), "weights"),
         (Cue("x", weights={"": 1.0}), "no weight"),
         (Cue("x", weights={"a b": 1.0}), "no weight of such a name;"),
-        (Cue("x", weighing=Weighing(recency=-1.0)), "recency must be between 0 and 1000"),
-        (Cue("x", weights={"txet": 1.0}), "there is no weight 'txet'; there are: .* text, .* vector"),
+        (Cue("x", weighing=StreamWeights(recency=-1.0)), "recency must be between 0 and 1000"),
+        (Cue("x", weights={"txet": 1.0}), "no weight 'txet'; there are: .* text, .* vector"),
         (Cue("x", weights={"long": -1_000.1}), "weights: long"),
     ],
 )

@@ -10,18 +10,18 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from recollect.core.recall.cues import (
-    LONGEST_QUESTION,
-    MOST_KEYWORDS,
+    MAX_KEYWORDS,
+    MAX_QUESTION_LENGTH,
     find_actor,
     find_asked,
     find_keywords,
     find_paths,
     find_question,
     find_terms,
-    read,
+    parse_cue,
 )
 from recollect.models.memories import Kind
-from recollect.models.recall import Asks, Cue, Script, Weighing
+from recollect.models.recall import Cue, QuestionType, Script, StreamWeights
 
 NOW = datetime(2026, 11, 18, 10, tzinfo=UTC)
 
@@ -29,25 +29,25 @@ NOW = datetime(2026, 11, 18, 10, tzinfo=UTC)
 @pytest.mark.parametrize(
     ("text", "asked"),
     [
-        ("When did Caroline go to the museum?", {Asks.TIME}),
-        ("What year was it?", {Asks.TIME}),
-        ("When I was a child I swam.", {Asks.TIME}),
-        ("Who gave Maria the book?", {Asks.PERSON}),
-        ("How many dogs does Audrey have?", {Asks.NUMBER, Asks.OVERVIEW}),
-        ("What activities does Melanie enjoy?", {Asks.OVERVIEW}),
-        ("Which kinds of books has Tim read?", {Asks.OVERVIEW}),
+        ("When did Caroline go to the museum?", {QuestionType.TIME}),
+        ("What year was it?", {QuestionType.TIME}),
+        ("When I was a child I swam.", {QuestionType.TIME}),
+        ("Who gave Maria the book?", {QuestionType.PERSON}),
+        ("How many dogs does Audrey have?", {QuestionType.NUMBER, QuestionType.OVERVIEW}),
+        ("What activities does Melanie enjoy?", {QuestionType.OVERVIEW}),
+        ("Which kinds of books has Tim read?", {QuestionType.OVERVIEW}),
         ("What did Caroline research?", set()),
-        ("What is the latest news about the bakery?", {Asks.LATEST}),
-        ("张伟什么时候搬家的？", {Asks.TIME}),
-        ("谁送了她这本书？", {Asks.PERSON}),
-        ("他一共有多少本书？", {Asks.NUMBER, Asks.OVERVIEW}),
-        ("她参加过哪些活动？", {Asks.OVERVIEW}),
-        ("他最近在忙什么？", {Asks.LATEST}),
-        ("何人来过这里", {Asks.PERSON}),
-        ("他跑步的频率", {Asks.NUMBER}),
-        ("她近来好吗", {Asks.LATEST}),
-        ("他们分别住在北京和上海", {Asks.OVERVIEW}),
-        ("那是什么日期", {Asks.TIME}),
+        ("What is the latest news about the bakery?", {QuestionType.LATEST}),
+        ("张伟什么时候搬家的？", {QuestionType.TIME}),
+        ("谁送了她这本书？", {QuestionType.PERSON}),
+        ("他一共有多少本书？", {QuestionType.NUMBER, QuestionType.OVERVIEW}),
+        ("她参加过哪些活动？", {QuestionType.OVERVIEW}),
+        ("他最近在忙什么？", {QuestionType.LATEST}),
+        ("何人来过这里", {QuestionType.PERSON}),
+        ("他跑步的频率", {QuestionType.NUMBER}),
+        ("她近来好吗", {QuestionType.LATEST}),
+        ("他们分别住在北京和上海", {QuestionType.OVERVIEW}),
+        ("那是什么日期", {QuestionType.TIME}),
         ("最近三天发生了什么？", set()),
         ("", set()),
     ],
@@ -57,7 +57,9 @@ def test_words_tell_what_is_asked_about(text, asked):
 
 
 def test_a_cue_is_taken_apart():
-    reading = read(Cue("What did Anna say about work->trips last week?", topics=("life",)), None, "no model", now=NOW)
+    reading = parse_cue(
+        Cue("What did Anna say about work->trips last week?", topics=("life",)), None, "no model", now=NOW
+    )
     assert (reading.facets.topics, reading.facets.topics_first) == (("life",), True)
     (week,) = reading.facets.periods
     assert (week.start, week.end) == (datetime(2026, 11, 9, tzinfo=UTC), datetime(2026, 11, 16, tzinfo=UTC))
@@ -76,16 +78,16 @@ def test_a_cue_is_taken_apart():
     ],
 )
 def test_topics_that_the_caller_names_come_first_unless_there_is_nothing_else(given, topics, first):
-    facets = read(Cue("about work->trips", **given), None, now=NOW).facets
+    facets = parse_cue(Cue("about work->trips", **given), None, now=NOW).facets
     assert (facets.topics, facets.topics_first) == (topics, first)
 
 
 def test_a_reading_holds_what_the_cue_says():
-    cue = Cue("tea", kinds=(Kind.FACT,), below=True, weighing=Weighing(decay=0.9))
-    reading = read(cue, None, now=NOW)
-    assert (reading.text, reading.filter, reading.weighing) == ("tea", cue.filter, Weighing(decay=0.9))
+    cue = Cue("tea", kinds=(Kind.FACT,), below=True, weighing=StreamWeights(decay=0.9))
+    reading = parse_cue(cue, None, now=NOW)
+    assert (reading.text, reading.filter, reading.weighing) == ("tea", cue.filter, StreamWeights(decay=0.9))
     assert (reading.blank, reading.below, reading.without_vector) == (False, True, "")
-    assert read(Cue(" "), None, now=NOW).blank
+    assert parse_cue(Cue(" "), None, now=NOW).blank
 
 
 def test_the_question_is_the_last_line_that_says_something():
@@ -94,40 +96,40 @@ def test_the_question_is_the_last_line_that_says_something():
 
 
 def test_of_a_long_question_the_end_is_read_from_a_whole_word_on():
-    fits = "abcd " * (LONGEST_QUESTION // 5 - 1) + "abcde"
-    assert len(fits) == LONGEST_QUESTION == 500
+    fits = "abcd " * (MAX_QUESTION_LENGTH // 5 - 1) + "abcde"
+    assert len(fits) == MAX_QUESTION_LENGTH == 500
     assert find_question(fits) == fits
     assert find_question(f"z{fits}") == fits[4:]
-    assert find_question("路" * 600) == "路" * LONGEST_QUESTION
+    assert find_question("路" * 600) == "路" * MAX_QUESTION_LENGTH
 
 
 def test_days_are_those_of_who_asks():
     late = datetime(2026, 11, 17, 20, tzinfo=UTC)
-    (day,) = read(Cue("昨天他说了什么？", zone="Asia/Shanghai"), None, now=late).facets.periods
+    (day,) = parse_cue(Cue("昨天他说了什么？", zone="Asia/Shanghai"), None, now=late).facets.periods
     assert (day.start, day.end) == (datetime(2026, 11, 16, 16, tzinfo=UTC), datetime(2026, 11, 17, 16, tzinfo=UTC))
 
 
 def test_of_a_piece_of_a_conversation_only_the_last_line_names_a_time():
     conversation = 'Ada: "When did we meet?"\nAssistant: "Yesterday."\nAda: "So what shall we do?"'
-    reading = read(Cue(conversation), None, now=NOW)
+    reading = parse_cue(Cue(conversation), None, now=NOW)
     assert (reading.facets.periods, reading.facets.asks) == ((), frozenset())
     assert "meet" in reading.terms
 
 
 def test_only_the_end_of_a_long_line_is_read_for_times():
     days = "yesterday " * 700
-    assert read(Cue(days + "and on 3 May 2024"), None, now=NOW).facets.periods[-1].start.year == 2024
+    assert parse_cue(Cue(days + "and on 3 May 2024"), None, now=NOW).facets.periods[-1].start.year == 2024
     filler = "and so on and on " * 40
-    reading = read(Cue(f"yesterday {filler}"), None, now=NOW)
+    reading = parse_cue(Cue(f"yesterday {filler}"), None, now=NOW)
     assert reading.facets.periods == ()
     # A cut within a number would make another one of it.
-    cut = "2024年5月3日" + "，" * (LONGEST_QUESTION - 7)
-    assert all(period.start.year != 24 for period in read(Cue(cut), None, now=NOW).facets.periods)
+    cut = "2024年5月3日" + "，" * (MAX_QUESTION_LENGTH - 7)
+    assert all(period.start.year != 24 for period in parse_cue(Cue(cut), None, now=NOW).facets.periods)
 
 
 def test_what_is_asked_as_of_a_moment_is_seen_from_there():
     then = datetime(2020, 1, 10, tzinfo=UTC)
-    (day,) = read(Cue("what happened yesterday", as_of=then), None, now=NOW).facets.periods
+    (day,) = parse_cue(Cue("what happened yesterday", as_of=then), None, now=NOW).facets.periods
     assert day.start == datetime(2020, 1, 9, tzinfo=UTC)
 
 
@@ -136,7 +138,7 @@ BEGINNING = datetime(2026, 1, 1, tzinfo=UTC)
 
 @pytest.mark.parametrize("given", [{"since": NOW}, {"until": NOW}, {"since": BEGINNING, "until": NOW}])
 def test_a_period_that_the_caller_names_is_the_only_one(given):
-    (period,) = read(Cue("what happened yesterday", **given), None, now=NOW).facets.periods
+    (period,) = parse_cue(Cue("what happened yesterday", **given), None, now=NOW).facets.periods
     assert period.start == given.get("since", datetime(2, 1, 1, tzinfo=UTC))
     assert period.end == given.get("until", datetime(9998, 1, 1, tzinfo=UTC))
 
@@ -166,8 +168,8 @@ def test_a_keyword_has_up_to_four_characters():
 
 def test_so_many_keywords_are_read():
     words = [f"word{number}" for number in range(70)]
-    assert MOST_KEYWORDS == 64
-    assert find_keywords(" ".join(words)) == tuple(words[:MOST_KEYWORDS])
+    assert MAX_KEYWORDS == 64
+    assert find_keywords(" ".join(words)) == tuple(words[:MAX_KEYWORDS])
 
 
 def test_paths_are_read_where_they_are_written():
@@ -178,7 +180,7 @@ def test_paths_are_read_where_they_are_written():
 
 @given(st.text(max_size=300))
 def test_no_text_breaks_the_reading(text):
-    reading = read(Cue(text), None, now=NOW, own=(text[:5],))
+    reading = parse_cue(Cue(text), None, now=NOW, own=(text[:5],))
     assert len(reading.facets.keywords) <= 64
     assert all(period.start < period.end for period in reading.facets.periods)
 

@@ -11,16 +11,16 @@ from hypothesis import strategies as st
 
 from recollect.core.recall import fusion
 from recollect.core.recall.columns import RankingInput, to_candidates
-from recollect.core.recall.fusion import FLOORS, Floor
-from recollect.core.recall.weights import usual_weights
-from recollect.models.recall import Candidate, ChannelScore, Facets, Script
+from recollect.core.recall.fusion import FLOORS, ScaleFloor
+from recollect.core.recall.weights import default_weights
+from recollect.models.recall import Candidate, ChannelScore, QueryAnalysis, Script
 
 EVEN = {"text": 0.5, "vector": 0.5}
 
 
 def fuse(proposals, weights, limit):
     """Rank what channels propose, where nothing else is known of it."""
-    return fusion.fuse(RankingInput(in_columns(proposals), None, Facets(), weights, limit))
+    return fusion.fuse(RankingInput(in_columns(proposals), None, QueryAnalysis(), weights, limit))
 
 
 def in_columns(proposals):
@@ -127,7 +127,7 @@ def test_nothing_proposed_nothing_found():
 
 def test_unknown_channels_are_scaled_from_zero():
     assert "stream" not in FLOORS
-    assert FLOORS["vector"] is Floor.LOWEST
+    assert FLOORS["vector"] is ScaleFloor.LOWEST
     assert fuse({"stream": candidates((1, 4.0), (2, 1.0))}, {"stream": 2.0}, 9)[1].score == 0.25
 
 
@@ -138,7 +138,7 @@ def test_huge_scores_do_not_overflow():
 
 @pytest.mark.parametrize("script", Script)
 def test_every_channel_has_a_weight(script):
-    assert all(usual_weights(script)[name] > 0 for name in ("text", "vector", "stream", "graph", "topic", "date"))
+    assert all(default_weights(script)[name] > 0 for name in ("text", "vector", "stream", "graph", "topic", "date"))
 
 
 @given(proposed, weighed, st.integers(0, 15), st.randoms(use_true_random=False))

@@ -11,10 +11,10 @@ import numpy as np
 import pytest
 
 from recollect.core.recall.columns import EvidencePairs, RankingInput, to_candidates, to_ids, to_table
+from recollect.core.recall.evidence_scores import EVIDENCE_SOURCES, score_evidence
 from recollect.core.recall.fusion import fuse
-from recollect.core.recall.lending import LENDERS, lend
 from recollect.models.memories import Kind
-from recollect.models.recall import Candidate, Facets, Features
+from recollect.models.recall import Candidate, Features, QueryAnalysis
 
 IDS = [UUID(int=7 << 76 | number) for number in range(40)]
 NOW = datetime(2026, 5, 3, tzinfo=UTC)
@@ -27,7 +27,7 @@ def pair(*pairs):
 def lend_among(scores, *pairs):
     # The order of the ids must not matter: fusion has the newest first.
     count = len(scores)
-    return lend(to_ids(IDS[:count])[::-1], np.array(scores, dtype=float)[::-1], pair(*pairs))[::-1].tolist()
+    return score_evidence(to_ids(IDS[:count])[::-1], np.array(scores, dtype=float)[::-1], pair(*pairs))[::-1].tolist()
 
 
 def test_the_best_lends_all_and_nothing_is_lent_to_others():
@@ -44,9 +44,9 @@ def test_the_best_of_several_loans_counts():
 
 def test_what_does_not_stand_among_the_first_lends_nothing():
     scores = [float(len(IDS) - number) for number in range(len(IDS))]
-    last, beyond = LENDERS - 1, LENDERS
+    last, beyond = EVIDENCE_SOURCES - 1, EVIDENCE_SOURCES
     lent = lend_among(scores, (last, 30), (beyond, 31), (0, 32))
-    assert (lent[30], lent[31], lent[32]) == (pytest.approx(1 / LENDERS), 0.0, 1.0)
+    assert (lent[30], lent[31], lent[32]) == (pytest.approx(1 / EVIDENCE_SOURCES), 0.0, 1.0)
 
 
 def test_among_equals_and_below_nothing_is_lent():
@@ -57,7 +57,7 @@ def test_among_equals_and_below_nothing_is_lent():
 def ask(weights, *pairs):
     found = to_candidates([Candidate(IDS[0], 2.0), Candidate(IDS[1], 1.0)])
     known = to_table({each: Features(NOW, Kind.EVENT) for each in IDS[:4]}, 0)
-    return RankingInput({"text": found, "graph": found}, known, Facets(), weights, 10, evidence=pair(*pairs))
+    return RankingInput({"text": found, "graph": found}, known, QueryAnalysis(), weights, 10, evidence=pair(*pairs))
 
 
 def test_what_no_channel_proposed_is_found_by_what_rests_on_it_and_says_so():

@@ -11,14 +11,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from recollect.core.dates.periods import find_zone
-from recollect.core.recall.cues import read
+from recollect.core.recall.cues import parse_cue
 from recollect.core.recall.model_cues import (
-    MOST_FOUND,
-    MOST_SHOWN,
+    MAX_LISTED,
+    MAX_MATCHES,
     Match,
     Matches,
     choose_shown,
-    describe,
+    describe_additions,
     extend,
     read_day,
 )
@@ -27,7 +27,7 @@ from recollect.models.topics import Topic
 
 NOW = datetime(2026, 11, 18, 10, tzinfo=UTC)
 CUE = Cue("Where did we leave work->trips, our->life yesterday?")
-READING = read(CUE, None, now=NOW)
+READING = parse_cue(CUE, None, now=NOW)
 
 
 def topic(text):
@@ -39,7 +39,7 @@ def date(text):
 
 
 def added(*matches, cue=CUE):
-    reading = read(cue, None, now=NOW)
+    reading = parse_cue(cue, None, now=NOW)
     facets = extend(reading, cue, matches).facets
     assert facets.topics[: len(reading.facets.topics)] == reading.facets.topics
     assert facets.periods[: len(reading.facets.periods)] == reading.facets.periods
@@ -102,10 +102,13 @@ def test_no_more_than_so_many_are_taken_and_they_are_counted():
     topics = [topic(f"food {number}") for number in range(20)]
     days = [date(f"2025-05-{number:02}") for number in range(1, 21)]
     found = extend(READING, CUE, [*topics, *days])
-    assert describe(READING, found) == f"{MOST_FOUND} topics, {MOST_FOUND} days"
-    assert describe(READING, extend(READING, CUE, [topics[0], days[0]])) == "1 topic, 1 day"
-    assert describe(READING, extend(READING, CUE, days[:2])) == "2 days"
-    assert describe(READING, extend(READING, CUE, [topic("our->life"), date("soon")])) == "nothing beyond the rules"
+    assert describe_additions(READING, found) == f"{MAX_MATCHES} topics, {MAX_MATCHES} days"
+    assert describe_additions(READING, extend(READING, CUE, [topics[0], days[0]])) == "1 topic, 1 day"
+    assert describe_additions(READING, extend(READING, CUE, days[:2])) == "2 days"
+    assert (
+        describe_additions(READING, extend(READING, CUE, [topic("our->life"), date("soon")]))
+        == "nothing beyond the rules"
+    )
 
 
 def test_one_item_of_no_use_does_not_spoil_the_others():
@@ -119,8 +122,8 @@ def test_one_item_of_no_use_does_not_spoil_the_others():
 @given(st.lists(st.builds(Match, type=st.sampled_from(["topic", "date", "mood"]), text=st.text())))
 def test_no_answer_can_break_it(matches):
     topics, days = added(*matches)
-    assert len(topics) <= MOST_FOUND
-    assert len(days) <= MOST_FOUND
+    assert len(topics) <= MAX_MATCHES
+    assert len(days) <= MAX_MATCHES
     assert all(each.strip() for each in topics)
 
 
@@ -128,7 +131,7 @@ def test_of_a_large_tree_the_largest_topics_are_shown_with_what_is_above_them():
     leaves = [Topic(f"all->{number:03}", f"{number:03}", number, 0) for number in range(1, 301)]
     tree = [Topic("all", "all", 0, sum(leaf.memories for leaf in leaves)), *leaves]
     shown = choose_shown(tree, 10_000)
-    assert len(shown) == MOST_SHOWN
+    assert len(shown) == MAX_LISTED
     assert (shown[0], shown[1], shown[-1]) == ("all", "all->102", "all->300")
     assert choose_shown(tree, 20) == ["all", "all->299", "all->300"]
     assert choose_shown([], 20) == []

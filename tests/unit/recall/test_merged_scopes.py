@@ -7,10 +7,10 @@ from uuid import UUID
 
 import pytest
 
-from recollect.core.recall.beside import MOST_OTHERS, check_also, join, read_scope_name
+from recollect.core.recall.extra_scopes import MAX_EXTRA_SCOPES, check_also, join, read_scope_name
 from recollect.errors import InvalidInputError
 from recollect.models.memories import Kind, Memory, Triple
-from recollect.models.recall import Cue, Hit, Recollection, Status
+from recollect.models.recall import Cue, Hit, RecallResult, Status
 
 NOW = datetime(2026, 5, 3, tzinfo=UTC)
 CUE = Cue("tea")
@@ -25,7 +25,7 @@ def hit(number, relevance=None, score=0.0, days=0):
 
 
 def found(*hits, **more):
-    return Recollection(tuple(hits), more.pop("methods", {}), **more)
+    return RecallResult(tuple(hits), more.pop("methods", {}), **more)
 
 
 def numbers(answer):
@@ -40,8 +40,8 @@ def test_a_scope_is_named_by_its_agent_and_perhaps_a_user(name, scope):
 
 
 def test_at_most_four_scopes_are_read_beside_the_own_one():
-    names = [f"agent{number}" for number in range(MOST_OTHERS + 1)]
-    assert MOST_OTHERS == 4
+    names = [f"agent{number}" for number in range(MAX_EXTRA_SCOPES + 1)]
+    assert MAX_EXTRA_SCOPES == 4
     check_also(())
     check_also(names[:4])
     with pytest.raises(InvalidInputError, match="also"):

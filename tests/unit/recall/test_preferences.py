@@ -13,9 +13,9 @@ from hypothesis import strategies as st
 
 from recollect.core.recall.columns import RankingInput, to_candidates, to_table, to_uuids
 from recollect.core.recall.fusion import fuse, rate
-from recollect.core.recall.weights import NAMES, usual_weights
+from recollect.core.recall.weights import NAMES, default_weights
 from recollect.models.memories import Kind
-from recollect.models.recall import Asks, Candidate, Facets, Features, Period, Script
+from recollect.models.recall import Candidate, Features, Period, QueryAnalysis, QuestionType, Script
 
 DAY = datetime(2024, 5, 7, tzinfo=UTC)
 
@@ -35,8 +35,8 @@ def inputs(*features, facets=None, rarities=(1.0, 3.0), weights=None, text=None,
             "recent": to_candidates([Candidate(each, 1.0) for each in ids]),
         },
         to_table(dict(zip(ids, features, strict=True)), len(rarities)),
-        facets or Facets(),
-        usual_weights(Script.WORDS) if weights is None else {"text": 1.0, **weights},
+        facets or QueryAnalysis(),
+        default_weights(Script.WORDS) if weights is None else {"text": 1.0, **weights},
         limit,
         rarities,
     )
@@ -117,8 +117,13 @@ def test_who_is_named_is_preferred():
 
 def test_of_two_who_are_named_the_first_did_it():
     told = [feature(speaker="gina", named=True), feature(speaker="jon", named=True), feature(named=True), feature()]
-    assert preferred("speaker", *told, facets=Facets(names=("gina", "jon"), actor="gina")) == [1.0, 0.5, 1.0, 0.0]
-    assert preferred("speaker", *told, facets=Facets(names=("gina", "jon"))) == [1.0, 1.0, 1.0, 0.0]
+    assert preferred("speaker", *told, facets=QueryAnalysis(names=("gina", "jon"), actor="gina")) == [
+        1.0,
+        0.5,
+        1.0,
+        0.0,
+    ]
+    assert preferred("speaker", *told, facets=QueryAnalysis(names=("gina", "jon"))) == [1.0, 1.0, 1.0, 0.0]
 
 
 def test_an_answer_is_worth_what_its_question_shares():
@@ -130,14 +135,14 @@ def test_an_answer_is_worth_what_its_question_shares():
 
 def test_form_counts_only_where_it_is_asked_for():
     times = (feature(tells_time=True), feature())
-    assert preferred("tells_time", *times, facets=Facets(asks=frozenset({Asks.TIME}))) == [1, 0]
+    assert preferred("tells_time", *times, facets=QueryAnalysis(asks=frozenset({QuestionType.TIME}))) == [1, 0]
     assert "tells_time" not in rate(inputs(*times)).preferences
     numbers = (feature(tells_number=True), feature())
-    assert preferred("tells_number", *numbers, facets=Facets(asks=frozenset({Asks.NUMBER}))) == [1, 0]
+    assert preferred("tells_number", *numbers, facets=QueryAnalysis(asks=frozenset({QuestionType.NUMBER}))) == [1, 0]
 
 
 def test_what_rambles_is_marked():
-    chinese = Facets(script=Script.CJK)
+    chinese = QueryAnalysis(script=Script.CJK)
     assert preferred("long", feature(length=120), feature(length=3000), facets=chinese) == [0, 1]
     assert preferred("long", feature(length=7), feature(length=40), feature(length=1000), feature(length=5000)) == [
         0,
@@ -151,7 +156,7 @@ def test_length_counts_on_a_logarithmic_scale():
     lengths = [feature(length=length) for length in (0, 40, 200, 1000)]
     assert preferred("long", *lengths) == [0.0, 0.0, 0.5, 1.0]
     tripled = [feature(length=length) for length in (120, 600, 3000)]
-    assert preferred("long", *tripled, facets=Facets(script=Script.CJK)) == [0.0, 0.5, 1.0]
+    assert preferred("long", *tripled, facets=QueryAnalysis(script=Script.CJK)) == [0.0, 0.5, 1.0]
 
 
 def test_a_long_question_also_says_something():
@@ -183,7 +188,7 @@ def test_what_was_accessed_last_counts_most():
 
 def test_age_counts_only_where_the_newest_is_asked_for():
     both = (feature(occurred_at=DAY), feature(occurred_at=DAY + timedelta(days=1)))
-    assert preferred("latest", *both, facets=Facets(asks=frozenset({Asks.LATEST}))) == [0, 1]
+    assert preferred("latest", *both, facets=QueryAnalysis(asks=frozenset({QuestionType.LATEST}))) == [0, 1]
     assert preferred("latest", *both) == [0, 0]
 
 
@@ -191,21 +196,21 @@ def test_the_days_around_a_day_are_near_it():
     day = Period(DAY, DAY + timedelta(days=1))
     month = Period(DAY, DAY + timedelta(days=30))
     around = [feature(occurred_at=DAY + timedelta(hours=hours)) for hours in (-25, -23, 1, 47, 49)]
-    assert preferred("near_date", *around, facets=Facets(periods=(day,))) == [0, 1, 1, 1, 0]
-    assert preferred("near_date", *around, facets=Facets(periods=(month,))) == [0, 0, 0, 0, 0]
+    assert preferred("near_date", *around, facets=QueryAnalysis(periods=(day,))) == [0, 1, 1, 1, 0]
+    assert preferred("near_date", *around, facets=QueryAnalysis(periods=(month,))) == [0, 0, 0, 0, 0]
 
 
 def test_a_day_of_up_to_26_hours_has_days_around_it():
     eve = feature(occurred_at=DAY - timedelta(hours=5))
     for hours, near in ((25, 1), (26, 1), (26.5, 0)):
         day = Period(DAY, DAY + timedelta(hours=hours))
-        assert preferred("near_date", eve, facets=Facets(periods=(day,))) == [near]
+        assert preferred("near_date", eve, facets=QueryAnalysis(periods=(day,))) == [near]
 
 
 def test_the_overall_picture_is_taken_from_many_sessions():
     conversation = [feature(place, session=f"conversation {'a' if place < 4 else 'b'}") for place in range(1, 6)]
     texts = [9.0, 8.9, 8.8, 8.7, 8.0]
-    asked = Facets(asks=frozenset({Asks.OVERVIEW}))
+    asked = QueryAnalysis(asks=frozenset({QuestionType.OVERVIEW}))
     plain = fuse(inputs(*conversation, text=texts, weights={"diversity": 0.5}))
     spread = fuse(inputs(*conversation, text=texts, weights={"diversity": 0.5}, facets=asked))
     assert [hit.id.int for hit in plain] == [1, 2, 3, 4, 5]
@@ -227,9 +232,9 @@ features = st.builds(
     occurred_at=st.integers(-100, 100).map(lambda hours: DAY + timedelta(hours=hours)),
 )
 facets = st.builds(
-    Facets,
+    QueryAnalysis,
     periods=st.sampled_from([(), (Period(DAY, DAY + timedelta(days=1)),)]),
-    asks=st.frozensets(st.sampled_from(Asks)),
+    asks=st.frozensets(st.sampled_from(QuestionType)),
 )
 
 

@@ -11,8 +11,8 @@ import pytest
 
 from recollect.core.recall.quality import (
     average,
+    build_evaluation,
     compare,
-    conclude,
     count_within,
     draw_difference,
     draw_interval,
@@ -93,15 +93,15 @@ def test_a_piece_has_day_speaker_and_content():
 
 
 def test_the_worst_question_comes_first_and_categories_are_apart():
-    found = conclude([result("good", 1.0, category="a"), result("bad", 0.0), result("fair", 0.5)], "words", {})
+    found = build_evaluation([result("good", 1.0, category="a"), result("bad", 0.0), result("fair", 0.5)], "words", {})
     assert [each.question.cue for each in found.results] == ["bad", "fair", "good"]
     assert (found.overall.questions, found.overall.quality) == (3, average([Quality(0.5, 0.5, 0.5, 0.5)]))
     assert {name: mean.questions for name, mean in found.categories.items()} == {"a": 1}
 
 
 def test_evaluations_are_paired_by_question():
-    before = conclude([result("one", 0.0), result("two", 0.5), result("gone", 1.0)], "words", {})
-    now = conclude([result("two", 0.5), result("one", 1.0), result("new", 0.0)], "words", {})
+    before = build_evaluation([result("one", 0.0), result("two", 0.5), result("gone", 1.0)], "words", {})
+    now = build_evaluation([result("two", 0.5), result("one", 1.0), result("new", 0.0)], "words", {})
     difference = compare(now, before)
     assert (difference.questions, difference.recall_10.mean, difference.within[250].mean) == (2, 0.5, 0.5)
-    assert compare(now, conclude([result("gone", 1.0)], "words", {})) is None
+    assert compare(now, build_evaluation([result("gone", 1.0)], "words", {})) is None

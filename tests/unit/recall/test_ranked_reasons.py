@@ -9,16 +9,16 @@ from uuid import UUID
 import pytest
 
 from recollect.core.recall.columns import EvidencePairs, RankingInput, to_candidates, to_ids, to_table
-from recollect.core.recall.fusion import fuse, tell_empty, tell_unmatched
-from recollect.core.recall.relevance import ENOUGH, LEAST_TELLING, WITH_VECTOR, WITHOUT_VECTOR
+from recollect.core.recall.fusion import explain_empty_scope, explain_no_match, fuse
+from recollect.core.recall.relevance import MIN_CHANNEL_SCORE, MIN_RELEVANCE_SAMPLES, WITH_VECTOR, WITHOUT_VECTOR
 from recollect.models.memories import Kind
-from recollect.models.recall import Asks, Candidate, Cue, Facets, Factors, Features, Period, Script
+from recollect.models.recall import Candidate, Cue, Factors, Features, Period, QueryAnalysis, QuestionType, Script
 from recollect.models.service import Scope
 
 DAY = datetime(2024, 5, 7, tzinfo=UTC)
 TODAY = Period(DAY, DAY + timedelta(days=1))
-OVERVIEW = Facets(asks=frozenset({Asks.OVERVIEW}))
-TOPICS_FIRST = Facets(topics=("tea",), topics_first=True)
+OVERVIEW = QueryAnalysis(asks=frozenset({QuestionType.OVERVIEW}))
+TOPICS_FIRST = QueryAnalysis(topics=("tea",), topics_first=True)
 FACTORS = Factors(0.5, 0.25, 0.75, 3)
 
 
@@ -41,7 +41,7 @@ def know(*features, width=2):
 
 def rank(candidates, known=None, facets=None, *, limit=50, rarities=(1.0, 3.0), model="", evidence=None, **weights):
     pairs = evidence or EvidencePairs()
-    return fuse(RankingInput(candidates, known, facets or Facets(), weights, limit, rarities, model, pairs))
+    return fuse(RankingInput(candidates, known, facets or QueryAnalysis(), weights, limit, rarities, model, pairs))
 
 
 def shares(hits, name):
@@ -55,15 +55,15 @@ def relevances(hits):
 @pytest.mark.parametrize(
     ("user", "users", "told"),
     [
-        ("li", [], "agent ada has no memories with li"),
-        ("", [], "agent ada has no memories with no user"),
-        ("li", ["bo", ""], "agent ada has no memories with li; users with memories: bo, no user"),
-        ("li", [*"abcde"], "agent ada has no memories with li; users with memories: a, b, c, d, e"),
-        ("li", [*"abcdef"], "agent ada has no memories with li; users with memories: a, b, c, d, e and others"),
+        ("li", [], "agent ada has no memories for user li"),
+        ("", [], "agent ada has no memories without a user"),
+        ("li", ["bo", ""], "agent ada has no memories for user li; users with memories: bo, (no user)"),
+        ("li", [*"abcde"], "agent ada has no memories for user li; users with memories: a, b, c, d, e"),
+        ("li", [*"abcdef"], "agent ada has no memories for user li; users with memories: a, b, c, d, e and others"),
     ],
 )
 def test_an_empty_scope_names_up_to_five_users_that_are_not(user, users, told):
-    assert tell_empty(Scope(1, "ada", user), users) == told
+    assert explain_empty_scope(Scope(1, "ada", user), users) == told
 
 
 @pytest.mark.parametrize(
@@ -85,7 +85,7 @@ def test_an_empty_scope_names_up_to_five_users_that_are_not(user, users, told):
     ],
 )
 def test_where_nothing_matches_it_is_said_what_was_asked_for(cue, methods, told):
-    assert tell_unmatched(cue, methods) == told
+    assert explain_no_match(cue, methods) == told
 
 
 def test_a_score_that_is_made_of_factors_shows_them_and_another_does_not():
@@ -123,13 +123,13 @@ def test_text_scores_what_others_proposed_by_its_terms_but_never_above_its_own_w
 def test_dates_score_what_others_proposed_by_when_it_happened():
     known = know({"occurred_at": DAY}, {"occurred_at": DAY + timedelta(hours=1)}, {})
     proposed = propose(date={1: 1.0}, recent={2: 1.0, 3: 1.0})
-    hits = rank(proposed, known, Facets(periods=(TODAY,)), date=1.0, recent=1.0)
+    hits = rank(proposed, known, QueryAnalysis(periods=(TODAY,)), date=1.0, recent=1.0)
     assert shares(hits, "date").keys() == {1, 2}
 
 
 def test_other_channels_say_nothing_of_what_they_did_not_propose():
     known = know({"cosine": 0.8, "terms": (0,)}, {"cosine": 0.8, "terms": (0,)})
-    asked = Facets(periods=(Period(DAY - timedelta(days=10), DAY),))
+    asked = QueryAnalysis(periods=(Period(DAY - timedelta(days=10), DAY),))
     hits = rank(propose(keyword={1: 1.0}, recent={2: 1.0}), known, asked, keyword=1.0, recent=1.0)
     assert shares(hits, "keyword") == {1: 0.5}
 
@@ -154,7 +154,13 @@ def test_evidence_alone_is_not_ranked():
     pairs = EvidencePairs(to_ids([UUID(int=1)]), to_ids([UUID(int=2)]))
     assert rank(propose(text={1: nan}), know({}, {}), evidence=pairs, text=1.0) == []
     lending = RankingInput(
-        propose(text={1: nan}), know({}, {}), Facets(), {"text": 1.0, "evidence": 1.0}, 9, (1.0, 3.0), evidence=pairs
+        propose(text={1: nan}),
+        know({}, {}),
+        QueryAnalysis(),
+        {"text": 1.0, "evidence": 1.0},
+        9,
+        (1.0, 3.0),
+        evidence=pairs,
     )
     assert fuse(lending) == []
 
@@ -180,7 +186,7 @@ def test_of_what_is_filed_alike_the_better_score_comes_first():
 
 def test_topics_that_nobody_named_are_a_channel_like_others():
     proposed = propose(text={1: 8.0, 2: 4.0}, topic={2: 1.0})
-    hits = rank(proposed, know({}, {}), Facets(topics=("tea",)), text=1.0, topic=0.25)
+    hits = rank(proposed, know({}, {}), QueryAnalysis(topics=("tea",)), text=1.0, topic=0.25)
     assert [hit.id.int for hit in hits] == [1, 2]
 
 
@@ -258,27 +264,27 @@ def test_where_a_channel_ranks_by_itself_no_relevance_is_known():
 def test_nine_tenths_of_the_cue_are_enough_to_help():
     known = know({"terms": (0,)}, {"terms": (1,)})
     enough = relevances(rank(propose(recent={1: 2.0, 2: 1.0}), known, rarities=(9.0, 1.0), recent=1.0))
-    assert enough[1] == ENOUGH
-    assert enough[2] < ENOUGH
+    assert enough[1] == MIN_RELEVANCE_SAMPLES
+    assert enough[2] < MIN_RELEVANCE_SAMPLES
     fewer = relevances(rank(propose(recent={1: 2.0}), know({"terms": (0,)}), rarities=(8.9, 1.1), recent=1.0))
-    assert fewer[1] < ENOUGH
+    assert fewer[1] < MIN_RELEVANCE_SAMPLES
 
 
 def test_what_is_found_by_something_that_the_cue_names_is_likely_enough_to_help():
-    least = LEAST_TELLING["graph"]
+    least = MIN_CHANNEL_SCORE["graph"]
     proposed = propose(
         keyword={1: 1.0}, graph={2: least, 3: least - 0.01}, topic={4: 1.0}, date={5: 1.0}, recent={6: 1.0, 7: 1.0}
     )
     known = know({}, {}, {}, {}, {"occurred_at": DAY}, {"occurred_at": DAY}, {})
     weights = dict.fromkeys(proposed, 1.0)
-    named = relevances(rank(proposed, known, Facets(periods=(TODAY,), topics=("tea",)), **weights))
-    assert {number for number, relevance in named.items() if relevance >= ENOUGH} == {1, 2, 4, 5}
+    named = relevances(rank(proposed, known, QueryAnalysis(periods=(TODAY,), topics=("tea",)), **weights))
+    assert {number for number, relevance in named.items() if relevance >= MIN_RELEVANCE_SAMPLES} == {1, 2, 4, 5}
     # A word of the cue that is also the name of a topic may mean something else.
-    unnamed = relevances(rank(proposed, known, Facets(periods=(TODAY,)), **weights))
-    assert {number for number, relevance in unnamed.items() if relevance >= ENOUGH} == {1, 2, 5}
+    unnamed = relevances(rank(proposed, known, QueryAnalysis(periods=(TODAY,)), **weights))
+    assert {number for number, relevance in unnamed.items() if relevance >= MIN_RELEVANCE_SAMPLES} == {1, 2, 5}
 
 
 def test_what_is_likely_by_itself_is_not_held_down_to_enough():
     known = know({"terms": (0, 1), "named": True})
     (hit,) = rank(propose(text={1: 60.0}), known, text=1.0)
-    assert hit.relevance > 10 * ENOUGH
+    assert hit.relevance > 10 * MIN_RELEVANCE_SAMPLES

@@ -14,24 +14,33 @@ from hypothesis import strategies as st
 
 from recollect.core.recall.columns import ARRAYS, EvidencePairs, RankingInput, to_candidates, to_ids, to_table
 from recollect.core.recall.fusion import fuse
-from recollect.core.recall.kept import Kept, decode, encode, from_cue, is_same, list_memories, rank_again, to_cue
+from recollect.core.recall.saved import (
+    SavedRecallData,
+    decode,
+    encode,
+    from_cue,
+    is_same,
+    list_memories,
+    rank_again,
+    to_cue,
+)
 from recollect.errors import InvalidInputError
-from recollect.models.kept import KeptHit
 from recollect.models.memories import Kind
 from recollect.models.recall import (
-    Asks,
     Candidate,
+    CandidateOutcome,
     Cue,
-    Facets,
     Factors,
-    Fate,
     Features,
     Mode,
     Period,
+    QueryAnalysis,
+    QuestionType,
     Script,
     Status,
-    Weighing,
+    StreamWeights,
 )
+from recollect.models.saved_recalls import SavedHit
 from sizes import Sizes
 
 EXAMPLES = Sizes("ranking_inputs", fast=10, ci=30, long=1_000)
@@ -79,13 +88,13 @@ def ranking_inputs(draw):
         *[st.booleans()] * 6,
     )
     facets = st.builds(
-        Facets,
+        QueryAnalysis,
         st.sampled_from(Script),
         some_words,
         some_words,
         some_words,
         st.lists(periods(zone), max_size=2).map(tuple),
-        st.frozensets(st.sampled_from(Asks)),
+        st.frozensets(st.sampled_from(QuestionType)),
         st.booleans(),
         words,
     )
@@ -136,10 +145,10 @@ def is_equal(one: RankingInput, other: RankingInput) -> bool:
     )
 
 
-def keep(inputs: RankingInput, **changed) -> Kept:
-    hits = tuple(KeptHit(each.id, each.score, each.channels, (), each.preferences) for each in fuse(inputs))
+def keep(inputs: RankingInput, **changed) -> SavedRecallData:
+    hits = tuple(SavedHit(each.id, each.score, each.channels, (), each.preferences) for each in fuse(inputs))
     usual = {"inputs": inputs, "hits": hits, "limit": inputs.limit}
-    kept = Kept(IDS[0], NOW, Cue("x"), None, None, inputs, hits, inputs.limit, Status.OK, "", {}, {}, 0.0)
+    kept = SavedRecallData(IDS[0], NOW, Cue("x"), None, None, inputs, hits, inputs.limit, Status.OK, "", {}, {}, 0.0)
     return replace(kept, **usual | changed)
 
 
@@ -147,7 +156,7 @@ def rank_texts(scores: list[float], limit: int = 10) -> RankingInput:
     found = tuple(Candidate(memory_id, score) for memory_id, score in zip(IDS, scores, strict=False))
     known = to_table({memory_id: Features(NOW, Kind.EVENT) for memory_id in IDS}, 0)
     proposed = {"text": to_candidates(found), "graph": to_candidates(found[::-1][:2])}
-    return RankingInput(proposed, known, Facets(), {"text": 1.0, "graph": 0.0}, limit)
+    return RankingInput(proposed, known, QueryAnalysis(), {"text": 1.0, "graph": 0.0}, limit)
 
 
 @pytest.mark.promise("What is kept of a recall is read back as it was", EXAMPLES)
@@ -176,14 +185,14 @@ def test_the_whole_of_the_candidates_is_told_each_once(inputs):
     assert len(ids) == len({*ids})
     assert {*ids} <= {*list_memories(inputs, ())}
     assert whole[: len(fuse(inputs))] == rank_again(keep(inputs))
-    assert {each.fate for each in whole[len(fuse(inputs)) :]} <= {Fate.BELOW}
+    assert {each.fate for each in whole[len(fuse(inputs)) :]} <= {CandidateOutcome.BELOW}
 
 
 def test_a_day_of_25_hours_is_read_back_as_a_day():
     berlin = ZoneInfo("Europe/Berlin")
     start = datetime(2025, 10, 26, tzinfo=berlin)
     period = Period(start, start + timedelta(days=1), "Sunday")
-    inputs = replace(rank_texts([1.0]), facets=Facets(periods=(period,)))
+    inputs = replace(rank_texts([1.0]), facets=QueryAnalysis(periods=(period,)))
     [back] = decode(encode(inputs)).facets.periods
     assert back.end - back.start == timedelta(days=1)
     assert back.end.astimezone(UTC) - back.start.astimezone(UTC) == timedelta(hours=25)
@@ -191,11 +200,11 @@ def test_a_day_of_25_hours_is_read_back_as_a_day():
 
 def test_moments_are_read_back_as_the_same_moments_in_whichever_zone():
     feature = Features(NOW, Kind.FACT, "Li", "talk", 3)
-    asked = Facets(periods=(Period(NOW, NOW + timedelta(days=1), "today"),))
+    asked = QueryAnalysis(periods=(Period(NOW, NOW + timedelta(days=1), "today"),))
     found = to_candidates([Candidate(IDS[0], 0.1 + 0.2)])
     back = decode(encode(RankingInput({"text": found}, to_table({IDS[0]: feature}, 0), asked, {"text": 1 / 3}, 5)))
     assert back.facets == asked
-    assert back.features.describe(IDS[0]) == feature
+    assert back.features.get_features(IDS[0]) == feature
 
 
 def test_what_has_no_number_is_not_kept_and_a_foreign_version_is_refused():
@@ -216,14 +225,14 @@ def test_other_weights_rank_otherwise_and_tell_where_a_hit_stood():
 
 def test_a_duplicate_stays_one_whichever_of_the_group_comes_first():
     inputs = rank_texts([3.0, 2.0, 1.0])
-    best, _, last = (KeptHit(each.id, each.score, each.channels, (), each.preferences) for each in fuse(inputs))
+    best, _, last = (SavedHit(each.id, each.score, each.channels, (), each.preferences) for each in fuse(inputs))
     kept = keep(inputs, hits=(replace(best, duplicates=(IDS[1],)), last))
     again = rank_again(kept, whole=True)
     assert is_same(kept, again)
     assert [(each.id, each.fate, each.rank) for each in again] == [
-        (IDS[0], Fate.HIT, 1),
-        (IDS[2], Fate.HIT, 2),
-        (IDS[1], Fate.DUPLICATE, 0),
+        (IDS[0], CandidateOutcome.HIT, 1),
+        (IDS[2], CandidateOutcome.HIT, 2),
+        (IDS[1], CandidateOutcome.DUPLICATE, 0),
     ]
     assert again[0].duplicates == (IDS[1],)
     turned = rank_again(kept, {"text": 0.0, "graph": 1.0})
@@ -232,22 +241,22 @@ def test_a_duplicate_stays_one_whichever_of_the_group_comes_first():
 
 def test_what_was_dropped_stays_dropped_and_what_did_not_fit_is_below():
     inputs = rank_texts([4.0, 3.0, 2.0, 1.0])
-    hits = tuple(KeptHit(each.id, each.score, each.channels, (), each.preferences) for each in fuse(inputs))
+    hits = tuple(SavedHit(each.id, each.score, each.channels, (), each.preferences) for each in fuse(inputs))
     judged = keep(inputs, hits=(hits[0], hits[2]), limit=10)
     assert [each.fate for each in rank_again(judged, whole=True)] == ["hit", "hit", "dropped", "dropped"]
     assert is_same(judged, rank_again(judged))
     cut = keep(inputs, hits=(hits[0], hits[2]), limit=2)
     assert [(each.id, each.fate) for each in rank_again(cut, whole=True)] == [
-        (IDS[0], Fate.HIT),
-        (IDS[2], Fate.HIT),
-        (IDS[1], Fate.DROPPED),
-        (IDS[3], Fate.BELOW),
+        (IDS[0], CandidateOutcome.HIT),
+        (IDS[2], CandidateOutcome.HIT),
+        (IDS[1], CandidateOutcome.DROPPED),
+        (IDS[3], CandidateOutcome.BELOW),
     ]
 
 
 def test_what_the_judge_dropped_leaves_its_place_to_nobody():
     inputs = rank_texts([5.0, 4.0, 3.0, 2.0, 1.0])
-    hits = tuple(KeptHit(each.id, each.score, each.channels) for each in fuse(inputs))
+    hits = tuple(SavedHit(each.id, each.score, each.channels) for each in fuse(inputs))
     judged = keep(inputs, hits=(hits[1], replace(hits[2], duplicates=(IDS[3],))), limit=3)
     again = rank_again(judged, whole=True)
     assert is_same(judged, again)
@@ -270,7 +279,7 @@ def test_a_cue_is_read_back_without_its_embedding():
         kinds=(Kind.FACT,),
         as_of=NOW,
         channels=("text",),
-        weighing=Weighing(Mode.PAPER, gains=(1.0, 2.0, 3.0)),
+        weighing=StreamWeights(Mode.PAPER, gains=(1.0, 2.0, 3.0)),
         zone="Asia/Shanghai",
         since=NOW,
         topics=("a->b",),

@@ -11,16 +11,16 @@ from hypothesis import strategies as st
 
 from recollect.core.recall.checks import check_cue
 from recollect.core.recall.relevance import (
-    ENOUGH,
     FLOOR,
     MEASURES,
-    arrange,
+    MIN_RELEVANCE_SAMPLES,
     choose_relevant,
     drop_below,
     estimate,
+    explain_low_relevance,
     has_table,
     is_irrelevant,
-    tell_irrelevant,
+    relevance_inputs,
 )
 from recollect.errors import InvalidInputError
 from recollect.llm.embedder import GLOSS, MINILM
@@ -73,7 +73,7 @@ def test_what_is_near_by_a_local_model_is_likelier(model, script):
 def test_measures_are_of_the_chosen_places_and_of_the_best_of_all():
     coverage = np.array([0.1, 0.5, 0.9])
     nothing = np.full(3, np.nan)
-    rows = arrange(coverage, nothing, nothing, np.zeros(3), np.array([0.3, np.nan, 0.7]), np.array([1, 0]))
+    rows = relevance_inputs(coverage, nothing, nothing, np.zeros(3), np.array([0.3, np.nan, 0.7]), np.array([1, 0]))
     table = {name: rows[:, place].tolist() for place, name in enumerate(MEASURES)}
     assert table["coverage"] == [0.5, 0.1]
     assert table["best_coverage"] == [0.9, 0.9]
@@ -83,15 +83,15 @@ def test_measures_are_of_the_chosen_places_and_of_the_best_of_all():
 
 
 def test_a_prompt_leaves_out_what_is_hardly_likely_and_all_where_nothing_is_enough():
-    best, weak, none = Rated(ENOUGH), Rated(FLOOR), Rated(FLOOR / 2)
+    best, weak, none = Rated(MIN_RELEVANCE_SAMPLES), Rated(FLOOR), Rated(FLOOR / 2)
     assert choose_relevant([best, weak, none]) == (best, weak)
     assert choose_relevant([weak, none]) == ()
     assert choose_relevant([]) == ()
 
 
 def test_only_what_is_known_to_be_irrelevant_is_called_so():
-    assert is_irrelevant([Rated(ENOUGH / 2), Rated(0.0)])
-    assert not is_irrelevant([Rated(ENOUGH), Rated(0.0)])
+    assert is_irrelevant([Rated(MIN_RELEVANCE_SAMPLES / 2), Rated(0.0)])
+    assert not is_irrelevant([Rated(MIN_RELEVANCE_SAMPLES), Rated(0.0)])
     assert not is_irrelevant([Rated(None), Rated(0.0)])
     assert not is_irrelevant([])
 
@@ -100,8 +100,8 @@ def test_where_relevance_is_not_known_nothing_is_left_out():
     hits = [Rated(None), Rated(None)]
     assert choose_relevant(hits) == tuple(hits)
     assert drop_below(hits, 0.0) == ()
-    assert tell_irrelevant(hits) == "how likely the hits help was not found out in time"
-    assert tell_irrelevant([Rated(0.0123)]).endswith("has relevance 0.012")
+    assert explain_low_relevance(hits) == "how likely the hits help was not found out in time"
+    assert explain_low_relevance([Rated(0.0123)]).endswith("has relevance 0.012")
 
 
 @pytest.mark.parametrize(

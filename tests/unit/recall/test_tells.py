@@ -7,11 +7,11 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from recollect.core.recall.features import (
-    MOST_READ,
+    MAX_CHARACTERS_READ,
     QUESTION_MARKS,
-    Tells,
+    TextTraits,
+    detect_traits,
     is_instruction,
-    tell,
     tells_number,
     tells_time,
 )
@@ -21,7 +21,7 @@ WORDS = ("yesterday", "two cups", "always", "what?", "真的？", "昨天", "三
 
 def find_bits(content):
     """Find the bits by the rules as they stand, each for itself."""
-    beginning = content[:MOST_READ]
+    beginning = content[:MAX_CHARACTERS_READ]
     # As PostgreSQL's right() and rtrim() do it: only blanks are taken off.
     last = content[-40:].rstrip(" ")[-1:]
     return (
@@ -36,7 +36,7 @@ def find_bits(content):
 @example("")
 @example(" ")
 def test_the_bits_say_what_the_rules_say(content):
-    assert tell(content) == find_bits(content)
+    assert detect_traits(content) == find_bits(content)
 
 
 @given(st.lists(st.sampled_from((*WORDS, "May", "_may", "2024", "x2024", "20245", "3rd", "-"))).map("".join))
@@ -50,32 +50,32 @@ def test_what_is_read_word_by_word_is_what_the_patterns_find(content):
 @pytest.mark.parametrize(
     ("content", "expected"),
     [
-        ("", Tells(0)),
-        ("Tea is fine.", Tells(0)),
-        ("Is tea fine?", Tells.QUESTION),
-        ("茶好吗？  ", Tells.QUESTION),
-        ("Is it?" + " " * 39, Tells.QUESTION),
-        ("Is it?" + " " * 40, Tells(0)),
-        ("Is it?\n", Tells(0)),
-        ("Is it? X", Tells(0)),
-        ("I came yesterday.", Tells.TIME),
-        ("Café at noon in May", Tells.TIME),
-        ("他昨天来了。", Tells.TIME),
-        ("我们下个月见", Tells.TIME),
-        ("他有几个朋友", Tells.NUMBER),
-        ("请记得带茶", Tells.INSTRUCTION),
-        ("他喜欢茶。", Tells(0)),
-        ("I had two cups.", Tells.NUMBER),
-        ("I was there in 2024.", Tells.TIME | Tells.NUMBER),
-        ("Always bring tea.", Tells.INSTRUCTION),
-        ("Please don't call.", Tells.INSTRUCTION),
-        ("Always two cups.", Tells.INSTRUCTION | Tells.NUMBER),
-        ("x" * MOST_READ + " always yesterday two", Tells(0)),
-        ("Always two cups in 2024, right?", Tells(15)),
+        ("", TextTraits(0)),
+        ("Tea is fine.", TextTraits(0)),
+        ("Is tea fine?", TextTraits.QUESTION),
+        ("茶好吗？  ", TextTraits.QUESTION),
+        ("Is it?" + " " * 39, TextTraits.QUESTION),
+        ("Is it?" + " " * 40, TextTraits(0)),
+        ("Is it?\n", TextTraits(0)),
+        ("Is it? X", TextTraits(0)),
+        ("I came yesterday.", TextTraits.TIME),
+        ("Café at noon in May", TextTraits.TIME),
+        ("他昨天来了。", TextTraits.TIME),
+        ("我们下个月见", TextTraits.TIME),
+        ("他有几个朋友", TextTraits.NUMBER),
+        ("请记得带茶", TextTraits.INSTRUCTION),
+        ("他喜欢茶。", TextTraits(0)),
+        ("I had two cups.", TextTraits.NUMBER),
+        ("I was there in 2024.", TextTraits.TIME | TextTraits.NUMBER),
+        ("Always bring tea.", TextTraits.INSTRUCTION),
+        ("Please don't call.", TextTraits.INSTRUCTION),
+        ("Always two cups.", TextTraits.INSTRUCTION | TextTraits.NUMBER),
+        ("x" * MAX_CHARACTERS_READ + " always yesterday two", TextTraits(0)),
+        ("Always two cups in 2024, right?", TextTraits(15)),
     ],
 )
 def test_each_rule_has_its_bit(content, expected):
-    assert tell(content) == expected
+    assert detect_traits(content) == expected
 
 
 @pytest.mark.parametrize(
@@ -113,6 +113,6 @@ def test_what_is_done_once_is_none(content):
 
 
 def test_the_beginning_and_the_end_are_looked_at():
-    assert tell("x" * (MOST_READ - 7) + " always") == Tells.INSTRUCTION
-    assert tell("x" * (MOST_READ - 6) + " always") == Tells(0)
-    assert MOST_READ == 400
+    assert detect_traits("x" * (MAX_CHARACTERS_READ - 7) + " always") == TextTraits.INSTRUCTION
+    assert detect_traits("x" * (MAX_CHARACTERS_READ - 6) + " always") == TextTraits(0)
+    assert MAX_CHARACTERS_READ == 400

@@ -10,13 +10,13 @@ import pytest
 
 from recollect.doors.http.server.capacity import (
     BURST_SECONDS,
-    CALM_SECONDS,
-    LONGEST_SECONDS,
-    USUAL_REFUSALS,
+    IDLE_SECONDS,
+    MAX_RETRY_AFTER_SECONDS,
+    REFUSALS_BEFORE_BACKOFF,
     WAIT_SECONDS,
     Capacity,
 )
-from recollect.doors.http.server.turns import MOST_WAITING, Requester
+from recollect.doors.http.server.fair_queue import MAX_WAITING_REQUESTS, Requester
 
 MOST = 6
 
@@ -24,8 +24,8 @@ MOST = 6
 def busy():
     """A capacity of a process that works all the time."""
     capacity = Capacity()
-    capacity.look(0.0, -1.0)
-    capacity.look(1.0, 0.0)
+    capacity.sample_cpu(0.0, -1.0)
+    capacity.sample_cpu(1.0, 0.0)
     return capacity
 
 
@@ -39,7 +39,7 @@ class Queue:
         return self.capacity.enter(Requester(client, tenant), MOST, now, lambda: self.begun.append(client), **more)
 
     def leave(self, now, tenant="one"):
-        self.capacity.leave(tenant, now)
+        self.capacity.release(tenant, now)
 
     def refuse(self, waiting, now):
         return self.capacity.refuse(waiting, MOST, now)
@@ -76,7 +76,7 @@ def test_who_has_gone_is_not_waited_for(full):
 
 
 def test_the_queue_is_bounded(full):
-    assert {full.enter(number).until for number in range(MOST_WAITING)} == {BURST_SECONDS}
+    assert {full.enter(number).until for number in range(MAX_WAITING_REQUESTS)} == {BURST_SECONDS}
     assert full.enter("one too many").until == 0.0
 
 
@@ -90,7 +90,7 @@ def test_a_queue_that_lasts_grows_no_longer(full):
 def test_after_a_refusal_requests_wait_briefly_for_a_while(full):
     full.refuse(full.enter("a"), 1.0)
     assert full.enter("b", 2.0).until == 2.0 + WAIT_SECONDS
-    assert full.enter("c", 2.0 + CALM_SECONDS).until == pytest.approx(2.0 + CALM_SECONDS + WAIT_SECONDS)
+    assert full.enter("c", 2.0 + IDLE_SECONDS).until == pytest.approx(2.0 + IDLE_SECONDS + WAIT_SECONDS)
     while full.capacity.active:
         full.leave(20.0)
     for client in range(MOST):
@@ -100,11 +100,11 @@ def test_after_a_refusal_requests_wait_briefly_for_a_while(full):
 
 def test_a_process_with_time_to_spare_lets_requests_wait(full):
     full.refuse(full.enter("a"), 0.0)
-    full.capacity.look(2.0, 1.0)
+    full.capacity.sample_cpu(2.0, 1.0)
     assert full.enter("b", 2.0).until == 2.0 + WAIT_SECONDS
-    full.capacity.look(2.1, 2.0)
+    full.capacity.sample_cpu(2.1, 2.0)
     assert full.enter("c", 2.0).until == 2.0 + BURST_SECONDS
-    full.capacity.look(2.2, 2.1)
+    full.capacity.sample_cpu(2.2, 2.1)
     assert full.capacity.share == pytest.approx(0.1), "too soon to look again"
 
 
@@ -120,7 +120,7 @@ def test_retries_go_before_clients_that_were_just_answered(full):
 def test_with_each_refusal_a_client_waits_longer(full):
     waits, moment = [], 0.0
     full.refuse(full.enter("other"), 0.0)
-    for _ in range(USUAL_REFUSALS + 2):
+    for _ in range(REFUSALS_BEFORE_BACKOFF + 2):
         waiting = full.enter("patient", moment)
         waits.append(round(waiting.until - moment, 6))
         moment += full.refuse(waiting, moment)
@@ -139,15 +139,17 @@ def refuse_all(capacity, moments):
 
 
 def test_clients_refused_together_do_not_retry_together():
-    due = refuse_all(Capacity(), [0.0] * (LONGEST_SECONDS * MOST // 2))
-    assert {moment: due.count(moment) for moment in due} == dict.fromkeys(range(1, LONGEST_SECONDS + 1), MOST // 2)
+    due = refuse_all(Capacity(), [0.0] * (MAX_RETRY_AFTER_SECONDS * MOST // 2))
+    assert {moment: due.count(moment) for moment in due} == dict.fromkeys(
+        range(1, MAX_RETRY_AFTER_SECONDS + 1), MOST // 2
+    )
 
 
 def test_the_wait_is_as_short_as_the_rate_of_answers_allows():
     slow, fast = Capacity(), Capacity()
     for _ in range(2_000):
         fast.enter(Requester("x"), 10**6, 0.0, lambda: None)
-        fast.leave(None, 0.0)
+        fast.release(None, 0.0)
     moments = [number / 50 for number in range(50)]
     waits = [
         [due - moment for due, moment in zip(refuse_all(each, moments), moments, strict=True)] for each in (slow, fast)
@@ -211,7 +213,7 @@ class Simulation:
     def answer(self, client):
         del self.left[client]
         self.answered.append((self.clock, self.clock - self.asked[client]))
-        self.capacity.leave(None, self.clock)
+        self.capacity.release(None, self.clock)
         self.plan(self.clock + self.chance.uniform(0.001, 0.005), self.ask, client)
 
     def times(self, after=0.0):

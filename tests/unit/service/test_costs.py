@@ -11,8 +11,8 @@ from procrastinate.jobs import Job
 
 from recollect.core.service.costs import Price, add_sums, choose_limit, price_of, read_prices
 from recollect.errors import BudgetError, SetupError, UnavailableError
-from recollect.jobs.worker import LONGEST_WAIT_SECONDS, SPREAD_SECONDS, RetryPolicy
-from recollect.models.service import LedgerSum
+from recollect.jobs.worker import MAX_WAIT_SECONDS, SPREAD_SECONDS, RetryPolicy
+from recollect.models.service import CostRow
 
 
 def test_prices_are_read_by_model():
@@ -44,7 +44,7 @@ def test_a_tenants_own_limit_goes_before_the_usual_one(usual, own, limit):
     assert choose_limit(usual, own) == limit
 
 
-SUM = LedgerSum(
+SUM = CostRow(
     day=date(2026, 3, 2), step="extract", model="small", calls=10, failed=2, partial=1, prompt_tokens=300,
     completion_tokens=40, price=0.5, milliseconds=900,
 )  # fmt: skip
@@ -91,4 +91,4 @@ def test_a_job_without_a_budget_waits_for_the_day_and_not_all_at_once(attempts):
 
 def test_what_is_away_is_still_tried_soon():
     decision = RetryPolicy().get_retry_decision(exception=UnavailableError("away"), job=job(1000))
-    assert decision.retry_at <= datetime.now(UTC) + timedelta(seconds=LONGEST_WAIT_SECONDS)
+    assert decision.retry_at <= datetime.now(UTC) + timedelta(seconds=MAX_WAIT_SECONDS)

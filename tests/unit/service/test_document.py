@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-import re
-
 import pytest
 
-from recollect.core.service.positions import read_positions, write_positions
 from recollect.doors.http.app import create_app
 from recollect.doors.http.document import require_answers
 from recollect.settings import Settings
 
-OF_REQUESTS = {"OfScope", "RetrievalSetting", "MetadataCondition", "FieldTest"}
+OF_REQUESTS = {"RetrievalSetting", "MetadataCondition", "FieldTest"}
 """What bodies are made of."""
 
 
@@ -57,20 +54,3 @@ def test_what_is_sent_as_well_stays_optional():
     require_answers(document)
     assert "required" not in both
     assert given["required"] == ["b"]
-
-
-def test_every_answer_describes_the_header_of_replicas(document):
-    for path, operations in document["paths"].items():
-        for operation in operations.values():
-            done = [answer for status, answer in operation["responses"].items() if status.startswith("2")]
-            shown = all("Recollect-Position" in answer.get("headers", {}) for answer in done)
-            assert shown == path.startswith("/v1/"), path
-
-
-def test_positions_are_described_as_they_are_read_and_written(document):
-    form = re.compile(document["components"]["headers"]["Position"]["schema"]["pattern"])
-    for written in ("0.1.0/16B3748", "1.2.A/0,2.1.FFFFFFFF/FFFFFFFF", "1.2.A/0, 2.1.0/1"):
-        assert form.search(written) and read_positions(written)
-        assert form.search(write_positions(read_positions(written)))
-    for wrong in ("", "x", "1.2", "0.1.0/16b3748", "0.1.0/16B3748;", "0.1.0/16B3748,"):
-        assert not form.search(wrong)

@@ -14,7 +14,7 @@ from recollect.client.operations import OPERATIONS as REMOTE_OPERATIONS
 from recollect.mind import Mind
 from recollect.mind.mind import OPERATIONS
 from recollect.mind.operations import CONVERSATION
-from recollect.sync.blocking import BlockingMind
+from recollect.sync.blocking import SyncMind
 
 TOOL = Path(__file__).parents[3] / "tools" / "clients.py"
 
@@ -41,14 +41,14 @@ def views(mind: type) -> dict[str, type]:
     return {"": mind} | {name: inspect.get_annotations(each, eval_str=True)["return"] for name, each in found.items()}
 
 
-FACADES = [views(kind) for kind in (Mind, RemoteMind, BlockingMind)]
+FACADES = [views(kind) for kind in (Mind, RemoteMind, SyncMind)]
 PAIRS = [
     *((local, other[name]) for name, local in FACADES[0].items() for other in FACADES[1:]),
-    (Client, sync.BlockingClient),
+    (Client, sync.SyncClient),
 ]
 DIFFERENT = {
     # The way to the server itself, for the classes of the client alone.
-    (Client, sync.BlockingClient): {"pause", "send", "send_once", "stream"},
+    (Client, sync.SyncClient): {"pause", "send", "send_once", "stream"},
 }
 """What one of a pair has and the other does not need, by pair, each with its reason."""
 

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import pytest
 
-from recollect.doors.http.server.limits import MOST_BUCKETS, Limiter, largest_body
-from recollect.models.service import Counted, Limits
+from recollect.doors.http.server.limits import MAX_BUCKETS, Limiter, largest_body
+from recollect.models.service import CountedLimits, Limits
 
 KEY = "key 1"
 
 
 def counted(name=KEY, **limits):
-    return (Counted(name, Limits(**limits)),)
+    return (CountedLimits(name, Limits(**limits)),)
 
 
 def test_what_has_no_limit_is_admitted():
@@ -65,7 +65,7 @@ def test_keys_are_counted_apart():
 def test_who_was_told_to_wait_is_known_until_then():
     limiter, limits = Limiter(), counted(requests_per_second=1.0)
     assert limiter.time_left(limits, 0.0) == 0.0
-    limiter.tell(limits, 3, 0.0)
+    limiter.record_wait(limits, 3, 0.0)
     assert limiter.time_left(limits, 1.0) == 2.0
     assert limiter.time_left(limits, 4.0) == 0.0
     assert limiter.time_left(counted("another", requests_per_second=1.0), 1.0) == 0.0
@@ -85,6 +85,6 @@ def test_the_smallest_body_counts():
 
 def test_what_is_counted_is_bounded():
     limiter = Limiter()
-    for number in range(MOST_BUCKETS + 10):
+    for number in range(MAX_BUCKETS + 10):
         limiter.admit(counted(f"key {number}", requests_per_second=1.0), 0.0)
-    assert len(limiter._buckets) == MOST_BUCKETS
+    assert len(limiter._buckets) == MAX_BUCKETS

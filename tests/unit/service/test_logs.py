@@ -8,7 +8,7 @@ import logging
 
 import pytest
 
-from recollect.doors.logs import REPEAT_SECONDS, Lines, Seldom
+from recollect.doors.logs import REPEAT_SECONDS, JsonFormatter, OncePerMinute
 
 CANARY = "canary-what-somebody-said"
 
@@ -21,8 +21,8 @@ def written():
 @pytest.fixture
 def handle(written):
     handler = logging.StreamHandler(written)
-    handler.setFormatter(Lines())
-    handler.addFilter(Seldom())
+    handler.setFormatter(JsonFormatter())
+    handler.addFilter(OncePerMinute())
     return handler.handle
 
 
@@ -37,7 +37,7 @@ def test_an_error_of_a_library_is_one_line_without_its_text(handle, written):
     handle(record(error=ConnectionError(CANARY)))
     assert json.loads(written.getvalue()) == {
         "time": "1970-01-12T13:46:40.000Z",
-        "event": "library",
+        "event": "library_log",
         "logger": "procrastinate.worker",
         "level": "warning",
         "place": "worker:7",

@@ -6,7 +6,7 @@ import pytest
 
 from recollect.doors.http.bodies.memories import RecallBody, RecallEachBody, RememberBody
 from recollect.doors.http.routes.items import ItemsBody
-from recollect.doors.misspelt import LONGEST_NAME, explain_name, find_nearest, known_fields, show_name
+from recollect.misspelt import MAX_NAME_LENGTH, explain_name, find_nearest, known_fields, show_name
 
 
 @pytest.mark.parametrize(
@@ -43,7 +43,7 @@ def test_a_name_is_shown_short_and_in_what_prints(name):
     shown = show_name(name)
     assert shown.isprintable()
     assert "`" not in shown
-    assert len(shown) <= LONGEST_NAME + 3
+    assert len(shown) <= MAX_NAME_LENGTH + 3
     shown.encode()
 
 

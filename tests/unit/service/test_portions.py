@@ -7,7 +7,7 @@ from itertools import pairwise
 from hypothesis import given
 from hypothesis import strategies as st
 
-from recollect.core.service.portions import divide
+from recollect.core.service.batches import divide
 
 BOUND = st.integers(1, 20)
 

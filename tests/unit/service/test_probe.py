@@ -5,12 +5,12 @@ from __future__ import annotations
 import pytest
 
 from recollect.errors import SchemaError, SetupError, UnavailableError
-from recollect.store.database.migrate import Migration, job_engine_migrations, number_of, own_migrations
-from recollect.store.database.probe import Applied, check_schema
-from recollect.store.database.refusals import find_refusal
+from recollect.store.database.connect_errors import find_refusal
+from recollect.store.database.migrate import Migration, job_engine_migrations, list_migrations, number_of
+from recollect.store.database.probe import AppliedMigration, check_schema
 
 KNOWN = [Migration(name, "select 1") for name in ("0023_beside", "0024_bound_keys", "procrastinate/01_first")]
-APPLIED = {step.name: Applied(step.checksum) for step in KNOWN}
+APPLIED = {step.name: AppliedMigration(step.checksum) for step in KNOWN}
 DSN = "postgresql://clerk:secret@db.example:5433/memory"
 
 
@@ -18,9 +18,9 @@ DSN = "postgresql://clerk:secret@db.example:5433/memory"
     "applied",
     [
         APPLIED,
-        APPLIED | {"0025_items": Applied("", 24)},
-        APPLIED | {"0025_items": Applied("", 1), "0026_views": Applied("", 24)},
-        APPLIED | {"procrastinate/99_later": Applied("")},
+        APPLIED | {"0025_items": AppliedMigration("", 24)},
+        APPLIED | {"0025_items": AppliedMigration("", 1), "0026_views": AppliedMigration("", 24)},
+        APPLIED | {"procrastinate/99_later": AppliedMigration("")},
     ],
 )
 def test_a_schema_that_admits_the_program_is_ready(applied):
@@ -29,7 +29,9 @@ def test_a_schema_that_admits_the_program_is_ready(applied):
 
 @pytest.mark.parametrize("lacking", list(APPLIED))
 def test_a_schema_that_lacks_a_migration_is_to_be_migrated(lacking):
-    applied = {name: each for name, each in APPLIED.items() if name != lacking} | {"0025_items": Applied("", 1)}
+    applied = {name: each for name, each in APPLIED.items() if name != lacking} | {
+        "0025_items": AppliedMigration("", 1)
+    }
     with pytest.raises(SchemaError, match=rf"{lacking} on: run `recollect migrate`"):
         check_schema(KNOWN, applied)
 
@@ -37,13 +39,13 @@ def test_a_schema_that_lacks_a_migration_is_to_be_migrated(lacking):
 @pytest.mark.parametrize(
     "other",
     [
-        {"0024_bound_keys": Applied("other")},
-        {"0001_tenants": Applied("")},
-        {"0024_others": Applied("", 1), "0026_views": Applied("")},
+        {"0024_bound_keys": AppliedMigration("other")},
+        {"0001_tenants": AppliedMigration("")},
+        {"0024_others": AppliedMigration("", 1), "0026_views": AppliedMigration("")},
     ],
 )
 def test_a_database_that_other_files_have_made_is_to_be_left(other):
-    with pytest.raises(SchemaError, match="made by an unreleased version: start with an empty database"):
+    with pytest.raises(SchemaError, match=r"created by an unreleased version\. Start with an empty one"):
         check_schema(KNOWN, APPLIED | other)
     without = {name: each for name, each in APPLIED.items() if name != "0024_bound_keys"}
     with pytest.raises(SchemaError, match="unreleased"):
@@ -51,19 +53,19 @@ def test_a_database_that_other_files_have_made_is_to_be_left(other):
 
 
 def test_a_step_of_the_job_engine_that_was_edited_is_not_ours_to_judge():
-    check_schema(KNOWN, APPLIED | {"procrastinate/01_first": Applied("other")})
+    check_schema(KNOWN, APPLIED | {"procrastinate/01_first": AppliedMigration("other")})
 
 
 @pytest.mark.parametrize(
     "later",
     [
-        {"0025_items": Applied("")},
-        {"0025_items": Applied("", 24), "0026_views": Applied("", 25)},
-        {"unnumbered": Applied("")},
+        {"0025_items": AppliedMigration("")},
+        {"0025_items": AppliedMigration("", 24), "0026_views": AppliedMigration("", 25)},
+        {"unnumbered": AppliedMigration("")},
     ],
 )
 def test_a_newer_schema_that_does_not_admit_the_program_says_to_update_it(later):
-    with pytest.raises(SchemaError, match="update the program") as caught:
+    with pytest.raises(SchemaError, match=r"Upgrade Recollect\.") as caught:
         check_schema(KNOWN, APPLIED | later)
     assert max(later) in str(caught.value)
 
@@ -80,7 +82,7 @@ def test_a_migration_names_the_oldest_program_in_its_header():
 
 
 def test_no_migration_admits_programs_that_are_newer_than_itself():
-    for step in own_migrations():
+    for step in list_migrations():
         assert (step.oldest_program or 0) <= number_of(step.name), step.name
     assert all(step.oldest_program is None for step in job_engine_migrations())
 

@@ -12,7 +12,15 @@ from pydantic import SecretStr
 
 from programs import plain_environment
 from recollect.errors import SetupError
-from recollect.settings import FILE, OF_OTHERS, PREFIX, Settings, check_settings, default_data_dir, find_misspelt
+from recollect.settings import (
+    FILE,
+    NON_SETTING_VARIABLES,
+    PREFIX,
+    Settings,
+    check_settings,
+    default_data_dir,
+    find_misspelt,
+)
 from recollect.wiring import read_settings
 
 ROOT = Path(__file__).parents[3]
@@ -69,7 +77,7 @@ def test_every_variable_that_the_tree_names_is_known():
             text = (ROOT / file).read_text(encoding="utf-8", errors="ignore")
             named.update(re.findall(rf"\b{PREFIX}([A-Z_]*)\b", text))
     fields = {field.upper() for field in Settings.model_fields}
-    known = fields | {name + FILE for name in fields} | OF_OTHERS | GONE | BEGINNINGS
+    known = fields | {name + FILE for name in fields} | NON_SETTING_VARIABLES | GONE | BEGINNINGS
     assert named - known - {"POOLSIZE"} == set()
 
 

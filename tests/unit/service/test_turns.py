@@ -7,7 +7,7 @@ import random
 import pytest
 
 from recollect.doors.http.server.capacity import BURST_SECONDS, EARLY_SECONDS, WAIT_SECONDS, Capacity
-from recollect.doors.http.server.turns import ASKING_SECONDS, MOST_WAITING, Requester, Turns
+from recollect.doors.http.server.fair_queue import ASKING_SECONDS, MAX_WAITING_REQUESTS, FairQueue, Requester
 from sizes import Sizes
 
 MOST = 4
@@ -19,8 +19,8 @@ class Server:
 
     def __init__(self):
         self.capacity, self.begun, self.clock, self.connections = Capacity(), [], 0.0, 0
-        self.capacity.look(0.0, -1.0)
-        self.capacity.look(0.0, 0.0)  # with time to spare
+        self.capacity.sample_cpu(0.0, -1.0)
+        self.capacity.sample_cpu(0.0, 0.0)  # with time to spare
 
     def ask(self, tenant, connection=None, now=None):
         self.connections += 1
@@ -33,10 +33,10 @@ class Server:
         return waiting
 
     def answer(self, tenant, now=None):
-        self.capacity.leave(tenant, self.clock if now is None else now)
+        self.capacity.release(tenant, self.clock if now is None else now)
 
     def served(self, *tenants):
-        return [self.capacity.turns.served_of(tenant) for tenant in tenants]
+        return [self.capacity.turns._served[tenant] for tenant in tenants]
 
 
 @pytest.fixture
@@ -66,7 +66,7 @@ def test_a_tenant_has_at_most_half_of_the_places_while_another_asks(loaded):
 
 
 def test_a_busy_process_serves_as_many_of_each(loaded):
-    loaded.capacity.look(10.0, 1.0)
+    loaded.capacity.sample_cpu(10.0, 1.0)
     loaded.ask("quiet")
     for _ in range(MOST):
         loaded.answer("loud")
@@ -94,7 +94,7 @@ def test_tenants_that_wait_take_turns(loaded):
 
 
 def test_who_is_not_the_load_waits_for_its_turn(loaded):
-    loaded.capacity.look(10.0, 1.0)
+    loaded.capacity.sample_cpu(10.0, 1.0)
     loaded.capacity.refuse(next(loaded.capacity.turns.waiting), MOST, 0.0)
     assert loaded.ask("loud", now=2.0).until == 2.0 + WAIT_SECONDS
     assert loaded.ask("quiet", now=2.0).until == 2.0 + BURST_SECONDS
@@ -102,7 +102,7 @@ def test_who_is_not_the_load_waits_for_its_turn(loaded):
 
 def test_a_full_queue_of_one_tenant_has_room_for_another():
     server = Server()
-    for _ in range(MOST + MOST_WAITING):
+    for _ in range(MOST + MAX_WAITING_REQUESTS):
         server.ask("loud")
     assert server.ask("loud").until == server.clock
     assert server.ask("quiet").until > server.clock
@@ -141,7 +141,7 @@ def test_no_order_of_requests_breaks_the_turns():
 
 @pytest.mark.promise("The test of turns notices a queue that serves whoever came first")
 def test_without_turns_the_oracle_notices(monkeypatch):
-    monkeypatch.setattr(Turns, "leave", serve_the_first)
+    monkeypatch.setattr(FairQueue, "release", serve_the_first)
     with pytest.raises(AssertionError):
         test_no_order_of_requests_breaks_the_turns()
 

@@ -8,11 +8,11 @@ from pathlib import Path
 import pytest
 
 from recollect import wiring
-from recollect.doors import words
-from recollect.doors.words import CHINESE, GREETING, translate
+from recollect.doors import greeting
+from recollect.doors.greeting import CHINESE, GREETING, translate
 from recollect.models.agents import NOTHING_NEW, NOTHING_THERE
 
-SOURCES = "".join(page.read_text(encoding="utf-8") for page in Path(words.__file__).with_name("cli").rglob("*.py"))
+SOURCES = "".join(page.read_text(encoding="utf-8") for page in Path(greeting.__file__).with_name("cli").rglob("*.py"))
 SOURCES += Path(wiring.__file__).read_text(encoding="utf-8")
 ELSEWHERE = {GREETING, NOTHING_THERE, NOTHING_NEW}
 """What the command line says in the words of others."""
@@ -41,7 +41,7 @@ def test_every_text_is_said_and_keeps_its_values(text):
     ],
 )
 def test_the_locale_chooses_the_language(monkeypatch, locale, said):
-    for name in words.LOCALE:
+    for name in greeting.LOCALE:
         monkeypatch.delenv(name, raising=False)
     for name, value in locale.items():
         monkeypatch.setenv(name, value)

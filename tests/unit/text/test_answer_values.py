@@ -6,8 +6,16 @@ from datetime import UTC, datetime, timedelta, timezone
 
 import pytest
 
-from recollect.core.text.answers import LONGEST_DATE, LOOPING, MOST_READ, AnswerParser, counted, read_moment, tidy
-from recollect.models.knowledge import Span
+from recollect.core.text.answers import (
+    LOOPING,
+    MAX_DATE_LENGTH,
+    MAX_ITEMS_READ,
+    AnswerParser,
+    counted,
+    read_moment,
+    tidy,
+)
+from recollect.models.knowledge import ValidTime
 
 SHANGHAI = timezone(timedelta(hours=8))
 
@@ -26,8 +34,8 @@ def day(year, month=1, number=1, hour=0):
         ({"a": 1}, [{"a": 1}], 0),
         (None, [], 0),
         (5, [], 1),
-        ([0] * MOST_READ, [0] * MOST_READ, 0),
-        ([0] * (MOST_READ + 3), [0] * MOST_READ, 3),
+        ([0] * MAX_ITEMS_READ, [0] * MAX_ITEMS_READ, 0),
+        ([0] * (MAX_ITEMS_READ + 3), [0] * MAX_ITEMS_READ, 3),
     ],
 )
 def test_a_single_value_is_a_list_of_one(value, items, dropped):
@@ -126,22 +134,22 @@ def test_a_number_that_is_not_given_is_not_dropped():
 @pytest.mark.parametrize(
     ("begins", "ends", "span", "dropped"),
     [
-        (None, None, Span(None, None), 0),
-        ("2023", "2024", Span(day(2023), day(2024)), 0),
-        ("2023", None, Span(day(2023), None), 0),
-        (None, "2023-05", Span(None, day(2023, 5)), 0),
-        ("2023-05-03", "2023-05-03", Span(day(2023, 5, 3), day(2023, 5, 4)), 0),
-        ("2023-05", "2023-05", Span(day(2023, 5)), 1),
-        ("2023-05-03", "2023-05-03T00:00:00Z", Span(day(2023, 5, 3)), 1),
-        ("2023-05-03T00:00:00Z", "2023-05-03", Span(day(2023, 5, 3)), 1),
-        ("2024", "2023", Span(day(2024)), 1),
-        ("soon", "2023", Span(None, day(2023)), 1),
-        (2023, ["2024"], Span(None, None), 2),
-        ("unknown", " Present ", Span(None, None), 0),
-        ("", "至今", Span(None, None), 0),
-        ("n/a", "ongoing", Span(None, None), 0),
-        ("none", "current", Span(None, None), 0),
-        ("null", "now", Span(None, None), 0),
+        (None, None, ValidTime(None, None), 0),
+        ("2023", "2024", ValidTime(day(2023), day(2024)), 0),
+        ("2023", None, ValidTime(day(2023), None), 0),
+        (None, "2023-05", ValidTime(None, day(2023, 5)), 0),
+        ("2023-05-03", "2023-05-03", ValidTime(day(2023, 5, 3), day(2023, 5, 4)), 0),
+        ("2023-05", "2023-05", ValidTime(day(2023, 5)), 1),
+        ("2023-05-03", "2023-05-03T00:00:00Z", ValidTime(day(2023, 5, 3)), 1),
+        ("2023-05-03T00:00:00Z", "2023-05-03", ValidTime(day(2023, 5, 3)), 1),
+        ("2024", "2023", ValidTime(day(2024)), 1),
+        ("soon", "2023", ValidTime(None, day(2023)), 1),
+        (2023, ["2024"], ValidTime(None, None), 2),
+        ("unknown", " Present ", ValidTime(None, None), 0),
+        ("", "至今", ValidTime(None, None), 0),
+        ("n/a", "ongoing", ValidTime(None, None), 0),
+        ("none", "current", ValidTime(None, None), 0),
+        ("null", "now", ValidTime(None, None), 0),
     ],
 )
 def test_a_span_ends_after_it_begins(begins, ends, span, dropped):
@@ -170,8 +178,8 @@ def test_a_span_ends_after_it_begins(begins, ends, span, dropped):
         ("9998-05-05", None),
         ("２０２３", None),
         ("next week", None),
-        ("2023" + " " * (LONGEST_DATE - 4), day(2023)),
-        (" " * LONGEST_DATE + "2", None),
+        ("2023" + " " * (MAX_DATE_LENGTH - 4), day(2023)),
+        (" " * MAX_DATE_LENGTH + "2", None),
         ("2023-05-03T10:00:00.000000000000000000000000", None),
     ],
 )
@@ -183,7 +191,7 @@ def test_a_moment_without_an_offset_lies_in_the_zone_of_the_reader():
     assert read_moment("2023-05-03", SHANGHAI) == day(2023, 5, 2, 16)
     assert read_moment("2023-05-03T10:00", SHANGHAI) == day(2023, 5, 3, 2)
     assert read_moment("2023-05-03T10:00Z", SHANGHAI) == day(2023, 5, 3, 10)
-    assert AnswerParser(SHANGHAI).span("2023-05-03", None) == Span(day(2023, 5, 2, 16))
+    assert AnswerParser(SHANGHAI).span("2023-05-03", None) == ValidTime(day(2023, 5, 2, 16))
 
 
 def test_drops_of_nothing_are_not_counted():

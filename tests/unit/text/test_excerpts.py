@@ -7,7 +7,7 @@ import json
 from hypothesis import given
 from hypothesis import strategies as st
 
-from recollect.core.text.similar import MOST_WHOLE, excerpt
+from recollect.core.text.similarity import MAX_EXACT_TOKENS, excerpt
 
 
 def split(run, *, compact=False):
@@ -35,4 +35,4 @@ def test_what_is_shown_and_what_is_left_out_add_up(count, compact):
     assert len(shown) + sum(left_out) == count
     assert all(number > 0 for number in left_out)
     assert shown == sorted(shown, key=int)
-    assert len(shown) <= MOST_WHOLE
+    assert len(shown) <= MAX_EXACT_TOKENS

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from recollect.core.text.broken_json import DEEPEST, read_fragments
+from recollect.core.text.lenient_json import MAX_DEPTH, read_fragments
 
 VALUES = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False, allow_infinity=False) | st.text(max_size=9),
@@ -76,11 +76,11 @@ def test_a_broken_list_is_read_down_to_a_depth():
     def nest(depth):
         return '{"k": 1, "a":' + "[" * depth + "'x'" + "]" * depth + "}"
 
-    deepest = read_fragments(nest(DEEPEST - 1))["a"]
-    for _ in range(DEEPEST - 1):
+    deepest = read_fragments(nest(MAX_DEPTH - 1))["a"]
+    for _ in range(MAX_DEPTH - 1):
         [deepest] = deepest
     assert deepest == "x"
-    assert read_fragments(nest(DEEPEST))["a"] == read_fragments(nest(DEEPEST - 1))["a"]
+    assert read_fragments(nest(MAX_DEPTH))["a"] == read_fragments(nest(MAX_DEPTH - 1))["a"]
 
 
 @given(VALUES)

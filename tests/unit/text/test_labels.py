@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from recollect.core.text.phrases import distinctive_terms, find_keywords, label, summarise
+from recollect.core.text.phrases import distinctive_terms, find_keywords, label, summarize
 
 RANKED = [
     ("Sam Lee, Ann.", "Sam Lee", "sam lee, ann"),
@@ -85,11 +85,11 @@ SHORT = "Cats sleep. Dogs bark. Birds sing."
     ],
 )
 def test_a_summary_holds_what_fits(longest, summary):
-    assert summarise([SHORT], longest) == summary
+    assert summarize([SHORT], longest) == summary
 
 
 def test_a_summary_has_at_most_five_sentences():
-    summary = summarise(["Cats sleep. Dogs bark. Birds sing. Fish swim. Cows moo. Pigs grunt. Bees buzz."])
+    summary = summarize(["Cats sleep. Dogs bark. Birds sing. Fish swim. Cows moo. Pigs grunt. Bees buzz."])
     assert summary.count(".") == 5
 
 
@@ -101,14 +101,14 @@ def test_a_summary_has_at_most_five_sentences():
     ],
 )
 def test_a_sentence_that_adds_nothing_is_left_out(text, summary):
-    assert summarise([text]) == summary
+    assert summarize([text]) == summary
 
 
 def test_sentences_are_joined_as_their_language_joins_them():
-    assert summarise(["小猫睡觉。小狗叫唤。小鸟唱歌。"], 10) == "小猫睡觉。小狗叫唤。"
-    assert summarise(["小猫睡觉。小狗叫唤。小鸟唱歌。"], 9) == "小猫睡觉。"
-    assert summarise(["Cats sleep", "Dogs bark"]) == "Cats sleep Dogs bark"
-    assert summarise(["?!"]) == ""
+    assert summarize(["小猫睡觉。小狗叫唤。小鸟唱歌。"], 10) == "小猫睡觉。小狗叫唤。"
+    assert summarize(["小猫睡觉。小狗叫唤。小鸟唱歌。"], 9) == "小猫睡觉。"
+    assert summarize(["Cats sleep", "Dogs bark"]) == "Cats sleep Dogs bark"
+    assert summarize(["?!"]) == ""
 
 
 @pytest.mark.parametrize(
@@ -125,4 +125,4 @@ def test_sentences_are_joined_as_their_language_joins_them():
     ],
 )
 def test_a_sentence_that_adds_little_is_left_out(text, summary):
-    assert summarise([text]) == summary
+    assert summarize([text]) == summary

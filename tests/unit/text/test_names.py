@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from recollect.core.text.names import LONGEST_KEY, normalise_name, normalise_predicate, similarity, trigrams
+from recollect.core.text.names import MAX_KEY_LENGTH, normalise_predicate, normalize_name, similarity, trigrams
 from recollect.core.text.variants import fold_variants
 
 TEXTS = st.text(st.characters(codec=None), max_size=40)
@@ -45,34 +45,34 @@ TEXTS = st.text(st.characters(codec=None), max_size=40)
     ],
 )
 def test_a_name_has_one_form(written, name):
-    assert normalise_name(written) == name
+    assert normalize_name(written) == name
 
 
 @given(st.text(st.characters(codec="ascii"), max_size=40))
 def test_a_plain_name_is_normalised_as_any_other(text):
     # With a sign that is not shown, a name takes the long way.
-    assert normalise_name(text) == normalise_name("\u200b" + text)
+    assert normalize_name(text) == normalize_name("\u200b" + text)
 
 
 @given(TEXTS)
 def test_the_form_of_a_form_is_itself(text):
-    assert normalise_name(normalise_name(text)) == normalise_name(text)
+    assert normalize_name(normalize_name(text)) == normalize_name(text)
     assert normalise_predicate(normalise_predicate(text)) == normalise_predicate(text)
 
 
 @given(TEXTS)
 def test_a_name_never_loses_all_its_letters(text):
-    assert bool(normalise_name(text)) >= any(map(str.isalnum, text))
+    assert bool(normalize_name(text)) >= any(map(str.isalnum, text))
 
 
 @given(st.text(st.characters(categories=["Lo"]), min_size=1, max_size=12))
 def test_letters_without_case_are_all_kept(name):
     kept = unicodedata.normalize("NFKC", unicodedata.normalize("NFKC", name).casefold())
-    assert normalise_name(name) == fold_variants(kept)
+    assert normalize_name(name) == fold_variants(kept)
 
 
 def test_a_form_is_bounded():
-    assert len(normalise_name("ab " * 10_000)) <= LONGEST_KEY
+    assert len(normalize_name("ab " * 10_000)) <= MAX_KEY_LENGTH
 
 
 @pytest.mark.parametrize("written", ["works at", "WORKS_AT", "works-at", "worksAt", " Works  at. ", "Works__At"])

@@ -9,12 +9,12 @@ from hypothesis import strategies as st
 from generative_agents import read_json
 from recollect.core.text.checks import check_line, check_text
 from recollect.core.text.phrases import (
-    LONGEST_LABEL,
+    MAX_LABEL_LENGTH,
     distinctive_terms,
     find_keywords,
     label,
     split_sentences,
-    summarise,
+    summarize,
 )
 
 ENGLISH = [
@@ -63,7 +63,7 @@ def test_a_segment_is_labelled_by_what_comes_back_in_it():
 
 
 def test_a_summary_is_made_of_whole_sentences_in_their_order():
-    summary = summarise(ENGLISH, 150)
+    summary = summarize(ENGLISH, 150)
     sentences = split_sentences("\n".join(ENGLISH))
     assert "Dr. Lee" in summary
     assert "ear infection" in summary
@@ -74,7 +74,7 @@ def test_a_summary_is_made_of_whole_sentences_in_their_order():
 
 
 def test_a_summary_speaks_the_language_of_the_text():
-    summary = summarise(CHINESE, 60)
+    summary = summarize(CHINESE, 60)
     assert "数据库" in summary
     assert "天气" not in summary
     assert " " not in summary
@@ -82,10 +82,10 @@ def test_a_summary_speaks_the_language_of_the_text():
 
 
 def test_a_sentence_that_is_too_long_is_cut():
-    assert summarise(["word " * 100], 20) == "word word word word…"
-    assert summarise(["红烧肉" * 100], 10) == "红烧肉红烧肉红烧肉…"
-    assert summarise(["!?"]) == ""
-    assert summarise([]) == ""
+    assert summarize(["word " * 100], 20) == "word word word word…"
+    assert summarize(["红烧肉" * 100], 10) == "红烧肉红烧肉红烧肉…"
+    assert summarize(["!?"]) == ""
+    assert summarize([]) == ""
 
 
 @pytest.mark.parametrize(
@@ -111,9 +111,9 @@ def test_terms_that_tell_a_topic_are_no_fillers():
 @given(st.lists(st.text(max_size=200) | st.sampled_from(ENGLISH + CHINESE), max_size=5), st.integers(1, 300))
 def test_whatever_is_said_label_summary_and_keywords_are_within_bounds(texts, longest):
     name = label(texts)
-    assert len(name) <= LONGEST_LABEL
+    assert len(name) <= MAX_LABEL_LENGTH
     assert name == name.strip()
-    check_text("summary", summarise([text.replace("\0", "") for text in texts], longest), longest)
+    check_text("summary", summarize([text.replace("\0", "") for text in texts], longest), longest)
     assert len(find_keywords(texts)) <= 8
     for keyword in find_keywords([text.replace("\0", "") for text in texts]):
         check_line("keyword", " ".join(keyword.split()), 100)
@@ -130,6 +130,6 @@ def test_the_chinese_diary_gets_labels_of_its_own_words(shared):
     named = {"赛博王权", "mark", "红烧肉", "健身房", "凤凰项目", "数据库重构方案", "瑜伽", "茶具", "小雅", "素食主义者"}
     assert named <= keywords
     assert find_keywords(said)[0] in {"mark", "小雅", "赛博王权", "数据库"}
-    summary = summarise(said, 200)
+    summary = summarize(said, 200)
     assert 0 < len(summary) <= 200
     assert all(sentence in "".join(said) for sentence in split_sentences(summary))

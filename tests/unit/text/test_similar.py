@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from uuid import UUID
 
-from recollect.core.text.similar import collapse
-from recollect.models.recall import Ranked
+from recollect.core.text.similarity import collapse
+from recollect.models.recall import FusedCandidate
 
 
 def ranking(*texts):
-    hits = [Ranked(UUID(int=place), 1.0 / place, {}) for place in range(1, len(texts) + 1)]
+    hits = [FusedCandidate(UUID(int=place), 1.0 / place, {}) for place in range(1, len(texts) + 1)]
     return hits, {UUID(int=place): text for place, text in enumerate(texts, 1)}
 
 

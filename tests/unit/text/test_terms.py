@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 
 from recollect.core.text.keywords import normalise_keyword
 from recollect.core.text.terms import (
-    LONGEST_WORD,
-    MOST_CUE_TERMS,
+    MAX_CUE_TERMS,
+    MAX_WORD_LENGTH,
     SLOTS,
     analyse,
     analyse_cue,
@@ -23,9 +23,9 @@ from recollect.core.text.terms import (
     indexed_text,
     inverse_frequency,
     script_of,
-    slot,
     slot_of,
-    weigh,
+    term_position,
+    term_weights,
 )
 from recollect.models.recall import Script
 
@@ -112,7 +112,7 @@ def test_nothing_to_find_gives_no_terms(text):
 
 
 def test_overlong_words_are_cut():
-    assert {len(term) for term in analyse("x" * 5000 + " " + "ж" * 5000)} == {LONGEST_WORD}
+    assert {len(term) for term in analyse("x" * 5000 + " " + "ж" * 5000)} == {MAX_WORD_LENGTH}
 
 
 def test_question_words_leave_only_the_cue():
@@ -143,7 +143,7 @@ def test_cue_terms_are_distinct_in_order_of_appearance():
 
 
 def test_long_cue_keeps_its_end():
-    words = [f"word{number}" for number in range(MOST_CUE_TERMS + 5)]
+    words = [f"word{number}" for number in range(MAX_CUE_TERMS + 5)]
     assert analyse_cue(" ".join(words)) == words[5:]
 
 
@@ -153,13 +153,13 @@ def test_any_text_gives_storable_terms(text):
     for term in analyse(text):
         assert term
         assert 1 <= slot_of(term) <= SLOTS
-        assert len(term) <= LONGEST_WORD
+        assert len(term) <= MAX_WORD_LENGTH
 
 
 @given(st.text())
 def test_cue_looks_for_nothing_that_its_own_text_lacks_but_pairs(text):
     looked_for = analyse_cue(text)
-    assert len(looked_for) == len(set(looked_for)) <= MOST_CUE_TERMS
+    assert len(looked_for) == len(set(looked_for)) <= MAX_CUE_TERMS
     assert set(looked_for) <= set(analyse(text))
 
 
@@ -171,14 +171,14 @@ def test_threads_do_not_disturb_each_other_in_the_stemmer():
 
 
 def test_weigh_is_bm25():
-    weights = weigh(Counter(["tea", "tea", "milk"]), 3.0)
+    weights = term_weights(Counter(["tea", "tea", "milk"]), 3.0)
     assert weights == pytest.approx({"tea": 2 * 2.2 / 3.2, "milk": 1.0})
 
 
 def test_weight_falls_with_length_and_rises_with_count():
-    assert weigh({"tea": 1, "x": 20}, 10.0)["tea"] < weigh({"tea": 1, "x": 1}, 10.0)["tea"]
-    assert weigh({"tea": 1, "x": 1}, 10.0)["tea"] < weigh({"tea": 2}, 10.0)["tea"] < 2.2
-    assert weigh({}, 10.0) == {}
+    assert term_weights({"tea": 1, "x": 20}, 10.0)["tea"] < term_weights({"tea": 1, "x": 1}, 10.0)["tea"]
+    assert term_weights({"tea": 1, "x": 1}, 10.0)["tea"] < term_weights({"tea": 2}, 10.0)["tea"] < 2.2
+    assert term_weights({}, 10.0) == {}
 
 
 def test_average_length_starts_at_the_prior_and_follows_the_scope():
@@ -220,7 +220,7 @@ def test_terms_of_one_scope_rarely_share_a_hash():
 @example(-1)
 @example(999_999_998)
 def test_slot_fits_a_sparse_vector(term_hash):
-    assert 1 <= slot(term_hash) <= SLOTS < 1_000_000_000
+    assert 1 <= term_position(term_hash) <= SLOTS < 1_000_000_000
 
 
 def test_speaker_is_indexed_with_the_content():

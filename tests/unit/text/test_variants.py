@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import unicodedata
 from datetime import UTC, datetime
 
@@ -12,22 +11,12 @@ from hypothesis import strategies as st
 
 from recollect.core.dates.find import find_periods
 from recollect.core.recall.cues import find_asked, find_keywords, find_terms
-from recollect.core.recall.features import tell
+from recollect.core.recall.features import detect_traits
 from recollect.core.text import variants
 from recollect.core.text.keywords import normalise_keyword
-from recollect.core.text.names import normalise_name
+from recollect.core.text.names import normalize_name
 from recollect.core.text.terms import analyse, analyse_cue
-from recollect.core.text.variants import (
-    CARRIED,
-    NEWEST,
-    PLAIN,
-    SHINJITAI,
-    fold_characters,
-    fold_variants,
-    folding_by,
-    load_table,
-    text_version,
-)
+from recollect.core.text.variants import SHINJITAI, fold_characters, fold_variants, load_table
 from recollect.errors import SetupError
 from recollect.loading import read_data
 
@@ -72,12 +61,6 @@ def test_folding_is_normalising_and_then_folding_variants(text):
     assert fold_characters(folded) == folded
 
 
-@given(TEXTS | HAN)
-def test_the_first_version_folds_width_alone(text):
-    with folding_by(PLAIN):
-        assert fold_characters(text) == unicodedata.normalize("NFKC", text)
-
-
 def test_no_target_of_the_table_is_folded_again():
     table = load_table()
     assert len(table) > 4_000
@@ -85,44 +68,21 @@ def test_no_target_of_the_table_is_folded_again():
     assert all(len(target) == 1 for target in table.values())
 
 
-@pytest.mark.parametrize("form", [analyse, analyse_cue, normalise_keyword, normalise_name, find_keywords, find_terms])
+@pytest.mark.parametrize("form", [analyse, analyse_cue, normalise_keyword, normalize_name, find_keywords, find_terms])
 def test_all_that_is_compared_is_folded(form):
     assert form("李雷在圖書館讀書") == form("李雷在图书馆读书")
     assert form("ＯＫ圖書館") == form("OK图书馆")
-    with folding_by(PLAIN):
-        assert form("李雷在圖書館讀書") != form("李雷在图书馆读书")
 
 
 def test_what_a_text_asks_and_tells_does_not_depend_on_its_script():
     assert find_asked("什麼時候開會？") == find_asked("什么时候开会？") != frozenset()
-    assert tell("後天兩個人來") == tell("后天两个人来") != 0
+    assert detect_traits("後天兩個人來") == detect_traits("后天两个人来") != 0
     traditional, simplified = (find_periods(text, NOW, UTC) for text in ("上週三", "上周三"))
     assert [(each.start, each.end) for each in traditional] == [(each.start, each.end) for each in simplified] != []
 
 
 def test_a_name_of_ones_own_is_left_out_in_either_script():
     assert find_terms("馮浩然去了圖書館", ["冯浩然"]) == find_terms("去了图书馆")
-    with folding_by(PLAIN):
-        assert "圖" in find_terms("馮浩然去了圖書館", ["冯浩然"])
-
-
-async def test_a_version_holds_in_its_task_and_in_threads_of_it():
-    async def fold(version):
-        with folding_by(version):
-            await asyncio.sleep(0)
-            return await asyncio.to_thread(text_version)
-
-    assert await asyncio.gather(fold(PLAIN), fold(NEWEST), fold(PLAIN)) == [PLAIN, NEWEST, PLAIN]
-    assert text_version() == NEWEST
-
-
-def test_a_release_carries_its_own_version_and_the_one_before():
-    assert {NEWEST - 1, NEWEST} <= CARRIED
-
-
-def test_a_version_that_is_not_carried_reads_by_the_newest():
-    with folding_by(NEWEST + 1):
-        assert text_version() == NEWEST
 
 
 def test_another_table_is_refused():

@@ -21,13 +21,22 @@ from recollect.core.topics.paths import (
     prefixes,
     read_topic,
 )
-from recollect.core.topics.rating import Found, collect, make_reach, rank, rate, rate_recency, relink, steady
+from recollect.core.topics.rating import (
+    TopicMatch,
+    collect,
+    damp_link,
+    make_reach,
+    rank,
+    rate,
+    rate_recency,
+    update_link,
+)
 from recollect.errors import InvalidInputError
 from recollect.models.recall import Candidate
-from recollect.models.topics import Reach, Topic, TopicLink, TopicSource
+from recollect.models.topics import LinkStrength, Topic, TopicLink, TopicSource
 
 NOW = datetime(2026, 3, 31, 12, tzinfo=UTC)
-FLAT = Reach(0.0, 0.0, 0.0)
+FLAT = LinkStrength(0.0, 0.0, 0.0)
 ONE, TWO, THREE, FOUR = (UUID(int=number) for number in range(1, 5))
 
 
@@ -75,7 +84,7 @@ def test_paths_that_are_valid_are_found_once_in_their_order():
     assert find_topics(["b", "", "A->c", "a -> C", "B", "->"]) == [("b",), ("A", "c")]
 
 
-@pytest.mark.parametrize("reach", [FLAT, Reach(1.0, 1.0, 1.0)])
+@pytest.mark.parametrize("reach", [FLAT, LinkStrength(1.0, 1.0, 1.0)])
 def test_a_memory_has_at_most_sixteen_related_topics_and_a_reach_from_zero_to_one(reach):
     check_filing("a", [f"t{number}" for number in range(16)], reach)
     check_filing("", [], reach)
@@ -145,17 +154,17 @@ def test_a_tree_may_begin_at_a_lower_level_and_tells_of_the_newest():
 
 
 def test_a_missing_value_of_a_reach_is_the_usual_one_and_others_are_brought_within_zero_and_one():
-    assert make_reach() == make_reach(float("nan"), None, float("nan")) == Reach()
-    assert make_reach(-1, 2, 0.25) == Reach(0.0, 1.0, 0.25)
-    assert make_reach(0.25, -1, 2) == Reach(0.25, 0.0, 1.0)
+    assert make_reach() == make_reach(float("nan"), None, float("nan")) == LinkStrength()
+    assert make_reach(-1, 2, 0.25) == LinkStrength(0.0, 1.0, 0.25)
+    assert make_reach(0.25, -1, 2) == LinkStrength(0.25, 0.0, 1.0)
 
 
 def test_a_link_that_rests_on_little_reaches_less_far():
-    reach = Reach(0.5, 0.9, 0.3)
-    assert steady(reach, 1, 2) == reach
-    assert steady(reach, 0, 2) == Reach(0.5, 0.45, 0.3)
-    assert steady(reach, 1, 1).activation == pytest.approx(0.45)
-    assert steady(Reach(0.01, 0.2, 0.3), 0, 1) == Reach(0.0, 0.2, 0.3)
+    reach = LinkStrength(0.5, 0.9, 0.3)
+    assert damp_link(reach, 1, 2) == reach
+    assert damp_link(reach, 0, 2) == LinkStrength(0.5, 0.45, 0.3)
+    assert damp_link(reach, 1, 1).activation == pytest.approx(0.45)
+    assert damp_link(LinkStrength(0.01, 0.2, 0.3), 0, 1) == LinkStrength(0.0, 0.2, 0.3)
 
 
 @pytest.mark.parametrize(
@@ -176,17 +185,17 @@ def test_what_an_age_is_worth_changes_after_whole_days(age, worth):
     ],
 )
 def test_a_link_is_worth_how_it_was_found_and_how_far_it_reaches(source, flat, full):
-    assert rate(Found(ONE, source, days(90), FLAT), NOW) == pytest.approx(flat)
-    assert rate(Found(ONE, source, days(90), Reach(1.0, 1.0, 1.0)), NOW) == pytest.approx(full)
-    assert rate(Found(ONE, source, NOW, FLAT), NOW) == pytest.approx(flat + 0.3)
+    assert rate(TopicMatch(ONE, source, days(90), FLAT), NOW) == pytest.approx(flat)
+    assert rate(TopicMatch(ONE, source, days(90), LinkStrength(1.0, 1.0, 1.0)), NOW) == pytest.approx(full)
+    assert rate(TopicMatch(ONE, source, NOW, FLAT), NOW) == pytest.approx(flat + 0.3)
 
 
 def test_of_one_memory_the_best_link_counts_and_among_equals_the_newest_then_the_first_written():
     found = [
-        Found(TWO, TopicSource.PARENT, days(90), FLAT),
-        Found(TWO, TopicSource.PRIMARY, days(90), FLAT),
-        Found(THREE, TopicSource.PRIMARY, days(80), FLAT),
-        Found(ONE, TopicSource.PRIMARY, days(90), FLAT),
+        TopicMatch(TWO, TopicSource.PARENT, days(90), FLAT),
+        TopicMatch(TWO, TopicSource.PRIMARY, days(90), FLAT),
+        TopicMatch(THREE, TopicSource.PRIMARY, days(80), FLAT),
+        TopicMatch(ONE, TopicSource.PRIMARY, days(90), FLAT),
     ]
     assert rank(found, NOW, 9) == [Candidate(THREE, 1.0), Candidate(ONE, 1.0), Candidate(TWO, 1.0)]
     assert [each.id for each in rank(found, NOW, 1)] == [THREE]
@@ -206,9 +215,9 @@ def test_a_parent_is_the_topic_right_above():
 
 
 def test_a_link_that_does_not_diffuse_leads_to_no_related_topic():
-    links = [link("a", ONE, related=("r",), reach=Reach(diffusion=0.0)), link("r", TWO)]
+    links = [link("a", ONE, related=("r",), reach=LinkStrength(diffusion=0.0)), link("r", TWO)]
     assert [each.id for each in collect(links, "a", NOW, 9) or ()] == [ONE]
-    links[0] = replace(links[0], reach=Reach(diffusion=0.01))
+    links[0] = replace(links[0], reach=LinkStrength(diffusion=0.01))
     assert {each.id for each in collect(links, "a", NOW, 9) or ()} == {ONE, TWO}
 
 
@@ -221,7 +230,7 @@ def test_a_topic_that_is_only_named_is_known_and_any_other_is_not():
 
 def test_filing_a_memory_again_replaces_its_link_and_adds_what_is_related():
     links = [link("a", ONE, 5, related=("b", "c")), link("a", TWO, 5), link("x", ONE, 5)]
-    assert relink(links, link("A", ONE, 1, related=("C", "d", "a"))) == [
+    assert update_link(links, link("A", ONE, 1, related=("C", "d", "a"))) == [
         link("a", TWO, 5), link("x", ONE, 5), link("A", ONE, 1, related=("b", "c", "d")),
     ]  # fmt: skip
 

@@ -10,10 +10,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from generative_agents import read_golden
-from recollect.core.text.names import normalise_name
+from recollect.core.text.names import normalize_name
 from recollect.core.topics.paths import (
-    LONGEST_LABELS,
-    MOST_LEVELS,
+    MAX_LABELS_LENGTH,
+    MAX_LEVELS,
     TopicNode,
     check_filing,
     choose_paths,
@@ -26,9 +26,9 @@ from recollect.core.topics.paths import (
     read_topic,
     show_topic,
 )
-from recollect.core.topics.rating import collect, rate_recency, relink, steady
+from recollect.core.topics.rating import collect, damp_link, rate_recency, update_link
 from recollect.errors import InvalidInputError
-from recollect.models.topics import Reach, Topic, TopicLink, TopicTree
+from recollect.models.topics import LinkStrength, Topic, TopicLink, TopicTree
 from topic_cases import at, links_of, reach_of, references
 
 NOW = datetime(2026, 3, 31, 12, tzinfo=UTC)
@@ -47,7 +47,7 @@ def test_every_golden_case_is_recalled_as_it_says(golden):
     for case in golden["cases"]:
         links: list[TopicLink] = []
         for link in links_of(case):
-            links = relink(links, link)
+            links = update_link(links, link)
         found = collect(links, case["query"], at(case["now_ms"]), limit)
         if case["expected"] is None:
             assert found is None, case["name"]
@@ -61,7 +61,7 @@ def test_every_golden_case_is_recalled_as_it_says(golden):
 
 def test_the_usual_reach_is_kept_steady_as_the_golden_cases_say(golden):
     for case in golden["profile_stabiliser"]:
-        out = steady(reach_of(case["in"]), case["related_count"], case["message_count"])
+        out = damp_link(reach_of(case["in"]), case["related_count"], case["message_count"])
         expected = case["out"]
         assert (out.activation, out.diffusion, out.independence) == pytest.approx(
             (expected["activation"], expected["diffusion"], expected["context_independence"])
@@ -82,13 +82,13 @@ def test_marks_that_only_appear_when_others_are_gone_are_no_part_of_names_either
 def test_what_is_shown_is_read_as_the_same_path(text):
     names = parse_topic(text)
     assert parse_topic(show_topic(names)) == names
-    assert all(normalise_name(name) for name in names)
+    assert all(normalize_name(name) for name in names)
 
 
-@given(WRITTEN.map(normalise_name), WRITTEN.map(normalise_name))
+@given(WRITTEN.map(normalize_name), WRITTEN.map(normalize_name))
 def test_labels_tell_names_apart_and_can_be_read_back(one, other):
-    assert (encode_label(one) == encode_label(other)) == (normalise_name(one) == normalise_name(other))
-    assert decode_label(encode_label(one)) == normalise_name(one)
+    assert (encode_label(one) == encode_label(other)) == (normalize_name(one) == normalize_name(other))
+    assert decode_label(encode_label(one)) == normalize_name(one)
     assert set(encode_label(one)) <= set("abcdefghijklmnopqrstuvwxyz0123456789-_")
 
 
@@ -107,22 +107,22 @@ def test_what_is_no_path_is_refused(path):
 
 
 def test_a_path_has_so_many_levels_and_letters_at_most():
-    assert len(read_topic("->".join("abcdefghijklmnop"))) == MOST_LEVELS
+    assert len(read_topic("->".join("abcdefghijklmnop"))) == MAX_LEVELS
     with pytest.raises(InvalidInputError, match="levels"):
         read_topic("->".join("abcdefghijklmnopq"))
-    assert len(encode(read_topic("->".join(["中" * 90] * 4)))) <= LONGEST_LABELS
+    assert len(encode(read_topic("->".join(["中" * 90] * 4)))) <= MAX_LABELS_LENGTH
     with pytest.raises(InvalidInputError, match="too long"):
         read_topic("->".join(["中" * 90] * 5))
 
 
 def test_filing_is_checked():
-    check_filing("a->b", ["c"], Reach())
+    check_filing("a->b", ["c"], LinkStrength())
     for topic, related, reach in (
-        ("", ["a"], Reach()),
-        ("a", [""], Reach()),
-        ("a", ["b"] * 17, Reach()),
-        ("a", [], Reach(activation=1.1)),
-        ("a", [], Reach(diffusion=float("nan"))),
+        ("", ["a"], LinkStrength()),
+        ("a", [""], LinkStrength()),
+        ("a", ["b"] * 17, LinkStrength()),
+        ("a", [], LinkStrength(activation=1.1)),
+        ("a", [], LinkStrength(diffusion=float("nan"))),
     ):
         with pytest.raises(InvalidInputError):
             check_filing(topic, related, reach)
@@ -151,7 +151,7 @@ def test_descendants_are_looked_at_only_if_asked():
 
 
 def test_a_link_does_not_lead_to_itself():
-    [link] = relink([], TopicLink("a", UUID(int=1), NOW, related=("A", "b", "B ")))
+    [link] = update_link([], TopicLink("a", UUID(int=1), NOW, related=("A", "b", "B ")))
     assert link.related == ("b",)
 
 

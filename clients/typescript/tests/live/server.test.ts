@@ -25,6 +25,23 @@ it('stores once what is sent twice under one key', async () => {
   expect(await mind.remember('It is stored once.', { idempotencyKey })).toEqual(first);
 });
 
+it('recognizes what a session repeats', async () => {
+  const said = (name: string, content = name) => ({ role: 'user' as const, content, external_id: name });
+  const [first] = await mind.append('session', [said('e1')]);
+  const again = await mind.append('session', [said('e1'), said('e2')]);
+  expect(again.map((each) => each.known)).toEqual([true, false]);
+  expect(again[0]?.id).toBe(first?.id);
+  await expect(mind.append('session', [said('e1', 'other')])).rejects.toThrow('e1 (content)');
+});
+
+it('forgets everything in a scope', async () => {
+  const other = recollect.mind('ts', crypto.randomUUID());
+  await other.remember('It goes.');
+  expect((await other.forgetEverything({ dryRun: true })).id).toBeNull();
+  expect((await other.forgetEverything()).removed).toMatchObject({ memories: 1 });
+  expect((await other.recall('It goes.')).hits).toEqual([]);
+});
+
 it('goes through all pages', async () => {
   const other = recollect.mind('ts', crypto.randomUUID());
   await other.remember(Array.from({ length: 25 }, (_, n) => ({ content: `Note ${n}` })));

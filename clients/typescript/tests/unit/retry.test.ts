@@ -109,3 +109,20 @@ it('waits longer with each attempt, and never beyond its bound', () => {
   expect(waitSeconds(1, problem(503, 'busy', { 'retry-after': '900' }), 0)).toBe(8);
   expect(waitSeconds(1, problem(503, 'busy', { 'retry-after': 'tomorrow' }), 0)).toBe(0);
 });
+
+describe('the address of the server', () => {
+  it('must begin with http:// or https://', () => {
+    expect(() => connect({ url: '127.0.0.1:7077' })).toThrow('http://');
+  });
+
+  it('may end in /v1, as many were copied', () => {
+    expect(connect({ url: 'http://server.test/memory/v1/' }).url).toBe('http://server.test/memory');
+  });
+
+  it('is named where nobody answers', async () => {
+    const { recollect } = scripted();
+    await expect(recollect.mind('ada').recall('nuts')).rejects.toThrow(
+      'Cannot reach http://server.test. Is the server running? Start one with `recollect up`.',
+    );
+  });
+});

@@ -6,7 +6,7 @@ import { toInstant } from '../../parts/format';
 import type { Weights } from './weights';
 
 export type Explanation = Schemas['Explanation'];
-export type Placing = Schemas['Placing'];
+export type Placing = Schemas['RankedCandidate'];
 export type Cue = { text: string; asOf: string | null; at: string | null };
 
 export const LIMIT = 10;

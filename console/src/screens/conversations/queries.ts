@@ -5,7 +5,7 @@ import type { Scope } from '../../parts/address';
 
 export type Conversation = Schemas['Conversation'];
 export type Message = Schemas['Message'];
-export type Segment = Schemas['StoredSegment'];
+export type Segment = Schemas['SegmentRecord'];
 export type Prompt = Schemas['Context'];
 export const STATES = ['active', 'archived', 'deleted'] as const;
 export type State = (typeof STATES)[number];

@@ -8,7 +8,7 @@ import { namesOf, stack } from '../../parts/stacks';
 import { Answer, Empty } from '../../parts/states';
 import { useLanguage, useWords } from '../../words';
 
-type Sum = Schemas['LedgerSum'];
+type Sum = Schemas['CostRow'];
 const PERIODS = [7, 14, 30, 90];
 const HUES = ['meaning', 'words', 'who-family', 'time-family', 'form', 'against'];
 

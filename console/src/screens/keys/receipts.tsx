@@ -30,7 +30,10 @@ export function Erasures() {
           all.length === 0 ? (
             <p className="soft">{words.keys.noReceipts}</p>
           ) : (
-            <Table head={words.keys.erased} receipts={all.map((each) => ({ ...each, of: each.user }))} />
+            <Table
+              head={words.keys.erased}
+              receipts={all.map((each) => ({ ...each, of: [each.agent, each.user].filter(Boolean).join(' / ') }))}
+            />
           )
         }
       </Answer>

@@ -14,9 +14,9 @@ from recollect.errors import InvalidInputError
 from recollect.models import JSON
 from recollect.models.items import Item, Path, PutItem
 
-LONGEST_TEXT = 32_000
+MAX_TEXT = 32_000
 UNSTORABLE = re.compile("[\x00\ud800-\udfff]")
-LARGEST_VALUE = 1_000_000
+MAX_VALUE = 1_000_000
 
 
 def to_put(record: MemoryRecord, root: Path) -> PutItem:
@@ -27,7 +27,7 @@ def to_put(record: MemoryRecord, root: Path) -> PutItem:
     value: dict[str, JSON] = {"record": written, "created": moment.timestamp()}
     value |= {f"category:{clean(each)}": True for each in record.categories}
     value |= {f"metadata:{clean(name)}": clean_json(each) for name, each in fields["metadata"].items()}
-    text = said if (said := clean(record.content)[:LONGEST_TEXT]).strip() else ""
+    text = said if (said := clean(record.content)[:MAX_TEXT]).strip() else ""
     vector = record.embedding if any(record.embedding or ()) else None
     return PutItem(to_path(root, record.scope), record.id, value, text, vector, 1 + 9 * record.importance, moment)
 
@@ -35,8 +35,8 @@ def to_put(record: MemoryRecord, root: Path) -> PutItem:
 def measure(put: PutItem) -> int:
     """Give the bytes of a record as it is stored, or refuse one that no item can hold."""
     size = len(json.dumps(put.value, ensure_ascii=False).encode())
-    if size > LARGEST_VALUE:
-        raise InvalidInputError(f"record {put.key} has {size} bytes of JSON, over {LARGEST_VALUE}: save it in parts")
+    if size > MAX_VALUE:
+        raise InvalidInputError(f"record {put.key} has {size} bytes of JSON, over {MAX_VALUE}: save it in parts")
     return size
 
 

@@ -10,7 +10,7 @@ from crewai.memory.types import MemoryRecord
 
 from recollect.errors import ConflictError
 from recollect.models.items import DropItem, GetItem, Item, ItemOperation, Path, PutItem
-from recollect.sync import BlockingItems
+from recollect.sync import SyncItems
 from recollect_crewai.records import measure, to_put
 
 T = TypeVar("T")
@@ -23,7 +23,7 @@ PAGE = 1_000
 class Shelf:
     """The items of one storage: records by scope and id, and places by id alone."""
 
-    items: BlockingItems
+    items: SyncItems
     root: Path
     places: Path
 

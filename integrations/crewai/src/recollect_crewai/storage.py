@@ -10,7 +10,7 @@ from typing import Any, cast
 from crewai.memory.types import MemoryRecord, ScopeInfo
 
 from recollect.models.items import FindItems, FoundItem, Path
-from recollect.sync import BlockingMind
+from recollect.sync import SyncMind
 from recollect_crewai.records import by_category, to_conditions, to_path, to_record
 from recollect_crewai.shelf import PAGE, Shelf
 
@@ -18,7 +18,7 @@ from recollect_crewai.shelf import PAGE, Shelf
 class RecollectStorage:
     """Records under their scopes, found by CrewAI's vectors there, and by Recollect as memories of their own."""
 
-    def __init__(self, mind: BlockingMind, path: Path = ("crewai",)) -> None:
+    def __init__(self, mind: SyncMind, path: Path = ("crewai",)) -> None:
         self._shelf = Shelf(mind.items, (*path, "records"), (*path, "places"))
 
     def save(self, records: list[MemoryRecord]) -> None:

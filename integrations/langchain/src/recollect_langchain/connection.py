@@ -9,7 +9,7 @@ from weakref import WeakKeyDictionary
 
 from recollect.client import Client, RemoteMind
 from recollect.errors import RecollectError
-from recollect.sync import BlockingMind, connect
+from recollect.sync import SyncMind, connect
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -27,7 +27,7 @@ class Connection:
         self._clients: WeakKeyDictionary[asyncio.AbstractEventLoop, Client] = WeakKeyDictionary()
 
     @property
-    def mind(self) -> BlockingMind:
+    def mind(self) -> SyncMind:
         """Give the scope's verbs for callers without an event loop."""
         return self._blocking.mind(*self._scope)
 

@@ -12,8 +12,8 @@ from langchain_core.chat_history import BaseChatMessageHistory
 from langchain_core.messages import AIMessage, BaseMessage, ChatMessage, RemoveMessage, ToolMessage
 from langchain_core.messages.utils import convert_to_messages, message_chunk_to_message
 
-from recollect.errors import ConflictError, NotFoundError
-from recollect.models import History, Leaf, NewMessage, Part, PartType, Role, Window
+from recollect.errors import NotFoundError
+from recollect.models import History, HistoryOptions, NewMessage, Part, PartType, Role
 from recollect_langchain.connection import Connection, Steps, awalk, walk
 
 NEWEST_TOKENS = 2_000
@@ -28,7 +28,7 @@ class RecollectChatMessageHistory(BaseChatMessageHistory):
 
     def __init__(self, connection: Connection, conversation: str, *, max_tokens: int = 100_000) -> None:
         self._connection, self._name = connection, conversation
-        self._window = Window(max_tokens, unanswered=True)
+        self._window = HistoryOptions(max_tokens, unanswered=True)
 
     @property
     def messages(self) -> list[BaseMessage]:  # type: ignore[override]
@@ -59,7 +59,7 @@ class RecollectChatMessageHistory(BaseChatMessageHistory):
         await awalk(purging(), mind.conversation(self._name))
 
 
-def reading(window: Window) -> Steps[list[BaseMessage]]:
+def reading(window: HistoryOptions) -> Steps[list[BaseMessage]]:
     """Read a thread; one that nobody has begun is empty."""
     try:
         history: History = yield ("history", window)
@@ -71,37 +71,21 @@ def reading(window: Window) -> Steps[list[BaseMessage]]:
     return messages
 
 
-def appending(messages: Sequence[BaseMessage], window: Window) -> Steps[None]:
-    """Append behind the last message that is known; where one turns out to be on another branch, look there."""
-    # Mostly the newest turns are enough to find the place; what is older is refused, and then looked for everywhere.
-    windows = [replace(window, max_tokens=min(NEWEST_TOKENS, window.max_tokens))]
-    for last in (False, False, True):
-        known = yield from knowing(windows)
-        try:
-            if new := to_new(messages, known):
-                yield ("append", new)
-        except ConflictError as refused:
-            try:
-                leaves: Sequence[Leaf] = yield ("leaves",)
-            except NotFoundError:
-                raise refused from None
-            if last:
-                raise
-            windows = [replace(window, leaf=leaf.id) for leaf in leaves]
-        else:
-            return
+def appending(messages: Sequence[BaseMessage], window: HistoryOptions) -> Steps[None]:
+    """Append behind the last message that is known; the service recognizes those that it has on another branch."""
+    # Mostly the newest turns are enough to find the place: what comes before it need not be sent.
+    known = yield from knowing(replace(window, max_tokens=min(NEWEST_TOKENS, window.max_tokens)))
+    if new := to_new(messages, known):
+        yield ("append", new)
 
 
-def knowing(windows: Sequence[Window]) -> Steps[dict[str, UUID]]:
+def knowing(window: HistoryOptions) -> Steps[dict[str, UUID]]:
     """Read which messages are there, by the ids that LangChain knows them by."""
-    known: dict[str, UUID] = {}
-    for window in windows:
-        try:
-            history: History = yield ("history", window)
-        except NotFoundError:
-            continue
-        known |= {kept.external_id or str(kept.id): kept.id for kept in history.messages}
-    return known
+    try:
+        history: History = yield ("history", window)
+    except NotFoundError:
+        return {}
+    return {kept.external_id or str(kept.id): kept.id for kept in history.messages}
 
 
 def purging() -> Steps[None]:

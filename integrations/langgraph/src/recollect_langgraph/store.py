@@ -27,7 +27,7 @@ from recollect.models import Item as Kept
 
 ROOT = "store"
 """What all paths begin with, so that checkpoints and other items of the scope are not listed."""
-LONGEST_TEXT, LONGEST_QUERY = 32_000, 8_000
+MAX_TEXT, MAX_QUERY = 32_000, 8_000
 """How many characters of a text, and of a query, the server takes; what is longer is sent up to there."""
 Vectors = Mapping[str, Sequence[float]]
 
@@ -95,7 +95,7 @@ class RecollectStore(BaseStore):
         if isinstance(op, ListNamespacesOp):
             return to_paths(op)
         by_server = self._fields is not None and not self._embeddings
-        meaning = (op.query or "").strip()[:LONGEST_QUERY] if by_server else ""
+        meaning = (op.query or "").strip()[:MAX_QUERY] if by_server else ""
         vector = cues.get(op.query or "")
         where = dict(op.filter or {})
         return FindItems((ROOT, *op.namespace_prefix), where, meaning, vector, op.limit, op.offset)
@@ -107,7 +107,7 @@ class RecollectStore(BaseStore):
         text = self._text(put)
         # A text with a vector of the caller's own needs no other: it stays out of the scope's memories.
         own = self._embeddings is not None
-        cut = text[:LONGEST_TEXT]
+        cut = text[:MAX_TEXT]
         return PutItem(path, put.key, put.value, text=cut, embedding=vectors.get(text), memory=not own)
 
 

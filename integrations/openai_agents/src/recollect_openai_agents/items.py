@@ -13,9 +13,9 @@ from recollect.models import JSON, Message, NewMessage, Part, PartType, Role
 
 EXACT = "openai_item"
 """Where a message keeps its item as JSON text: in the metadata, or where that has no room in parts of this name."""
-LARGEST_METADATA = 16_384
-LONGEST_TEXT = 200_000
-LONGEST_LINE = 200
+MAX_METADATA = 16_384
+MAX_TEXT = 200_000
+MAX_LINE = 200
 UNSTORABLE = re.compile("[\x00\ud800-\udfff]")
 CONTROL = re.compile("[\x00-\x1f\x7f-\x9f\u2028\u2029\ud800-\udfff]")
 ROLES = {"user": Role.USER, "assistant": Role.ASSISTANT, "system": Role.SYSTEM, "developer": Role.SYSTEM}
@@ -31,9 +31,9 @@ def fold(item: TResponseInputItem) -> NewMessage:
     if UNSTORABLE.search(exact):
         exact = json.dumps(item, separators=(",", ":"))
     metadata: dict[str, JSON] = {EXACT: exact}
-    if len(json.dumps(metadata, ensure_ascii=False).encode()) <= LARGEST_METADATA:
+    if len(json.dumps(metadata, ensure_ascii=False).encode()) <= MAX_METADATA:
         return NewMessage(role, content, parts=parts, metadata=metadata)
-    pieces = [exact[start : start + LONGEST_TEXT] for start in range(0, len(exact), LONGEST_TEXT)]
+    pieces = [exact[start : start + MAX_TEXT] for start in range(0, len(exact), MAX_TEXT)]
     # Beside a content the texts of parts are neither remembered nor shown again.
     content = content or f"[{read_line(fields, 'type')} {read_line(fields, 'name')}]"
     return NewMessage(role, content, parts=(*parts, *(Part(PartType.TEXT, piece, EXACT) for piece in pieces)))
@@ -80,9 +80,9 @@ def walk(value: object) -> Iterator[str]:
 
 def read_line(fields: Mapping[str, Any], name: str) -> str:
     """Read a short text of an item as one line."""
-    return CONTROL.sub(" ", str(fields.get(name) or ""))[:LONGEST_LINE]
+    return CONTROL.sub(" ", str(fields.get(name) or ""))[:MAX_LINE]
 
 
 def clean(text: str) -> str:
     """Make a text storable: what has no place in it is replaced, and what is too long is cut."""
-    return UNSTORABLE.sub("\ufffd", text)[:LONGEST_TEXT]
+    return UNSTORABLE.sub("\ufffd", text)[:MAX_TEXT]

@@ -14,12 +14,12 @@ from agents.memory import SessionSettings
 
 from recollect.client import RemoteMind
 from recollect.errors import NotFoundError
-from recollect.models import Message, NewMessage, Window
+from recollect.models import HistoryOptions, Message, NewMessage
 from recollect_openai_agents.items import EXACT, fold, unfold
 
 NAME = re.compile(r"[A-Za-z0-9._:@-]{1,128}")
-MOST_MESSAGES = 1_000
-MOST_CHARACTERS = 250_000
+MAX_MESSAGES = 1_000
+MAX_CHARACTERS = 250_000
 PAGE_TOKENS = 200_000
 TOKENS_EACH = 500
 """What an item costs about; only how much is read at once depends on it."""
@@ -68,7 +68,7 @@ class RecollectSession(SessionABC):
         """Read the newest messages, at least so many if there are, page by page towards the first one."""
         pages: list[Sequence[Message]] = []
         tokens = PAGE_TOKENS if most is None else min(PAGE_TOKENS, TOKENS_EACH * most)
-        window = Window(tokens, unanswered=True)
+        window = HistoryOptions(tokens, unanswered=True)
         with suppress(NotFoundError):
             while most is None or sum(map(len, pages)) < most:
                 history = await self.conversation.history(window)
@@ -90,13 +90,13 @@ def name_conversation(session_id: str) -> str:
 def pack(messages: Sequence[NewMessage]) -> Iterator[list[NewMessage]]:
     """Divide messages into appends of a size that the service takes."""
     packed: list[NewMessage] = []
-    room = MOST_CHARACTERS
+    room = MAX_CHARACTERS
     for message in messages:
         size = len(message.content) + sum(len(part.text) for part in message.parts)
         size += len(str(message.metadata.get(EXACT, "")))
-        if packed and (size > room or len(packed) == MOST_MESSAGES):
+        if packed and (size > room or len(packed) == MAX_MESSAGES):
             yield packed
-            packed, room = [], MOST_CHARACTERS
+            packed, room = [], MAX_CHARACTERS
         packed.append(message)
         room -= size
     if packed:

@@ -9,7 +9,7 @@ from agents import FunctionTool, function_tool
 from recollect.client import RemoteMind
 from recollect.models import Cue
 
-NOTHING = "Nothing comes to mind."
+NOTHING = "No memories found."
 
 
 USUAL = Cue()

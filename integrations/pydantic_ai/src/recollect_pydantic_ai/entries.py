@@ -17,9 +17,9 @@ from recollect.errors import InvalidInputError
 from recollect.models.items import Item, Path, PutItem
 
 RECORD = TypeAdapter(ConversationRecord)
-LONGEST_KEY = 400
-LONGEST_TEXT = 32_000
-LARGEST_VALUE = 1_000_000
+MAX_KEY = 400
+MAX_TEXT = 32_000
+MAX_VALUE = 1_000_000
 UNSTORABLE = re.compile("[\x00\ud800-\udfff]")
 
 
@@ -51,15 +51,15 @@ class Shelf(NamedTuple):
         """Put an entry, with what was said as its text, and its link."""
         message = ModelMessagesTypeAdapter.dump_json([entry.message]).decode()
         link = {"id": entry.id, "parent_id": entry.parent_id, "conversation": to_key(conversation)}
-        text = UNSTORABLE.sub("\ufffd", "\n".join(read_said(entry.message)))[:LONGEST_TEXT]
+        text = UNSTORABLE.sub("\ufffd", "\n".join(read_said(entry.message)))[:MAX_TEXT]
         put = PutItem(self.entries, to_key(entry.id), {**link, "message": message}, text if text.strip() else "")
         return [PutItem(self.links, put.key, link), put]
 
 
 def check_size(puts: Sequence[PutItem]) -> None:
     """Refuse what no item can hold, before anything is written."""
-    if any(len(json.dumps(put.value, ensure_ascii=False).encode()) > LARGEST_VALUE for put in puts):
-        raise InvalidInputError(f"a message or record is over {LARGEST_VALUE} bytes of JSON: send large files by URL")
+    if any(len(json.dumps(put.value, ensure_ascii=False).encode()) > MAX_VALUE for put in puts):
+        raise InvalidInputError(f"a message or record is over {MAX_VALUE} bytes of JSON: send large files by URL")
 
 
 def to_record(item: Item) -> ConversationRecord:
@@ -82,7 +82,7 @@ def to_link(item: Item) -> Link:
 
 def to_key(name: str) -> str:
     """Name an item like what it holds, or where that is no name of an item, by its hash."""
-    if 0 < len(name) <= LONGEST_KEY and name.isascii() and name.isprintable():
+    if 0 < len(name) <= MAX_KEY and name.isascii() and name.isprintable():
         return name
     return f"sha256:{hashlib.sha256(name.encode(errors='surrogatepass')).hexdigest()}"
 

@@ -21,8 +21,8 @@ from recollect.models import JSON
 from recollect.models.items import DropItem, GetItem, Item, ItemOperation, Path, PutItem
 from recollect_pydantic_ai.entries import Link, Shelf, check_size, to_entry, to_key, to_link, to_record
 
-MOST_OPERATIONS = 900
-MOST_CHARACTERS = 225_000
+MAX_OPERATIONS = 900
+MAX_CHARACTERS = 225_000
 PAGE = 1_000
 ENTRIES_AT_ONCE = 200
 
@@ -80,11 +80,11 @@ class RecollectConversationStore(ConversationStore):
             drops = [DropItem(path, key) for key in gone for path in (self._shelf.links, self._shelf.entries)]
             first = [*self._take(expected_revision), DropItem(get.path, get.key), self._pass(turn)]
             try:
-                await self._items.batch([*first, *drops[:MOST_OPERATIONS]])
+                await self._items.batch([*first, *drops[:MAX_OPERATIONS]])
             except ConflictError:
                 continue  # It was saved, or something was forked or deleted meanwhile: look again.
-            for start in range(MOST_OPERATIONS, len(drops), MOST_OPERATIONS):
-                await self._items.batch(drops[start : start + MOST_OPERATIONS])
+            for start in range(MAX_OPERATIONS, len(drops), MAX_OPERATIONS):
+                await self._items.batch(drops[start : start + MAX_OPERATIONS])
             return
 
     async def read_entry(self, entry_id: str) -> ConversationEntry:
@@ -185,12 +185,12 @@ class RecollectConversationStore(ConversationStore):
 def pack(puts: Sequence[PutItem]) -> Iterator[list[PutItem]]:
     """Divide puts into batches of a size that the service takes."""
     packed: list[PutItem] = []
-    room = MOST_CHARACTERS
+    room = MAX_CHARACTERS
     for put in puts:
         size = len(put.text) + len(str(put.value.get("message", "")))
-        if packed and (size > room or len(packed) >= MOST_OPERATIONS):
+        if packed and (size > room or len(packed) >= MAX_OPERATIONS):
             yield packed
-            packed, room = [], MOST_CHARACTERS
+            packed, room = [], MAX_CHARACTERS
         packed.append(put)
         room -= size
     yield packed

@@ -1,4 +1,4 @@
-"""Check an agent's profile, and turn it into the JSON it is kept as and back."""
+"""Check an agent's profile, and convert it to and from the stored JSON."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any
 
 from pydantic import TypeAdapter
 
-from recollect.core.memories.fading import MOST_DAYS
+from recollect.core.memories.fading import MAX_DAYS
 from recollect.core.recall.checks import check_channels, check_cue, check_weighing
 from recollect.core.recall.weights import EVERY_CHANNEL
 from recollect.core.text.checks import check_limit, check_line
@@ -18,10 +18,10 @@ from recollect.models.memories import JSON
 from recollect.models.recall import Cue
 
 PROFILE = TypeAdapter(Profile)
-HIGHEST_THRESHOLD = 1_000_000
-MOST_MINUTES = 525_600
+MAX_THRESHOLD = 1_000_000
+MAX_MINUTES = 525_600
 DAYS = ("archive_after_days", "delete_after_days", "purge_after_days", "fading_days", "fading_fact_days")
-MOST_NAMES = 20
+MAX_NAMES = 20
 NOTHING_SET: tuple[object, ...] = ((), {}, None, None, None, ())
 LANGUAGES = ("", "en", "zh")
 
@@ -32,21 +32,24 @@ def to_profile(kept: JSON) -> Profile:
 
 
 def from_profile(profile: Profile) -> dict[str, JSON]:
-    """Write only fields that are set, so that a default can change for all who did not set it."""
+    """Write only fields that are set, so that later changes of a default reach all other agents."""
     written: dict[str, JSON] = PROFILE.dump_python(profile, mode="json", exclude_defaults=True, exclude_none=True)
     return written
 
 
 def check_names(names: Collection[str]) -> None:
-    """Check the names of those whose memory it is."""
-    if len(names) > MOST_NAMES:
-        raise InvalidInputError(f"names must hold at most {MOST_NAMES} items")
+    """Check the names of the owners of the memory."""
+    if len(names) > MAX_NAMES:
+        raise InvalidInputError(f"names must hold at most {MAX_NAMES} items")
     for name in names:
         check_line("names", name)
 
 
 def fill_in(cue: Cue, profile: Profile) -> Cue:
-    """Give a cue the profile's settings where it names none; a channel that is named alone has no least relevance."""
+    """Complete a cue with the profile's settings.
+
+    If the cue has only one channel, the minimum relevance of the profile does not apply.
+    """
     own = (profile.channels, profile.weights, profile.min_relevance, profile.consult, profile.judge, profile.named)
     if own == NOTHING_SET:
         return cue
@@ -64,21 +67,21 @@ def fill_in(cue: Cue, profile: Profile) -> Cue:
 
 
 def restrict(cue: Cue, profile: Profile) -> dict[str, Any]:
-    """List what the profile restricts a recall to and the cue says nothing of."""
+    """List the restrictions of the profile that the cue does not set."""
     given = {name: getattr(profile, name) for name in profile.named if name not in cue.named}
     how = ("below", "topics_only") if "topics" in given else ()
     return given | {name: getattr(profile, name) for name in how}
 
 
 def check_recall(profile: Profile, channels: Collection[str]) -> None:
-    """Refuse defaults of a recall that a cue must not name either."""
+    """Refuse recall defaults that would be invalid in a cue."""
     check_channels(profile.channels, {*EVERY_CHANNEL, *channels})
     defaults = fill_in(Cue("any", also=profile.also), profile)
     check_cue(replace(defaults, min_relevance=profile.min_relevance), channels)
 
 
 def check_profile(profile: Profile, channels: Collection[str] = ()) -> None:
-    """Check the settings of an agent; `channels` are those in addition to ours."""
+    """Check the settings of an agent; `channels` are additional channel names."""
     check_weighing(profile.weighing)
     check_recall(profile, channels)
     if len(set(profile.kinds)) != len(profile.kinds):
@@ -92,7 +95,7 @@ def check_profile(profile: Profile, channels: Collection[str] = ()) -> None:
         share = getattr(profile, field)
         if share is not None and not 0 <= share <= most:
             raise InvalidInputError(f"{field} must be between 0 and {most}")
-    longest = {"reflection_threshold": HIGHEST_THRESHOLD, "idle_minutes": MOST_MINUTES} | dict.fromkeys(DAYS, MOST_DAYS)
+    longest = {"reflection_threshold": MAX_THRESHOLD, "idle_minutes": MAX_MINUTES} | dict.fromkeys(DAYS, MAX_DAYS)
     for field, highest in longest.items():
         value = getattr(profile, field)
         if value is not None and not 0 <= value <= highest:

@@ -10,48 +10,48 @@ from typing import TypeVar
 from uuid import UUID
 
 from recollect.models.memories import Kind
-from recollect.models.recall import Candidate, Factors, Mode, Tally, Weighing
+from recollect.models.recall import Candidate, ChannelStats, Factors, Mode, StreamWeights
 
-USUAL = Weighing(recency=1.0, similarity=1.0, importance=1.0, gains=(0.5, 3.0, 2.0), decay=0.99)
-USUAL_OF_PAPER = Weighing(recency=1.0, similarity=1.0, importance=1.0, gains=(1.0, 1.0, 1.0), decay=0.995)
+DEFAULT = StreamWeights(recency=1.0, similarity=1.0, importance=1.0, gains=(0.5, 3.0, 2.0), decay=0.99)
+PAPER_DEFAULTS = StreamWeights(recency=1.0, similarity=1.0, importance=1.0, gains=(1.0, 1.0, 1.0), decay=0.995)
 STREAM_KINDS = (Kind.MESSAGE, Kind.EVENT, Kind.THOUGHT, Kind.FACT, Kind.SUMMARY)
-"""What the stream ranks unless the agent's profile names other kinds; chats are recalled by other channels."""
+"""Kinds that the stream ranks by default. Other channels recall chats."""
 NEGLIGIBLE = 1e-6
-"""From the horizon on, recency adds less than this to a score."""
-FARTHEST = 1_000_000
-SMALLEST_EXPONENT = -700.0
-"""PostgreSQL refuses a power too small for a double, so both implementations stop before it."""
+"""Beyond the horizon, recency adds less than this to a score."""
+MAX_RANK = 1_000_000
+MIN_EXPONENT = -700.0
+"""PostgreSQL refuses powers that are too small for a double, so both implementations stop before that."""
 HOUR = timedelta(hours=1)
 Value = TypeVar("Value")
 
 
 @dataclass(frozen=True, slots=True)
 class ResolvedWeighing:
-    """How one recall weighs the stream, with every value decided."""
+    """The weights of the stream for one recall, with every value set."""
 
     mode: Mode
     weights: tuple[float, float, float]
-    """For recency, similarity and importance; the gains are in them."""
+    """For recency, similarity and importance, already multiplied by the gains."""
     decay: float
 
 
 @dataclass(frozen=True, slots=True)
-class Considered:
-    """What scoring needs to know of one memory."""
+class ScoringInput:
+    """The values of one memory that scoring needs."""
 
     id: UUID
     kind: Kind
     last_accessed_at: datetime
     importance: float
     similarity: float | None
-    """The cosine with the cue; None where the memory has no vector."""
+    """The cosine similarity to the cue; None if the memory has no vector."""
 
 
-def resolve_weighing(asked: Weighing, agent: Weighing) -> ResolvedWeighing:
-    """Decide every value: as asked, else as the agent has it for that mode, else as usual."""
+def resolve_weighing(asked: StreamWeights, agent: StreamWeights) -> ResolvedWeighing:
+    """Choose every value: from the request, else from the agent (same mode only), else the default."""
     mode = asked.mode or agent.mode or Mode.NEWEST
-    usual = USUAL_OF_PAPER if mode is Mode.PAPER else USUAL
-    own = agent if (agent.mode or Mode.NEWEST) is mode else Weighing()
+    usual = PAPER_DEFAULTS if mode is Mode.PAPER else DEFAULT
+    own = agent if (agent.mode or Mode.NEWEST) is mode else StreamWeights()
     gains = _first(asked.gains, own.gains, usual.gains)
     weights = (
         _first(asked.recency, own.recency, usual.recency) * gains[0],
@@ -62,66 +62,67 @@ def resolve_weighing(asked: Weighing, agent: Weighing) -> ResolvedWeighing:
 
 
 def horizon(resolved: ResolvedWeighing) -> int:
-    """Give the rank from which on recency adds nothing worth computing."""
-    # Also where recency counts for little, or nothing: its rank is returned, and may be learned from.
+    """Return the rank beyond which recency is negligible."""
+    # Even if recency has a low weight: its rank is returned, and weights may be learned from it.
     weight, decay = max(resolved.weights[0], 1.0), resolved.decay
     # By the hour, any number of memories can be as recent as the first.
     if resolved.mode is Mode.PAPER or decay == 1:
-        return FARTHEST
-    return min(math.floor(math.log(NEGLIGIBLE / weight) / math.log(decay)) + 2, FARTHEST)
+        return MAX_RANK
+    return min(math.floor(math.log(NEGLIGIBLE / weight) / math.log(decay)) + 2, MAX_RANK)
 
 
-def score(considered: Sequence[Considered], resolved: ResolvedWeighing) -> tuple[list[Candidate], Tally]:
-    """Rank all of them by the weighted sum of their scaled factors; equals stay in the order of recency."""
+def score(considered: Sequence[ScoringInput], resolved: ResolvedWeighing) -> tuple[list[Candidate], ChannelStats]:
+    """Rank all memories by the weighted sum of their scaled factors; ties keep the order of recency."""
     ordered = sort_by_recency(considered, resolved.mode)
     if not ordered:
-        return [], Tally(0, None, None)
+        return [], ChannelStats(0, None, None)
     recency = scale(_decayed(ordered, resolved))
     similarity = scale(_similarities(ordered))
     importance = scale([memory.importance for memory in ordered])
     found = map(Factors, recency, similarity, importance, range(1, len(ordered) + 1))
     scored = [
-        Candidate(memory.id, weigh(factors, resolved), factors) for memory, factors in zip(ordered, found, strict=True)
+        Candidate(memory.id, weighted_sum(factors, resolved), factors)
+        for memory, factors in zip(ordered, found, strict=True)
     ]
     scored.sort(key=lambda candidate: candidate.score, reverse=True)
-    return scored, Tally(len(scored), scored[-1].score, scored[0].score)
+    return scored, ChannelStats(len(scored), scored[-1].score, scored[0].score)
 
 
-def sort_by_recency(considered: Sequence[Considered], mode: Mode) -> list[Considered]:
-    """Sort by what recency favours; of equals thoughts come last, and the newer before the older."""
+def sort_by_recency(considered: Sequence[ScoringInput], mode: Mode) -> list[ScoringInput]:
+    """Sort by recency; among equals thoughts come last, and newer memories before older ones."""
     ordered = sorted(considered, key=lambda memory: (memory.kind is Kind.THOUGHT, -memory.id.int))
     ordered.sort(key=lambda memory: memory.last_accessed_at, reverse=mode is not Mode.ORIGINAL)
     return ordered
 
 
-def weigh(factors: Factors, resolved: ResolvedWeighing) -> float:
+def weighted_sum(factors: Factors, resolved: ResolvedWeighing) -> float:
     """Add up the weighted factors."""
     recency, similarity, importance = resolved.weights
     return recency * factors.recency + similarity * factors.similarity + importance * factors.importance
 
 
 def scale(values: Sequence[float]) -> list[float]:
-    """Map values onto 0..1 between the least and the greatest; all are 0.5 where these are the same."""
+    """Map values to 0..1 between their minimum and maximum; if these are equal, all values become 0.5."""
     least, greatest = min(values), max(values)
     if least == greatest:
         return [0.5] * len(values)
     return [(value - least) / (greatest - least) for value in values]
 
 
-def _decayed(ordered: Sequence[Considered], resolved: ResolvedWeighing) -> list[float]:
-    """Let recency fade by rank, or by the hours since the last access."""
+def _decayed(ordered: Sequence[ScoringInput], resolved: ResolvedWeighing) -> list[float]:
+    """Return the decay of recency: by rank, or by hours since the last access."""
     if resolved.mode is Mode.PAPER:
-        # Counted from the latest access and not from now: scaling takes the difference out again.
+        # Counted from the latest access instead of now: scaling removes the difference.
         latest = ordered[0].last_accessed_at
         steps = [(latest - memory.last_accessed_at) / HOUR for memory in ordered]
     else:
         steps = [float(rank) for rank in range(len(ordered))]
     fade = math.log(resolved.decay)
-    return [math.exp(max(fade * step, SMALLEST_EXPONENT)) for step in steps]
+    return [math.exp(max(fade * step, MIN_EXPONENT)) for step in steps]
 
 
-def _similarities(ordered: Sequence[Considered]) -> list[float]:
-    """Treat a memory without a vector as no more relevant than the least relevant of the others."""
+def _similarities(ordered: Sequence[ScoringInput]) -> list[float]:
+    """Return the similarities; a memory without a vector gets the lowest similarity of the others."""
     least = min((memory.similarity for memory in ordered if memory.similarity is not None), default=0.0)
     return [least if memory.similarity is None else memory.similarity for memory in ordered]
 

@@ -1,4 +1,4 @@
-"""Learn the weights and the decay of an agent's stream from feedback: pairs of hits, put in the right order."""
+"""Learn the weights and the decay of an agent's stream from feedback, by ordering pairs of hits."""
 
 from __future__ import annotations
 
@@ -11,16 +11,24 @@ from uuid import UUID
 import numpy as np
 from numpy.typing import NDArray
 
-from recollect.core.agents.scoring import USUAL, ResolvedWeighing, resolve_weighing
-from recollect.core.agents.verdicts import Numbers, choose_usable, compare, descend, pair_all, require_enough, split
+from recollect.core.agents.feedback_pairs import (
+    Numbers,
+    choose_usable,
+    compare,
+    descend,
+    pair_all,
+    require_enough,
+    split,
+)
+from recollect.core.agents.scoring import DEFAULT, ResolvedWeighing, resolve_weighing
 from recollect.errors import InvalidInputError
-from recollect.models.agents import Tuned, Tuning
-from recollect.models.recall import Mode, Weighing
+from recollect.models.agents import Tuning, TuningTarget
+from recollect.models.recall import Mode, StreamWeights
 
 DECAYS = (0.9, 0.95, 0.98, 0.99, 0.995, 0.998, 0.999)
 STEADINESS = 0.05
-"""How strongly the present weights are kept: about as much as one recall counts."""
-MOST_STEPS = 50
+"""Strength of the penalty that keeps the present weights: about that of one recall."""
+MAX_STEPS = 50
 PLACES = 4
 FREE = tuple(free for size in (3, 2, 1) for free in combinations(range(3), size))
 LEARNED = ("recency", "similarity", "importance", "decay")
@@ -28,7 +36,7 @@ LEARNED = ("recency", "similarity", "importance", "decay")
 
 @dataclass(frozen=True, slots=True, eq=False)
 class MarkedRecall:
-    """One recall whose hits were marked, by hit: useful or not, and what it was ranked by."""
+    """One recall with marked hits: whether each hit was useful, and its ranking values."""
 
     recall_id: UUID
     candidates: int
@@ -38,92 +46,94 @@ class MarkedRecall:
     importance: Numbers
 
 
-def learn(judged: Sequence[MarkedRecall], present: Weighing) -> Tuning:
+def learn(judged: Sequence[MarkedRecall], present: StreamWeights) -> Tuning:
     """Fit weights and decay to one part of the feedback, and compare before and after on both.
 
-    Only ranks can be weighed again, so the decay of mode `paper`, which goes by the hour, cannot be learned.
+    The decay of mode `paper` depends on hours. Feedback has only ranks, so this decay cannot be learned.
     """
     if present.mode is Mode.PAPER:
-        raise InvalidInputError("only decay by rank can be tuned: the agent's mode is `paper`")
+        raise InvalidInputError("cannot tune an agent in mode `paper`: only rank-based decay can be tuned")
     usable = choose_usable(judged)
     require_enough(usable)
     held_out, training = split(usable)
-    before = resolve_weighing(Weighing(), present)
-    after = round_off(fit_all(training, before, gains_of(present)), present)
-    resolved = resolve_weighing(Weighing(), after)
-    numbers = to_numbers(describe(before, present)), to_numbers(after)
-    return compare(Tuned.STREAM, numbers, (training, held_out), (partial(score, before), partial(score, resolved)))
+    before = resolve_weighing(StreamWeights(), present)
+    after = round_weights(fit_all(training, before, gains_of(present)), present)
+    resolved = resolve_weighing(StreamWeights(), after)
+    numbers = to_numbers(expand_weights(before, present)), to_numbers(after)
+    return compare(
+        TuningTarget.STREAM, numbers, (training, held_out), (partial(score, before), partial(score, resolved))
+    )
 
 
-def to_numbers(weighing: Weighing) -> dict[str, float]:
-    """List what was learned, by name."""
+def to_numbers(weighing: StreamWeights) -> dict[str, float]:
+    """Return the learned values by name."""
     return {name: getattr(weighing, name) for name in LEARNED}
 
 
-def take_over(learned: Mapping[str, float], present: Weighing) -> Weighing:
-    """Put what was learned into a weighing."""
+def apply_weights(learned: Mapping[str, float], present: StreamWeights) -> StreamWeights:
+    """Return the present weights with the learned values."""
     recency, similarity, importance, decay = (learned[name] for name in LEARNED)
     return replace(present, recency=recency, similarity=similarity, importance=importance, decay=decay)
 
 
-def gains_of(present: Weighing) -> Sequence[float]:
-    """Give the gains of the three factors."""
-    return present.gains or USUAL.gains or ()
+def gains_of(present: StreamWeights) -> Sequence[float]:
+    """Return the gains of the three factors."""
+    return present.gains or DEFAULT.gains or ()
 
 
 def fit_all(training: Sequence[MarkedRecall], before: ResolvedWeighing, gains: Sequence[float]) -> ResolvedWeighing:
-    """Fit the weights for each decay and keep the best; the present decay wins where none is better."""
+    """Fit the weights for each decay and keep the best; if none is better, the present decay stays."""
     prior = np.array(before.weights)
-    # A factor with gain 0 cannot be weighed: it counts for nothing here as well.
+    # A factor with gain 0 has no effect, so its weight cannot be learned.
     counted = np.array([gain > 0 for gain in gains])
     best, least = before, np.inf
     for decay in dict.fromkeys((before.decay, *DECAYS)):
         differences, shares = pair_all((recall.useful, factors_at(recall, decay)) for recall in training)
         weights, loss = fit(differences * counted, shares, prior)
         if loss < least:
-            best, least = replace(before, weights=keep_sum(weights, prior), decay=decay), loss
+            best, least = replace(before, weights=rescale_weights(weights, prior), decay=decay), loss
     return best
 
 
-def keep_sum(weights: Numbers, prior: Numbers) -> tuple[float, float, float]:
-    """Scale weights to the sum they had: only their proportions rank."""
+def rescale_weights(weights: Numbers, prior: Numbers) -> tuple[float, float, float]:
+    """Scale weights to their previous sum: only proportions affect the ranking."""
     total = prior.sum() or 1.0
     kept = weights * (total / weights.sum()) if weights.sum() > 0 else prior
     return float(kept[0]), float(kept[1]), float(kept[2])
 
 
 def factors_at(recall: MarkedRecall, decay: float) -> Numbers:
-    """Give the three factors of every marked hit as they would be at a decay: one row each."""
+    """Return the three factors of every marked hit at a given decay, one row per hit."""
     recency = rescale(recall.ranks, recall.candidates, decay)
     return np.column_stack((recency, recall.similarity, recall.importance))
 
 
 def rescale(ranks: Numbers, candidates: int, decay: float) -> Numbers:
-    """Compute recency again from ranks; what lies beyond the horizon has none."""
+    """Compute recency from ranks; beyond the horizon it is 0."""
     least = decay**candidates
     if decay - least <= 0:
         return np.full(len(ranks), 0.5)
-    # A power of an array may differ from that of a number in the last digit, and so fall below the least.
+    # The power of an array may differ from that of a number in the last digit, and so be below the minimum.
     return np.where(ranks > 0, np.maximum(decay**ranks - least, 0.0) / (decay - least), 0.0)
 
 
 def fit(differences: Numbers, shares: Numbers, prior: Numbers) -> tuple[Numbers, float]:
-    """Minimise the logistic loss over pairs by Newton's method, with no weight below zero."""
+    """Minimize the logistic loss over pairs by Newton's method, with no weight below 0."""
 
     def find_step(weights: Numbers) -> Numbers:
         return solve(weights, *derive(weights, differences, shares, prior)) - weights
 
-    return descend(prior, lambda weights: loss_at(weights, differences, shares, prior), find_step, MOST_STEPS)
+    return descend(prior, lambda weights: loss_at(weights, differences, shares, prior), find_step, MAX_STEPS)
 
 
 def loss_at(weights: Numbers, differences: Numbers, shares: Numbers, prior: Numbers) -> float:
-    """Add up how wrong the pairs are, and how far the weights have gone."""
+    """Add up the loss of the pairs and the penalty for changed weights."""
     wrong = shares @ np.logaddexp(0.0, -differences @ weights)
     return float(wrong + STEADINESS / 2 * ((weights - prior) ** 2).sum())
 
 
 def derive(weights: Numbers, differences: Numbers, shares: Numbers, prior: Numbers) -> tuple[Numbers, Numbers]:
-    """Give the slope and the curvature of the loss."""
+    """Return the gradient and the Hessian of the loss."""
     chance = 1.0 / (1.0 + np.exp(np.clip(differences @ weights, -500, 500)))
     slope = -differences.T @ (shares * chance) + STEADINESS * (weights - prior)
     curve = (differences * (shares * chance * (1 - chance))[:, None]).T @ differences + STEADINESS * np.eye(3)
@@ -131,7 +141,7 @@ def derive(weights: Numbers, differences: Numbers, shares: Numbers, prior: Numbe
 
 
 def solve(weights: Numbers, slope: Numbers, curve: Numbers) -> Numbers:
-    """Minimise the quadratic model over weights of at least zero: of three, any may be the ones that are free."""
+    """Minimize the quadratic model over nonnegative weights, trying every set of free weights."""
     target = curve @ weights - slope
     best, least = np.zeros(3), 0.0
     for free in FREE:
@@ -150,8 +160,8 @@ def score(resolved: ResolvedWeighing, recall: MarkedRecall) -> Numbers:
     return scores
 
 
-def describe(resolved: ResolvedWeighing, present: Weighing) -> Weighing:
-    """Write a weighing in full, the gains apart; a factor without gain keeps its weight."""
+def expand_weights(resolved: ResolvedWeighing, present: StreamWeights) -> StreamWeights:
+    """Return all weights without their gains; a factor with gain 0 keeps its weight."""
     own = (present.recency, present.similarity, present.importance)
     shown = [
         weight / gain if gain > 0 else (1.0 if kept is None else kept)
@@ -160,9 +170,9 @@ def describe(resolved: ResolvedWeighing, present: Weighing) -> Weighing:
     return replace(present, recency=shown[0], similarity=shown[1], importance=shown[2], decay=resolved.decay)
 
 
-def round_off(resolved: ResolvedWeighing, present: Weighing) -> Weighing:
-    """Round a weighing to as many digits as a person would write."""
-    full = describe(resolved, present)
+def round_weights(resolved: ResolvedWeighing, present: StreamWeights) -> StreamWeights:
+    """Round weights to a readable number of digits."""
+    full = expand_weights(resolved, present)
     recency, similarity, importance = full.recency or 0.0, full.similarity or 0.0, full.importance or 0.0
     return replace(
         full, recency=round(recency, PLACES), similarity=round(similarity, PLACES), importance=round(importance, PLACES)

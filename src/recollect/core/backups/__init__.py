@@ -1,1 +1,1 @@
-"""What a backup says of itself."""
+"""The manifest of a backup."""

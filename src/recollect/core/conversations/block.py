@@ -1,4 +1,4 @@
-"""Write memories as one text between tags for a prompt: a line for each, shorter where there is little room."""
+"""Format memories as one text between tags for a prompt: one line each, shorter if there is little room."""
 
 from __future__ import annotations
 
@@ -10,47 +10,47 @@ from datetime import UTC, tzinfo
 from uuid import UUID
 
 from recollect.core.conversations.budget import ELLIPSIS
-from recollect.core.conversations.wording import ENGLISH, Wording
-from recollect.core.text.similar import SourceText, excerpt
-from recollect.core.text.tags import CONTROLS, defuse_tags
-from recollect.models.blocks import Level, Line
+from recollect.core.conversations.prompt_texts import ENGLISH, Wording
+from recollect.core.text.similarity import SourceText, excerpt
+from recollect.core.text.tags import CONTROLS, escape_tags
+from recollect.models.blocks import BlockLine, DetailLevel
 from recollect.models.memories import Memory
 
 OPENING, CLOSING = "<memories>", "</memories>"
 PINNED_PART = 10
-"""Pinned memories take at most one part in so many of a budget."""
-SHARES = {Level.FULL: 0.75, Level.COMPACT: 0.9, Level.ABSTRACT: 1.0}
-"""Which part of the room is for lines up to a level, where not all of them fit in full."""
-WIDTHS = {Level.COMPACT: 240, Level.ABSTRACT: 100}
-"""The widest a text can be; a Chinese character is as wide as two letters, and says as much."""
-LONGEST_SOURCE = 160
-FEWEST_CHARACTERS = 4
-MOST_CHARACTERS_PER_TOKEN = 16
-"""No tokenizer packs running text as densely, so a longer line need not be counted."""
-MOST_MISSES = 8
-"""After so many lines that did not fit no other is tried, to limit the counting."""
+"""Pinned memories take at most 1 / PINNED_PART of a budget."""
+SHARES = {DetailLevel.FULL: 0.75, DetailLevel.COMPACT: 0.9, DetailLevel.ABSTRACT: 1.0}
+"""The part of the room for lines up to a level, if not all lines fit in full."""
+WIDTHS = {DetailLevel.COMPACT: 240, DetailLevel.ABSTRACT: 100}
+"""Maximum width of a text. A Chinese character is as wide as two letters, and has as much meaning."""
+MAX_SOURCE_LENGTH = 160
+MIN_CHARACTERS = 4
+MAX_CHARACTERS_PER_TOKEN = 16
+"""No tokenizer packs running text as densely, so the tokens of longer lines are not counted."""
+MAX_MISSES = 8
+"""After this many lines that did not fit, no further line is tried, to limit counting."""
 _SENTENCE_END = re.compile(r"[.!?;](?=\s)|[。！？；…]")
 
 
 @dataclass(frozen=True, slots=True)
 class BlockMemory:
-    """A memory that a block may show, and how."""
+    """A memory that may be part of a block, with its display options."""
 
     memory: Memory
     short_id: str
     score: float = 0.0
     source_texts: Mapping[UUID, SourceText] = field(default_factory=dict[UUID, SourceText])
-    """Texts of its sources, as far as they may be shown."""
-    ceiling: Level = Level.FULL
-    """The fullest level that it may be shown at."""
+    """The texts of its sources that may be shown."""
+    ceiling: DetailLevel = DetailLevel.FULL
+    """The fullest level that may be used."""
     again: bool = False
     pinned: bool = False
-    """Whether it is one of the pinned."""
+    """Whether the memory is pinned."""
 
 
 @dataclass(frozen=True, slots=True)
-class Gauge:
-    """How a text is counted and cut, in which zone its days are, and which words stand around it."""
+class TextMeter:
+    """How to count and cut texts, the time zone of dates, and the fixed words of the prompt."""
 
     count: Callable[[str], int]
     cut: Callable[[str, int], str]
@@ -60,29 +60,29 @@ class Gauge:
 
 @dataclass(frozen=True, slots=True)
 class FittedLines:
-    """The lines of the memories that fit, best first, and what they cost with their headings."""
+    """Lines of the memories that fit, best first, and their tokens including headings."""
 
-    lines: Mapping[UUID, Line]
+    lines: Mapping[UUID, BlockLine]
     tokens: int
     exhausted: bool
-    """Whether everything is shown at its best level: more room would not help."""
+    """Whether everything is shown at its best level, so that more room would not help."""
 
 
 def fold(text: str) -> str:
-    """Bring a text onto one line, in which nothing looks like one of the tags."""
+    """Put a text on one line and escape anything that looks like one of the tags."""
     line = " ".join(text.split())
     if not line.isprintable():
         line = " ".join(CONTROLS.sub(" ", line).split())
-    return defuse_tags(line)
+    return escape_tags(line)
 
 
 def shorten_ids(ids: Iterable[UUID], known: Mapping[UUID, str] | None = None) -> dict[UUID, str]:
-    """Name each memory by the shortest suffix of its id that is unique; a memory that has a name keeps it."""
+    """Assign each memory the shortest unique suffix of its ID; known names stay."""
     given = dict(known or {})
     every = sorted({*ids, *given})
     taken = set(given.values())
     tails = {each: each.hex for each in every}
-    for length in range(FEWEST_CHARACTERS, 33):
+    for length in range(MIN_CHARACTERS, 33):
         ends: dict[str, list[UUID]] = {}
         for each in every:
             ends.setdefault(tails[each][-length:], []).append(each)
@@ -93,14 +93,14 @@ def shorten_ids(ids: Iterable[UUID], known: Mapping[UUID, str] | None = None) ->
 
 
 def write_line(
-    remembered: BlockMemory, level: Level = Level.FULL, zone: tzinfo = UTC, wording: Wording = ENGLISH
+    remembered: BlockMemory, level: DetailLevel = DetailLevel.FULL, zone: tzinfo = UTC, wording: Wording = ENGLISH
 ) -> str:
-    """Write one memory: its short id, the day it happened, who said it, and what, as far as the level lets it."""
+    """Format a memory as one line: short ID, date, speaker and text, shortened to the level."""
     memory = remembered.memory
     opening = f"[{remembered.short_id}] {_date(memory, zone, wording.until)}{_by(memory)}: "
-    if level is Level.FULL:
+    if level is DetailLevel.FULL:
         said = fold(memory.content)
-    elif len(memory.content.splitlines()) > 1 and level is Level.COMPACT:
+    elif len(memory.content.splitlines()) > 1 and level is DetailLevel.COMPACT:
         said = _excerpt_lines(memory.content, wording)
     else:
         said = shorten(fold(memory.content), WIDTHS[level])
@@ -108,12 +108,15 @@ def write_line(
 
 
 def write_summary(memory: Memory, wording: Wording = ENGLISH) -> str:
-    """Write a running summary on one line."""
+    """Format a running summary as one line."""
     return f"{wording.summary}{fold(memory.content)}\n"
 
 
 def shorten(text: str, width: int) -> str:
-    """Cut a text that is wider, after a sentence or a word if there is one in its second half, and mark the cut."""
+    """Cut a text that is too wide, and mark the cut.
+
+    The cut is after a sentence or a word, if one ends in the second half.
+    """
     end = wide = 0
     for end, character in enumerate(text):  # noqa: B007 - read behind the loop
         wide += 2 if unicodedata.east_asian_width(character) in "WF" else 1
@@ -129,14 +132,13 @@ def shorten(text: str, width: int) -> str:
     return f"{head[:blank] if blank * 2 >= end else head}".rstrip() + ELLIPSIS
 
 
-def fill(candidates: Sequence[BlockMemory], room: int, gauge: Gauge, most: int) -> FittedLines:
-    """Show memories while there is room, and at most so many: all in full if that fits, else the better the fuller.
+def fill(candidates: Sequence[BlockMemory], room: int, gauge: TextMeter, most: int) -> FittedLines:
+    """Choose lines for memories within the room, at most `most`: all in full if they fit, else by rank.
 
-    The first three quarters of the room go to lines in full, what is left of nine tenths to compact ones, the rest to
-    abstract ones; then lines are raised again, the best first, as far as there is room. Only if not one fits, the
-    first is cut.
+    The first 75% of the room is for full lines, up to 90% for compact ones, the rest for abstract ones. Then lines are
+    raised to better levels, the best first, while there is room. If no line fits, the first one is cut.
     """
-    lines, spent = _place(candidates, room, gauge, most, dict.fromkeys(Level, 1.0))
+    lines, spent = _place(candidates, room, gauge, most, dict.fromkeys(DetailLevel, 1.0))
     if not _is_all(lines, candidates, most):
         lines, spent = _place(candidates, room, gauge, most, SHARES)
         spent = _raise(lines, candidates, room, spent, gauge)
@@ -145,10 +147,10 @@ def fill(candidates: Sequence[BlockMemory], room: int, gauge: Gauge, most: int) 
     return FittedLines(lines, spent, exhausted=_is_all(lines, candidates, most))
 
 
-def order(lines: Iterable[Line]) -> list[Line]:
-    """Sort lines by kind, and within by when it happened: of two that contradict each other the later is read last.
+def order(lines: Iterable[BlockLine]) -> list[BlockLine]:
+    """Sort lines by kind, then by time: of two contradicting lines, the later is read last.
 
-    What is pinned comes before all others, the newest first.
+    Pinned lines come before all others, newest first.
     """
     places = {kind: place for place, kind in enumerate(ENGLISH.groups)}
     by_age = sorted(lines, key=lambda line: (line.occurred_at, line.memory_id))
@@ -156,8 +158,8 @@ def order(lines: Iterable[Line]) -> list[Line]:
     return pinned + sorted((line for line in by_age if not line.pinned), key=lambda line: places[line.kind])
 
 
-def lay_out(lines: Iterable[Line], summary: str = "", wording: Wording = ENGLISH) -> str:
-    """Group lines under the names of their kinds, in heading and tags; nothing where there are none."""
+def render_block(lines: Iterable[BlockLine], summary: str = "", wording: Wording = ENGLISH) -> str:
+    """Group lines under the headings of their kinds, between heading and tags; empty without lines."""
     texts = [summary] if summary else []
     above = ""
     for line in order(lines):
@@ -170,17 +172,18 @@ def lay_out(lines: Iterable[Line], summary: str = "", wording: Wording = ENGLISH
 
 
 def render(texts: Iterable[str], wording: Wording = ENGLISH) -> str:
-    """Put texts between heading and closing tag."""
+    """Put texts between the heading and the closing tag."""
     return f"{wording.heading}\n{OPENING}\n{''.join(texts)}{CLOSING}"
 
 
-def cut_line(line: str, room: int, gauge: Gauge) -> str:
-    """Shorten a line from its end until it fits, and mark the cut; nothing if no word of the content would be left."""
-    if room > 0 and len(line) <= room * MOST_CHARACTERS_PER_TOKEN and gauge.count(line) <= room:
+def cut_line(line: str, room: int, gauge: TextMeter) -> str:
+    """Shorten a line from its end until it fits, and mark the cut; empty if no word would remain."""
+    if room > 0 and len(line) <= room * MAX_CHARACTERS_PER_TOKEN and gauge.count(line) <= room:
         return line
-    said = line.index(": ") + 2
-    # Beyond this many characters nothing can fit: they need not be counted.
-    beginning = line[: room * MOST_CHARACTERS_PER_TOKEN]
+    summary = gauge.wording.summary
+    said = len(summary) if line.startswith(summary) else line.index(": ") + 2
+    # A longer text cannot fit, so its tokens are not counted.
+    beginning = line[: room * MAX_CHARACTERS_PER_TOKEN]
     for most in range(room - gauge.count(f"{ELLIPSIS}\n"), 0, -1):
         shortened = f"{gauge.cut(beginning, most).rstrip()}{ELLIPSIS}\n"
         if len(shortened) <= said + 2:
@@ -190,8 +193,8 @@ def cut_line(line: str, room: int, gauge: Gauge) -> str:
     return ""
 
 
-def leave_least(lines: Sequence[Line], fits: Callable[[Sequence[Line]], bool]) -> list[Line]:
-    """Leave out the last of lines while all together do not fit."""
+def drop_last_lines(lines: Sequence[BlockLine], fits: Callable[[Sequence[BlockLine]], bool]) -> list[BlockLine]:
+    """Drop lines from the end until the rest fits."""
     kept = list(lines)
     while kept and not fits(kept):
         kept.pop()
@@ -199,14 +202,14 @@ def leave_least(lines: Sequence[Line], fits: Callable[[Sequence[Line]], bool]) -
 
 
 def _place(
-    candidates: Sequence[BlockMemory], room: int, gauge: Gauge, most: int, shares: Mapping[Level, float]
-) -> tuple[dict[UUID, Line], int]:
-    """Take memories from the front, each at the best level whose part of the room is not used up."""
-    lines: dict[UUID, Line] = {}
+    candidates: Sequence[BlockMemory], room: int, gauge: TextMeter, most: int, shares: Mapping[DetailLevel, float]
+) -> tuple[dict[UUID, BlockLine], int]:
+    """Choose lines from the front, each at the best level whose part of the room is not used up."""
+    lines: dict[UUID, BlockLine] = {}
     headings: set[str] = set()
     spent = misses = 0
     for each in candidates:
-        if len(lines) == most or misses == MOST_MISSES or spent >= room:
+        if len(lines) == most or misses == MAX_MISSES or spent >= room:
             break
         heading = _heading(each, gauge)
         above = 0 if heading in headings else gauge.count(heading)
@@ -222,8 +225,10 @@ def _place(
     return lines, spent
 
 
-def _raise(lines: dict[UUID, Line], candidates: Sequence[BlockMemory], room: int, spent: int, gauge: Gauge) -> int:
-    """Show lines at a better level, the best first, as far as there is room; return what is used then."""
+def _raise(
+    lines: dict[UUID, BlockLine], candidates: Sequence[BlockMemory], room: int, spent: int, gauge: TextMeter
+) -> int:
+    """Raise lines to better levels, the best first, while there is room; return the used tokens."""
     for each in candidates:
         shown = lines.get(each.memory.id)
         if shown is None:
@@ -238,49 +243,54 @@ def _raise(lines: dict[UUID, Line], candidates: Sequence[BlockMemory], room: int
     return spent
 
 
-def _cut_first(first: BlockMemory, room: int, gauge: Gauge) -> FittedLines:
+def _cut_first(first: BlockMemory, room: int, gauge: TextMeter) -> FittedLines:
     above = gauge.count(_heading(first, gauge))
-    whole = write_line(replace(first, source_texts={}), Level.ABSTRACT, gauge.zone, gauge.wording)
+    whole = write_line(replace(first, source_texts={}), DetailLevel.ABSTRACT, gauge.zone, gauge.wording)
     text = cut_line(whole, room - above, gauge)
     if not text:
         return FittedLines({}, 0, exhausted=False)
-    line = _line(first, Level.ABSTRACT, text, gauge.count(text))
+    line = _line(first, DetailLevel.ABSTRACT, text, gauge.count(text))
     return FittedLines({first.memory.id: line}, line.tokens + above, exhausted=False)
 
 
-def _heading(remembered: BlockMemory, gauge: Gauge) -> str:
+def _heading(remembered: BlockMemory, gauge: TextMeter) -> str:
     """Return the heading above the line of a memory."""
     return gauge.wording.pinned if remembered.pinned else gauge.wording.groups[remembered.memory.kind]
 
 
-def _levels(remembered: BlockMemory) -> list[Level]:
+def _levels(remembered: BlockMemory) -> list[DetailLevel]:
     """List the levels that a memory may be shown at, the fullest first."""
-    levels = list(Level)
+    levels = list(DetailLevel)
     return levels[levels.index(remembered.ceiling) :]
 
 
-def _is_all(lines: Mapping[UUID, Line], candidates: Sequence[BlockMemory], most: int) -> bool:
-    """Tell whether as many as possible are shown, each at its best level."""
+def _is_all(lines: Mapping[UUID, BlockLine], candidates: Sequence[BlockMemory], most: int) -> bool:
+    """Return whether as many memories as possible are shown, each at its best level."""
     shown = [(each.ceiling, lines[each.memory.id].level) for each in candidates if each.memory.id in lines]
-    whole = all(level in (ceiling, Level.FULL) for ceiling, level in shown)
+    whole = all(level in (ceiling, DetailLevel.FULL) for ceiling, level in shown)
     return whole and len(lines) == min(len(candidates), most)
 
 
-def _fit(remembered: BlockMemory, level: Level, left: int, gauge: Gauge) -> Line | None:
-    """Write a line at a level if it fits; what is the same at a better level is at that level."""
+def _fit(remembered: BlockMemory, level: DetailLevel, left: int, gauge: TextMeter) -> BlockLine | None:
+    """Return a line at a level if it fits.
+
+    If the text is the same at a better level, the line gets that level.
+    """
     text = write_line(remembered, level, gauge.zone, gauge.wording)
-    if left <= 0 or len(text) > left * MOST_CHARACTERS_PER_TOKEN:
+    if left <= 0 or len(text) > left * MAX_CHARACTERS_PER_TOKEN:
         return None
     tokens = gauge.count(text)
     if tokens > left:
         return None
-    same = (each for each in Level if each is level or write_line(remembered, each, gauge.zone, gauge.wording) == text)
+    same = (
+        each for each in DetailLevel if each is level or write_line(remembered, each, gauge.zone, gauge.wording) == text
+    )
     return _line(remembered, next(same), text, tokens)
 
 
-def _line(remembered: BlockMemory, level: Level, text: str, tokens: int) -> Line:
+def _line(remembered: BlockMemory, level: DetailLevel, text: str, tokens: int) -> BlockLine:
     memory = remembered.memory
-    return Line(
+    return BlockLine(
         short_id=remembered.short_id,
         memory_id=memory.id,
         kind=memory.kind,
@@ -295,28 +305,28 @@ def _line(remembered: BlockMemory, level: Level, text: str, tokens: int) -> Line
     )
 
 
-def _write_sources(remembered: BlockMemory, level: Level, wording: Wording) -> Iterable[str]:
-    """Write some of the sources of a summary, one a line."""
-    if level is Level.ABSTRACT or not any(each in remembered.source_texts for each in remembered.memory.evidence):
+def _write_sources(remembered: BlockMemory, level: DetailLevel, wording: Wording) -> Iterable[str]:
+    """Format some of the sources of a summary, one per line."""
+    if level is DetailLevel.ABSTRACT or not any(each in remembered.source_texts for each in remembered.memory.evidence):
         return
-    for source in excerpt(remembered.memory.evidence, compact=level is Level.COMPACT):
+    for source in excerpt(remembered.memory.evidence, compact=level is DetailLevel.COMPACT):
         if isinstance(source, int):
             yield f"  {wording.left_out.format(count=source)}\n"
         elif text := remembered.source_texts.get(source):
-            yield f"  > {fold(text.speaker) or wording.said}: {shorten(fold(text.content), LONGEST_SOURCE)}\n"
+            yield f"  > {fold(text.speaker) or wording.said}: {shorten(fold(text.content), MAX_SOURCE_LENGTH)}\n"
 
 
 def _excerpt_lines(content: str, wording: Wording) -> str:
-    """Show a content of many lines by its beginning, middle and end."""
+    """Shorten a text with many lines to its beginning, middle and end."""
     spoken = [folded for line in content.splitlines() if (folded := fold(line))]
     return " ".join(
-        wording.left_out.format(count=each) if isinstance(each, int) else shorten(each, LONGEST_SOURCE)
+        wording.left_out.format(count=each) if isinstance(each, int) else shorten(each, MAX_SOURCE_LENGTH)
         for each in excerpt(spoken)
     )
 
 
 def _date(memory: Memory, zone: tzinfo, until: str) -> str:
-    """Give the day it happened; of a fact that is over, from when until when it was true."""
+    """Return the day it happened; for a fact that ended, the period in which it was true."""
     day = (memory.valid_at or memory.occurred_at).astimezone(zone).date().isoformat()
     return f"{day}{until}{memory.invalid_at.astimezone(zone).date().isoformat()}" if memory.invalid_at else day
 

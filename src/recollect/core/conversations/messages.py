@@ -1,4 +1,4 @@
-"""Take messages in any of their forms, show them as text and in a prompt, and count what they cost there."""
+"""Parse messages in any form, format them for a prompt, and count their tokens."""
 
 from __future__ import annotations
 
@@ -13,17 +13,17 @@ from recollect.models.memories import JSON, Role
 IMAGE = "[image]"
 
 Utterance: TypeAlias = str | NewMessage | Mapping[str, Any]
-"""What can be appended: a message, in full or in short."""
+"""Anything that can be appended as a message: an object, a mapping or a string."""
 
 
 def as_messages(given: Utterance | Sequence[Utterance]) -> list[NewMessage]:
-    """Accept one message or many, also in short: a plain text is the user's, a mapping says who speaks."""
+    """Convert one message or many to a list; a string is a user message."""
     many = given if isinstance(given, Sequence) and not isinstance(given, str) else [given]
     return [as_message(each) for each in many]
 
 
 def as_message(given: Utterance) -> NewMessage:
-    """Take one message in any of its forms, or say which there are."""
+    """Convert a message from any of its forms; raise an error that lists the forms."""
     try:
         if isinstance(given, str):
             return NewMessage(Role.USER, given)
@@ -34,34 +34,34 @@ def as_message(given: Utterance) -> NewMessage:
     except (KeyError, TypeError, ValueError):
         roles = ", ".join(Role)
         raise InvalidInputError(
-            f"a message is a NewMessage, a text, or a mapping with `role` ({roles}), `content` and `name`"
+            f"a message must be a NewMessage, a string, or a dict with `role` ({roles}), `content` and `name`"
         ) from None
 
 
-def said(message: NewMessage | Message) -> str:
-    """Give what is remembered of a message: its content, or where there is none what its parts say."""
+def memory_text(message: NewMessage | Message) -> str:
+    """Return the text that is remembered: the content, or else the texts of the parts."""
     return message.content or _join(map(_show_part, message.parts))
 
 
-def written(message: NewMessage | Message) -> str:
-    """Give what a prompt shows of a message as text: its attachments, then what is said."""
+def prompt_text(message: NewMessage | Message) -> str:
+    """Return a message as prompt text: its attachments, then its text."""
     return _join([*map(_show_attachment, message.attachments), *_show(message)])
 
 
 def count_images(message: NewMessage | Message) -> int:
-    """Count the images that can be handed on: a user's, because models take no others, and those with a URL."""
+    """Count the images that can be passed to a model: in user messages only, and with a URL."""
     return sum(1 for url in _images(message) if url) if message.role is Role.USER else 0
 
 
 def count_tokens(message: NewMessage | Message, count: Callable[[str], int], frame: int, naming: int) -> int:
-    """Count what a message costs in a prompt, its images as the text that stands for them."""
+    """Count the tokens of a message in a prompt, with images as text."""
     name = naming + count(message.name) if message.name else 0
-    return frame + count(written(message)) + name
+    return frame + count(prompt_text(message)) + name
 
 
 def to_prompt(message: Message, *, images: bool) -> PromptMessage:
-    """Turn a message into one element of an OpenAI-style `messages` array."""
-    prompt: dict[str, JSON] = {"role": message.role.value, "content": written(message)}
+    """Convert a message to one element of an OpenAI-style `messages` array."""
+    prompt: dict[str, JSON] = {"role": message.role.value, "content": prompt_text(message)}
     if message.name:
         prompt["name"] = message.name
     if message.role is Role.TOOL:
@@ -78,30 +78,30 @@ def to_prompt(message: Message, *, images: bool) -> PromptMessage:
 
 
 def to_text(messages: Sequence[Message], prefixes: tuple[str, str]) -> str:
-    """Write out what user and assistant say, each behind its prefix."""
+    """Format the messages of user and assistant, each after its prefix."""
     speakers = dict(zip((Role.USER, Role.ASSISTANT), prefixes, strict=True))
     return "\n".join(
-        f"{speakers[message.role]}: {written(message)}" for message in messages if message.role in speakers
+        f"{speakers[message.role]}: {prompt_text(message)}" for message in messages if message.role in speakers
     )
 
 
 def is_own(message: NewMessage | Message) -> bool:
-    """Tell whether the content was given by the sender, and not made from its parts."""
+    """Return whether the content was sent, not made from the parts."""
     return bool(message.content) and message.content != _join(map(_show_part, message.parts))
 
 
 def _show(message: NewMessage | Message, without: PartType | None = None) -> list[str]:
-    """List the lines that are said, without the parts of one type."""
+    """List the lines of a message, without the parts of one type."""
     parts = [part for part in message.parts if part.type is not without]
     if not is_own(message):
         return [_show_part(part) for part in parts]
-    # A content repeats the texts of parts; parts that are no text cost and are shown all the same.
+    # A content repeats the texts of parts; other parts are shown and counted in addition.
     files = [_show_part(part) for part in parts if part.type in {PartType.IMAGE, PartType.FILE}]
     return [*files, message.content, *(_show_part(part) for part in parts if part.type is PartType.TOOL_CALL)]
 
 
 def _other_text(message: Message, handed_on: PartType) -> str:
-    """Give what is left as text where the parts of one type are handed on as they are."""
+    """Return the remaining text of a message if the parts of one type are passed as they are."""
     attachments = [
         _show_attachment(each) for each in message.attachments if handed_on is not PartType.IMAGE or not _is_image(each)
     ]
@@ -135,7 +135,7 @@ def _join(lines: Iterable[str]) -> str:
 
 
 def _images(message: NewMessage | Message) -> list[str]:
-    """List the URL of every image, attachments first; empty for those that have none."""
+    """List the URL of every image, attachments first; empty for images without a URL."""
     attached = [each.url for each in message.attachments if _is_image(each)]
     return attached + [part.url for part in message.parts if part.type is PartType.IMAGE]
 

@@ -1,4 +1,4 @@
-"""Say which states a conversation can change to, and when it is due to change by itself."""
+"""Rules for the states of a conversation: allowed changes, and automatic changes that are due."""
 
 from __future__ import annotations
 
@@ -22,29 +22,29 @@ REACHED_FROM = {
     DELETED: frozenset({ACTIVE, ARCHIVED}),
     PURGING: frozenset({ACTIVE, ARCHIVED, DELETED}),
 }
-MEND = {DELETED: "Restore it first.", PURGING: "It cannot be called back."}
+STATE_HINTS = {DELETED: "Restore it first.", PURGING: "It cannot be called back."}
 
 
 @dataclass(frozen=True, slots=True)
 class RetentionRules:
-    """After how many days a conversation changes its state; 0 means never."""
+    """After how many days a conversation changes its state; 0 = never."""
 
     archive_after_days: float = 0.0
     delete_after_days: float = 0.0
     purge_after_days: float = 30.0
     recall_days: float = 30.0
-    """After how many days a kept recall is deleted."""
+    """After how many days a saved recall is deleted."""
     ledger_days: float = 400.0
-    """After how many days the sums of the ledger are deleted."""
+    """After how many days the totals of the ledger are deleted."""
     change_days: float = 7.0
     """After how many days rows of the change log are deleted."""
     unread_change_days: float = 30.0
-    """After how many days they are deleted even if a reader has not read them."""
+    """After how many days rows of the change log are deleted even if a reader has not read them."""
 
 
 @dataclass(frozen=True, slots=True)
 class ConversationAge:
-    """What retention looks at: the state, since when it holds, and since when nobody used the conversation."""
+    """The state of a conversation, when it was entered, and when the conversation was last used."""
 
     state: ConversationState
     idle_since: datetime
@@ -52,16 +52,16 @@ class ConversationAge:
 
 
 def move(state: ConversationState, wanted: ConversationState) -> bool:
-    """Tell whether a conversation must change to be in a state; refuse where it cannot."""
+    """Return whether a state change is necessary; refuse changes that are not allowed."""
     if state is wanted:
         return False
     if state not in REACHED_FROM[wanted]:
-        raise ConflictError(f"This conversation is {state}. {MEND[state]}")
+        raise ConflictError(f"This conversation is {state}. {STATE_HINTS[state]}")
     return True
 
 
-def usual_rules(settings: Settings) -> RetentionRules:
-    """Return the rules for every agent whose profile sets no others."""
+def default_rules(settings: Settings) -> RetentionRules:
+    """Return the rules for agents whose profiles set no others."""
     days = settings.archive_after_days, settings.delete_after_days, settings.purge_after_days
     return RetentionRules(
         *days,
@@ -72,13 +72,13 @@ def usual_rules(settings: Settings) -> RetentionRules:
     )
 
 
-def share_kept(settings: Settings) -> float:
-    """Say which share of the recalls is kept whose cues do not decide it: from 0 for none to 1 for all."""
+def save_ratio(settings: Settings) -> float:
+    """Return the share of recalls to save if the cue does not decide it: 0 = none, 1 = all."""
     return {"off": 0.0, "sampled": settings.keep_share, "on": 1.0}[settings.keep_recalls]
 
 
 def rules_for(profile: Profile, usual: RetentionRules) -> RetentionRules:
-    """Let an agent's profile override the settings."""
+    """Return the rules with the overrides of an agent's profile."""
     return RetentionRules(
         usual.archive_after_days if profile.archive_after_days is None else profile.archive_after_days,
         usual.delete_after_days if profile.delete_after_days is None else profile.delete_after_days,
@@ -87,7 +87,7 @@ def rules_for(profile: Profile, usual: RetentionRules) -> RetentionRules:
 
 
 def find_due(standing: ConversationAge, rules: RetentionRules, now: datetime) -> ConversationState | None:
-    """Say which state a conversation is due to change to, the last if several are; None if it stays."""
+    """Return the state that a conversation is due to change to (the last of several), or None."""
     if standing.state is DELETED and is_over(standing.changed_at, rules.purge_after_days, now):
         return PURGING
     if standing.state in {ACTIVE, ARCHIVED} and is_over(standing.idle_since, rules.delete_after_days, now):
@@ -98,5 +98,5 @@ def find_due(standing: ConversationAge, rules: RetentionRules, now: datetime) ->
 
 
 def is_over(since: datetime, days: float, now: datetime) -> bool:
-    """Tell whether so many days have passed; never if they are 0."""
+    """Return whether this number of days has passed; never if it is 0."""
     return days > 0 and now - since >= timedelta(days=days)

@@ -1,4 +1,4 @@
-"""Find the thread that a message ends: its parents up to the root, strictly or as Dify walks."""
+"""Find the thread of a message: its parents up to the root, by strict rules or as Dify does."""
 
 from __future__ import annotations
 
@@ -9,35 +9,35 @@ from recollect.errors import InvalidInputError, NotFoundError
 from recollect.models.conversations import LEGACY
 
 NIL = str(LEGACY)
-MOST_FETCHED = 500
-"""How many turns Dify reads of a conversation at most."""
+MAX_DIFY_TURNS = 500
+"""Maximum number of turns that Dify reads of a conversation."""
 
 
 @dataclass(frozen=True, slots=True)
 class ThreadNode:
-    """A message as a node of a tree: its id, and what it follows."""
+    """A message as a node of a tree: its ID and its parent."""
 
     id: str
     parent: str | None
 
 
 def walk(nodes_newest_first: Sequence[ThreadNode], leaf: str | None = None) -> list[str]:
-    """List the ids from a leaf to its root; without a leaf, from the newest node that is nobody's parent.
+    """List the IDs from a leaf to its root; the default leaf is the newest node without children.
 
-    No parent, or one that is not there, makes a root. NIL stands for the nearest older node that also has NIL.
-    Of nodes that follow each other in a circle the oldest is taken for their root.
+    A node without a parent, or with a missing parent, is a root. NIL as a parent means the nearest older node that also
+    has NIL. In a cycle, the oldest node counts as the root.
     """
     parents = _resolve(nodes_newest_first[::-1])
     if leaf is None:
         taken = set(parents.values())
         leaf = next((node.id for node in nodes_newest_first if node.id not in taken), None)
     elif leaf not in parents:
-        raise NotFoundError("no message of this id in the conversation: name one of its messages as the leaf")
+        raise NotFoundError("leaf must be a message of this conversation")
     return _climb(parents, leaf)
 
 
 def walk_upstream(nodes_newest_first: Sequence[ThreadNode]) -> list[str]:
-    """List the ids that Dify takes for the newest thread: it reads the nodes once, and any root ends it."""
+    """List the IDs of the newest thread as Dify does: one pass over the nodes, any root ends it."""
     thread: list[str] = []
     wanted: str | None = None
     for node in nodes_newest_first:
@@ -50,15 +50,15 @@ def walk_upstream(nodes_newest_first: Sequence[ThreadNode]) -> list[str]:
 
 
 def bound_fetch(message_limit: int | None) -> int:
-    """Return the number of turns that Dify reads for a limit; without one, the most."""
-    return min(message_limit, MOST_FETCHED) if message_limit and message_limit > 0 else MOST_FETCHED
+    """Return the number of turns that Dify reads for a limit; without a limit, the maximum."""
+    return min(message_limit, MAX_DIFY_TURNS) if message_limit and message_limit > 0 else MAX_DIFY_TURNS
 
 
 def order_nodes(nodes_oldest_first: Sequence[ThreadNode]) -> list[tuple[ThreadNode, str | None]]:
-    """Give every node its parent as `walk` sees it, and an order in which no node stands before its parent.
+    """Pair every node with its parent as `walk` finds it, parents before their children.
 
-    Nodes stay as they are given; a parent that comes late moves up before the first that follows it, so that the
-    leaves keep their order and the newest stays the newest.
+    Other nodes keep their order. A parent that comes late moves before its first child, so the leaves keep their order
+    and the newest leaf stays the newest.
     """
     parents = _resolve(nodes_oldest_first)
     by_id = {node.id: node for node in nodes_oldest_first}
@@ -74,7 +74,7 @@ def order_nodes(nodes_oldest_first: Sequence[ThreadNode]) -> list[tuple[ThreadNo
 
 
 def _resolve(nodes_oldest_first: Sequence[ThreadNode]) -> dict[str, str | None]:
-    """Give every node a parent that exists, or none, so that the result is a forest."""
+    """Return for every node an existing parent or None, so that the result is a forest."""
     known = {node.id for node in nodes_oldest_first}
     if len(known) < len(nodes_oldest_first):
         raise InvalidInputError("message ids must be unique within a conversation")
@@ -89,7 +89,7 @@ def _resolve(nodes_oldest_first: Sequence[ThreadNode]) -> dict[str, str | None]:
 
 
 def _cut_circles(parents: dict[str, str | None]) -> dict[str, str | None]:
-    """Remove the parent of the oldest member of every circle; the keys are sorted oldest first."""
+    """Remove the parent of the oldest member of every cycle; the keys are sorted oldest first."""
     places = {each: place for place, each in enumerate(parents)}
     seen: dict[str, str] = {}
     for start in parents:
@@ -97,7 +97,7 @@ def _cut_circles(parents: dict[str, str | None]) -> dict[str, str | None]:
         while each is not None and each not in seen:
             seen[each] = start
             each = parents[each]
-        # Only a path that runs into itself is new: another circle that it meets was cut before.
+        # Only a path that meets itself is a new cycle: other cycles that it meets are already cut.
         if each is not None and seen[each] == start:
             circle = [each]
             while (parent := parents[circle[-1]]) is not None and parent != each:

@@ -1,4 +1,4 @@
-"""The calendar that phrases are computed with: spans of wall-clock time, half-open, without a zone."""
+"""Calendar arithmetic for date phrases: half-open spans of wall-clock time without a zone."""
 
 from __future__ import annotations
 
@@ -10,64 +10,64 @@ from typing import TypeAlias
 
 Span: TypeAlias = tuple[datetime, datetime]
 Yearly: TypeAlias = Callable[[int], Span]
-"""What comes once in a year: a month, a season, a holiday."""
+"""A period that recurs every year: a month, a season, a holiday."""
 
 DAY = timedelta(days=1)
 WEEK = timedelta(days=7)
 FEW = 6
-"""As many as "a few" may be."""
+"""Maximum number that "a few" can mean."""
 LEAP_GAP = 9
-"""Within so many years there is a 29th of February."""
+"""Maximum distance in years between two dates of February 29."""
 FAR_YEARS = 100
-"""How far an open end reaches: "before 2020" begins this long before its end."""
+"""Length of an open period: "before 2020" begins this long before its end."""
 
 
 def midnight(moment: datetime) -> datetime:
-    """Go back to the beginning of the day."""
+    """Return the beginning of the day."""
     return moment.replace(hour=0, minute=0, second=0, microsecond=0)
 
 
 def day_of(moment: datetime, count: int = 1) -> Span:
-    """Span the day of a moment, or so many days from there."""
+    """Return the span of `count` days that begins with the day of a time."""
     start = midnight(moment)
     return start, start + count * DAY
 
 
 def date_of(year: int, month: int, day: int, count: int = 1) -> Span:
-    """Span a date, or so many days from there."""
+    """Return the span of `count` days that begins with a date."""
     return day_of(datetime(year, month, day, tzinfo=UTC), count)
 
 
 def week_of(moment: datetime, shift: int = 0) -> Span:
-    """Span the week of a moment, Monday to Sunday, or one so many weeks later."""
+    """Return the week of a time, Monday to Sunday, shifted by `shift` weeks."""
     start = midnight(moment) - moment.weekday() * DAY + shift * WEEK
     return start, start + WEEK
 
 
 def weekend_of(moment: datetime, shift: int = 0) -> Span:
-    """Span the weekend that ends the week of a moment, or one so many weeks later."""
+    """Return the weekend of the week of a time, shifted by `shift` weeks."""
     start, end = week_of(moment, shift)
     return start + 5 * DAY, end
 
 
 def month_of(year: int, month: int, count: int = 1) -> Span:
-    """Span a month, or several; the number may lie outside 1..12 and then counts on into other years."""
+    """Return a month, or `count` months; a number outside 1..12 is a month of another year."""
     return _first_of(year, month), _first_of(year, month + count)
 
 
 def year_of(year: int, count: int = 1) -> Span:
-    """Span a year, or several."""
+    """Return a year, or `count` years."""
     return datetime(year, 1, 1, tzinfo=UTC), datetime(year + count, 1, 1, tzinfo=UTC)
 
 
 def add_months(moment: datetime, months: int) -> datetime:
-    """Go the same day so many months on, or to the last day of a month that is too short."""
+    """Return the same day `months` later, or the last day of the month if it is too short."""
     years, month = divmod(moment.year * 12 + moment.month - 1 + months, 12)
     return moment.replace(year=years, month=month + 1, day=min(moment.day, monthrange(years, month + 1)[1]))
 
 
 def weekday_in(year: int, month: int, weekday: int, place: int) -> Span:
-    """Span the first, second, ... weekday of a month; the last for -1."""
+    """Return the first, second, ... weekday of a month; -1 is the last."""
     if place < 0:
         end = month_of(year, month)[1]
         return day_of(end - ((end.weekday() - weekday - 1) % 7 + 1) * DAY)
@@ -76,7 +76,7 @@ def weekday_in(year: int, month: int, weekday: int, place: int) -> Span:
 
 
 def easter_of(year: int) -> Span:
-    """Span Easter Sunday by the rule of Gauss in the form that needs no exceptions (Meeus, Jones, Butcher)."""
+    """Return Easter Sunday, by the algorithm of Meeus, Jones and Butcher, which has no exceptions."""
     century, rest = divmod(year, 100)
     moon = (19 * (year % 19) + century - century // 4 - (century - (century + 8) // 25 + 1) // 3 + 15) % 30
     week = (32 + 2 * (century % 4) + 2 * (rest // 4) - moon - rest % 4) % 7
@@ -86,7 +86,10 @@ def easter_of(year: int) -> Span:
 
 
 def third_of(span: Span, place: int) -> Span:
-    """Span the early (0), middle (1) or late (2) part: of a month by tens of days, of longer times by months."""
+    """Return the early (0), middle (1) or late (2) third of a span.
+
+    Months are divided by tens of days, longer spans by months.
+    """
     start, end = span
     days = (end - start) // DAY
     if days > 31:
@@ -100,7 +103,7 @@ def third_of(span: Span, place: int) -> Span:
 
 
 def half_of(span: Span, place: int) -> Span:
-    """Span the first (0) or second (1) half."""
+    """Return the first (0) or second (1) half of a span."""
     start, end = span
     months = (end.year - start.year) * 12 + end.month - start.month
     middle = add_months(start, months // 2) if months > 1 else start + (end - start) // 2 // DAY * DAY
@@ -108,20 +111,20 @@ def half_of(span: Span, place: int) -> Span:
 
 
 def week_in(span: Span, place: int) -> Span:
-    """Span the first (0), second (1), ... seven days, or the last (-1)."""
+    """Return the first (0), second (1), ... seven days of a span, or the last (-1)."""
     if place < 0:
         return span[1] - WEEK, span[1]
     return span[0] + place * WEEK, min(span[0] + (place + 1) * WEEK, span[1])
 
 
 def hours_of(span: Span, hours: tuple[float, float]) -> Span:
-    """Span some hours of the day on which a span begins; beyond 24 they lie in the next."""
+    """Return hours of the day on which a span begins; hours above 24 are on the next day."""
     first, last = hours
     return span[0] + timedelta(hours=first), span[0] + timedelta(hours=last)
 
 
 def unit_of(moment: datetime, unit: str, count: int = 1) -> Span:
-    """Span the whole day, week, month or year that a moment lies in, or so many from there."""
+    """Return the whole day, week, month or year of a time, or `count` of them from there."""
     if unit == "day":
         return day_of(moment, count)
     if unit == "week":
@@ -131,43 +134,46 @@ def unit_of(moment: datetime, unit: str, count: int = 1) -> Span:
 
 
 def step(moment: datetime, unit: str, count: int) -> datetime:
-    """Go so many days, weeks, months or years on, or back."""
+    """Return a time `count` days, weeks, months or years later, or earlier if negative."""
     if unit in ("day", "week"):
         return moment + count * (DAY if unit == "day" else WEEK)
     return add_months(moment, count if unit == "month" else 12 * count)
 
 
 def rolling(now: datetime, unit: str, count: int) -> Span:
-    """Span the days from so many units back up to today, or from today so many units on."""
+    """Return the span from `count` units ago up to today, or from today to `count` units ahead."""
     today = day_of(now)
     return (today[0], step(today[1], unit, count)) if count > 0 else (step(today[0], unit, count), today[1])
 
 
 def few_ago(now: datetime, unit: str) -> Span:
-    """Span what "a few ago" may mean: from six units back up to two."""
+    """Return the span that "a few ago" can mean: from six units ago to two units ago."""
     return unit_of(step(now, unit, -FEW), unit)[0], unit_of(step(now, unit, -2), unit)[1]
 
 
 def latest(yearly: Yearly, now: datetime, *, over: bool = False) -> Span:
-    """Find the latest time that has begun, or that is over."""
+    """Return the latest occurrence that has begun, or that is over."""
     spans = _spans(yearly, range(now.year + 1, now.year - LEAP_GAP, -1))
     return _first(span for span in spans if (span[1] <= now if over else span[0] <= now))
 
 
-def coming(yearly: Yearly, now: datetime) -> Span:
-    """Find the first time that has not begun."""
+def next_occurrence(yearly: Yearly, now: datetime) -> Span:
+    """Return the first occurrence that has not begun."""
     return _first(span for span in _spans(yearly, range(now.year - 1, now.year + LEAP_GAP)) if span[0] > now)
 
 
 def current(yearly: Yearly, now: datetime) -> Span:
-    """Find the time of this year, or the one that began in the last and is not over."""
+    """Return the occurrence of this year, or the one that began last year and is not over."""
     return _first(
         span for span in _spans(yearly, range(now.year - 1, now.year + 1)) if span[1] > now or span[0].year == now.year
     )
 
 
 def open_at(span: Span, side: str, now: datetime) -> Span:
-    """Span what lies since, after, before, until or around a time; what is open ends today, or far away."""
+    """Return the span since, after, before, until or around a time.
+
+    An open end is today; if the start is in the future, the end is FAR_YEARS later.
+    """
     start, end = span
     if side in ("since", "after"):
         begin = start if side == "since" else end
@@ -180,7 +186,7 @@ def open_at(span: Span, side: str, now: datetime) -> Span:
 
 
 def _spans(yearly: Yearly, years: Iterable[int]) -> Iterator[Span]:
-    """Try the years in turn: not every one has a 29th of February, or is known to the table of holidays."""
+    """Try the years in order: some have no February 29, or are not in the table of holidays."""
     for year in years:
         with suppress(ValueError, OverflowError):
             yield yearly(year)

@@ -1,4 +1,4 @@
-"""How Chinese says when: dates, and the words before, after and between them."""
+"""Chinese time expressions: dates, and the words before, after and between them."""
 
 from __future__ import annotations
 
@@ -70,7 +70,7 @@ def _week_of(match: re.Match[str]) -> Change:
 
 
 def after(pattern: str, make: Callable[[re.Match[str]], Change]) -> Modifier:
-    """Pair words directly after a date with the change that they make."""
+    """Pair a pattern directly after a date with the change that it makes."""
     return re.compile(pattern), make
 
 

@@ -1,4 +1,4 @@
-"""Dates as Chinese writes them: which words make which date expression."""
+"""Chinese dates: which words make which date expression."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from recollect.core.dates import calendar
 from recollect.core.dates.calendar import DAY, Span, date_of, day_of, unit_of, week_of, weekend_of
 from recollect.core.dates.holidays import CHINESE_HOLIDAYS, CHINESE_SEASONS, months
 from recollect.core.dates.numeric import NUMERIC
-from recollect.core.dates.parts import DateExpression, Make, Rule, Seen, ago
+from recollect.core.dates.parts import DateExpression, DateMatch, Make, Rule, ago
 
 DIGITS: Mapping[str, int] = {sign: value for value, sign in enumerate("零一二三四五六七八九")} | {"〇": 0, "两": 2}
 UNITS: Mapping[str, str] = {"天": "day", "日": "day", "周": "week", "星期": "week", "礼拜": "week"} | {
@@ -44,9 +44,9 @@ YEAR_PARTS: Mapping[str, tuple[int, int]] = {
     "年末": (11, 2),
     "年终": (11, 2),
 } | {"上半年": (1, 6), "下半年": (7, 6)}
-"""From which month, and how many."""
+"""The first month, and the number of months."""
 LONG_HOLIDAYS = frozenset(("端午", "中秋", "清明", "元旦"))
-"""Festivals of one day that two more days make a holiday."""
+"""One-day festivals that become a holiday with two more days."""
 
 NUMBER = "(?:[0-9]{1,3}|[零〇一二两三四五六七八九十百]{1,5})"
 MONTH = "(?:1[0-2]|0?[1-9]|十[一二]?|[一二三四五六七八九])"
@@ -54,12 +54,12 @@ DAY_NUMBER = "(?:3[01]|[12][0-9]|0?[1-9]|三十一?|二?十[一二三四五六�
 SHIFT = "(?:上上|上|这|本|下下|下)"
 WEEK = "(?:周|星期|礼拜)"
 FAR_AHEAD = 20
-"""A year of two digits lies at most so many years ahead, else in the last century."""
+"""A two-digit year is at most this many years in the future, else in the last century."""
 NOT_COUNTED = "(?<![0-9零〇一二两三四五六七八九十百几每第多数个])"
 
 
 def read_number(words: str) -> int:
-    """Read a number in digits, or as Chinese writes it, below a thousand."""
+    """Parse a number below 1,000 in digits or in Chinese numerals."""
     if words.isdigit():
         return int(words)
     hundreds, hundred, rest = words.rpartition("百")
@@ -80,72 +80,72 @@ def _digits(words: str, empty: int) -> int:
     return value if words else empty
 
 
-def _year(seen: Seen) -> DateExpression:
+def _year(seen: DateMatch) -> DateExpression:
     year = int(seen["year"]) if seen["year"].isdigit() else _digits(seen["year"], 0)
     if year < 100:
         year += 2000 if 2000 + year <= seen.now.year + FAR_AHEAD else 1900
     return DateExpression(year=year)
 
 
-def _named_year(seen: Seen) -> DateExpression:
+def _named_year(seen: DateMatch) -> DateExpression:
     return DateExpression(year=seen.now.year + YEARS[seen.match[0]])
 
 
-def _month(seen: Seen) -> DateExpression:
+def _month(seen: DateMatch) -> DateExpression:
     return DateExpression(month=read_number(seen["month"]))
 
 
-def _date(seen: Seen) -> DateExpression:
+def _date(seen: DateMatch) -> DateExpression:
     return DateExpression(month=read_number(seen["month"]), day=read_number(seen["day"]))
 
 
-def _days(seen: Seen) -> DateExpression:
+def _days(seen: DateMatch) -> DateExpression:
     month, first, last = read_number(seen["month"]), read_number(seen["first"]), read_number(seen["last"])
     if last < first:
         raise ValueError(last)
 
-    def find(year: int) -> Span:
+    def find_days_of_year(year: int) -> Span:
         return date_of(year, month, first)[0], date_of(year, month, last)[1]
 
-    return DateExpression(yearly=find)
+    return DateExpression(yearly=find_days_of_year)
 
 
-def _months(seen: Seen) -> DateExpression:
+def _months(seen: DateMatch) -> DateExpression:
     first, last = read_number(seen["first"]), read_number(seen["last"])
     return DateExpression(yearly=months(first, (last - first) % 12 + 1))
 
 
-def _day(seen: Seen) -> DateExpression:
+def _day(seen: DateMatch) -> DateExpression:
     return DateExpression(day=read_number(seen["day"]))
 
 
-def _shifted_month(seen: Seen) -> DateExpression:
+def _shifted_month(seen: DateMatch) -> DateExpression:
     return ago(seen.now, "month", -SHIFTS[seen["shift"]])
 
 
-def _week(seen: Seen) -> DateExpression:
+def _week(seen: DateMatch) -> DateExpression:
     return DateExpression(span=week_of(seen.now, SHIFTS[seen["shift"]]))
 
 
-def _weekend(seen: Seen) -> DateExpression:
+def _weekend(seen: DateMatch) -> DateExpression:
     if seen["shift"]:
         return DateExpression(span=weekend_of(seen.now, SHIFTS[seen["shift"]]))
     span = weekend_of(seen.now)
     return DateExpression(span=span if span[0] <= seen.now else weekend_of(seen.now, -1), loose=True)
 
 
-def _weekday(seen: Seen) -> DateExpression:
+def _weekday(seen: DateMatch) -> DateExpression:
     weekday = WEEKDAYS[seen["weekday"]]
     if not seen["shift"]:
         return DateExpression(weekday=weekday, loose=True)
     return DateExpression(span=day_of(week_of(seen.now, SHIFTS[seen["shift"]])[0] + weekday * DAY))
 
 
-def _named_day(seen: Seen) -> DateExpression:
+def _named_day(seen: DateMatch) -> DateExpression:
     return DateExpression(span=day_of(seen.now + DAYS[seen.match[0]] * DAY))
 
 
-def _season(seen: Seen) -> DateExpression:
+def _season(seen: DateMatch) -> DateExpression:
     yearly = CHINESE_SEASONS[seen["season"]]
     if seen["part"]:
         place = 0 if seen["part"] in "初早" else 2
@@ -153,28 +153,28 @@ def _season(seen: Seen) -> DateExpression:
     return DateExpression(yearly=yearly, loose="季" in seen.match[0])
 
 
-def _feast(seen: Seen) -> DateExpression:
+def _feast(seen: DateMatch) -> DateExpression:
     yearly = CHINESE_HOLIDAYS[seen["name"]]
     if seen["long"] and seen["name"] in LONG_HOLIDAYS:
         return DateExpression(yearly=lambda year: (yearly(year)[0] - DAY, yearly(year)[1] + DAY))
     return DateExpression(yearly=yearly)
 
 
-def _year_part(seen: Seen) -> DateExpression:
+def _year_part(seen: DateMatch) -> DateExpression:
     return DateExpression(yearly=months(*YEAR_PARTS[seen.match[0]]))
 
 
-def _quarter(seen: Seen) -> DateExpression:
+def _quarter(seen: DateMatch) -> DateExpression:
     return DateExpression(yearly=months(3 * read_number(seen["place"]) - 2, 3))
 
 
-def _month_part(seen: Seen) -> DateExpression:
+def _month_part(seen: DateMatch) -> DateExpression:
     place = {"初": 0, "中": 1, "底": 2, "末": 2}[seen["part"]]
     spans = [calendar.third_of(calendar.month_of(seen.now.year, seen.now.month - back), place) for back in (0, 1)]
     return DateExpression(span=spans[0] if spans[0][0] <= seen.now else spans[1], loose=True)
 
 
-def _ago(seen: Seen) -> DateExpression:
+def _ago(seen: DateMatch) -> DateExpression:
     unit = UNITS[seen["unit"]]
     if seen["count"] == "几":
         return DateExpression(span=calendar.few_ago(seen.now, unit))
@@ -188,7 +188,7 @@ def _ago(seen: Seen) -> DateExpression:
     return DateExpression(span=unit_of(whole - (15 if unit == "month" else 3) * DAY, "week"))
 
 
-def _hours_ago(seen: Seen) -> DateExpression:
+def _hours_ago(seen: DateMatch) -> DateExpression:
     hours = seen["unit"] != "分钟"
     count = 0.5 if seen["count"] == "半" else float(read_number(seen["count"]))
     back = seen.now - (timedelta(hours=count) if hours else timedelta(minutes=count))
@@ -196,11 +196,11 @@ def _hours_ago(seen: Seen) -> DateExpression:
     return DateExpression(span=(back - slack, back + slack), exact=True)
 
 
-def _later(seen: Seen) -> DateExpression:
+def _later(seen: DateMatch) -> DateExpression:
     return ago(seen.now, UNITS[seen["unit"]], -read_number(seen["count"]))
 
 
-def _rolling(seen: Seen) -> DateExpression:
+def _rolling(seen: DateMatch) -> DateExpression:
     sign = 1 if seen["which"] in ("未来", "今后") else -1
     unit, count = UNITS[seen["unit"]], seen["count"]
     if count == "半":
@@ -219,24 +219,24 @@ def _rolling(seen: Seen) -> DateExpression:
     return DateExpression(span=span)
 
 
-def _rolling_hours(seen: Seen) -> DateExpression:
+def _rolling_hours(seen: DateMatch) -> DateExpression:
     count = read_number(seen["count"])
     back = timedelta(minutes=count) if seen["unit"] == "分钟" else timedelta(hours=count)
     return DateExpression(span=(seen.now - back, seen.now), exact=True)
 
 
-def _just_now(seen: Seen) -> DateExpression:
+def _just_now(seen: DateMatch) -> DateExpression:
     return DateExpression(span=(seen.now - timedelta(hours=1), seen.now), exact=True)
 
 
-def _decade(seen: Seen) -> DateExpression:
+def _decade(seen: DateMatch) -> DateExpression:
     words = seen["decade"]
     decade = int(words) if words.isdigit() else read_number(words)
     century = 0 if decade > 100 else 1900 if decade > 20 else 2000
     return DateExpression(span=calendar.year_of(century + decade, 10))
 
 
-def _clock(seen: Seen) -> DateExpression:
+def _clock(seen: DateMatch) -> DateExpression:
     hour, part = read_number(seen["hour"]), seen["part"]
     minute = 30 if seen["half"] else 15 * read_number(seen["quarter"]) if seen["quarter"] else 0
     minute = read_number(seen["minute"]) if seen["minute"] else minute
@@ -247,22 +247,22 @@ def _clock(seen: Seen) -> DateExpression:
     return DateExpression(hours=(hour + minute / 60, hour + minute / 60 + 1))
 
 
-def _part(seen: Seen) -> DateExpression:
+def _part(seen: DateMatch) -> DateExpression:
     return DateExpression(hours=HOURS[seen.match[0]])
 
 
 def either(words: Mapping[str, object]) -> str:
-    """Write an alternative of words, the longer first."""
+    """Return an alternative of words, the longest first."""
     return "(?:" + "|".join(sorted(words, key=len, reverse=True)) + ")"
 
 
 def rule(pattern: str, make: Make) -> Rule:
-    """Pair a pattern with what it makes."""
+    """Pair a pattern with the function that makes its date expression."""
     return re.compile(pattern), make
 
 
 BARE_HOLIDAYS = {name: holiday for name, holiday in CHINESE_HOLIDAYS.items() if name != "十一"}
-"""Those that are named by themselves; the other may be the number eleven."""
+"""Holidays whose names need no other word; the remaining one can also mean the number eleven."""
 FULL_HOURS = {word: hours for word, hours in HOURS.items() if len(word) > 1}
 TO = " ?(?:-|~|至|到) ?"
 RULES = (

@@ -1,4 +1,4 @@
-"""How English says when: dates, and the words before, after and between them."""
+"""English time expressions: dates, and the words before, after and between them."""
 
 from __future__ import annotations
 
@@ -43,7 +43,10 @@ def _part(match: re.Match[str]) -> Change:
 
 
 def _shift(match: re.Match[str]) -> Change:
-    """Go so many units before or after a day; a bare "the week before" is the seven days before it."""
+    """Shift by a number of units before or after a day.
+
+    "The week before" without a number is the seven days before it.
+    """
     unit, later = match["unit"], match["side"] in ("after", "following")
     if not match["count"]:
         return _neighbour(unit, later=later)
@@ -72,12 +75,12 @@ def _within(match: re.Match[str]) -> Change:
 
 
 def before(pattern: str, make: Callable[[re.Match[str]], Change]) -> Modifier:
-    """Pair words directly before a date with the change that they make."""
-    return stands(pattern, "")[0], make
+    """Pair a pattern directly before a date with the change that it makes."""
+    return open_side(pattern, "")[0], make
 
 
-def stands(pattern: str, side: str) -> End:
-    """Pair words directly before a date with the side that they leave open."""
+def open_side(pattern: str, side: str) -> End:
+    """Pair a pattern directly before a date with the side that it leaves open."""
     return re.compile(rf"(?<!\w)(?:{pattern})(?: the)?[ -]$"), side
 
 
@@ -108,11 +111,11 @@ ENGLISH = Grammar(
     ),
     after=(),
     ends_before=(
-        stands(r"(?:ever )?since|starting(?: in| on| from)?", "since"),
-        stands(r"after", "after"),
-        stands(r"before|prior to", "before"),
-        stands(r"until|till|up to|up until|no later than", "until"),
-        stands(r"around|circa", "around"),
+        open_side(r"(?:ever )?since|starting(?: in| on| from)?", "since"),
+        open_side(r"after", "after"),
+        open_side(r"before|prior to", "before"),
+        open_side(r"until|till|up to|up until|no later than", "until"),
+        open_side(r"around|circa", "around"),
     ),
     ends_after=(
         (re.compile(r" (?:onwards?|and later|or later|on(?=[,.?!;]|$))(?!\w)"), "since"),

@@ -1,4 +1,4 @@
-"""Dates as English writes them: which words make which date expression."""
+"""English dates: which words make which date expression."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from recollect.core.dates import calendar
 from recollect.core.dates.calendar import DAY, Span, Yearly, date_of, day_of, month_of, unit_of, weekend_of
 from recollect.core.dates.holidays import ENGLISH_HOLIDAYS, ENGLISH_SEASONS, months
 from recollect.core.dates.numeric import NUMERIC
-from recollect.core.dates.parts import DateExpression, Make, Rule, Seen, ago
+from recollect.core.dates.parts import DateExpression, DateMatch, Make, Rule, ago
 
 UNITS = ("one", "two", "three", "four", "five", "six", "seven", "eight", "nine")
 TEENS = (
@@ -59,7 +59,7 @@ SHIFTS: Mapping[str, int] = {"last": -1, "previous": -1, "this": 0, "current": 0
 
 
 def either(words: Mapping[str, object]) -> str:
-    """Write an alternative of words, the longer first."""
+    """Return an alternative of words, the longest first."""
     ordered = sorted(words, key=len, reverse=True)
     return "(?:" + "|".join(re.escape(word).replace("\\ ", "[ -]") for word in ordered) + ")"
 
@@ -79,39 +79,39 @@ LEAD = (
 
 
 def number(words: str) -> int:
-    """Read a number in digits or words."""
+    """Parse a number in digits or words."""
     plain = words.replace("-", " ")
     return int(plain) if plain.isdigit() else NUMBERS[plain]
 
 
 def ordinal(words: str) -> int:
-    """Read the number of a day, as 5, 5th or fifth."""
+    """Parse the number of a day, such as 5, 5th or fifth."""
     plain = words.replace("-", " ")
     return ORDINALS.get(plain) or int(plain.rstrip("stndrh"))
 
 
 def maybe_year(words: str | None) -> int | None:
-    """Read a year if there is one."""
+    """Parse a year if there is one."""
     return int(words) if words else None
 
 
-def _date(seen: Seen) -> DateExpression:
+def _date(seen: DateMatch) -> DateExpression:
     day, month, year = seen["day"], seen["month"], seen["year"]
     return DateExpression(day=ordinal(day), month=MONTHS[month], year=maybe_year(year))
 
 
-def _days(seen: Seen) -> DateExpression:
+def _days(seen: DateMatch) -> DateExpression:
     month, first, last = MONTHS[seen["month"]], ordinal(seen["first"]), ordinal(seen["last"])
     if last < first:
         raise ValueError(last)
 
-    def find(year: int) -> Span:
+    def find_days_of_year(year: int) -> Span:
         return date_of(year, month, first)[0], date_of(year, month, last)[1]
 
-    return DateExpression(yearly=find, year=maybe_year(seen["year"]))
+    return DateExpression(yearly=find_days_of_year, year=maybe_year(seen["year"]))
 
 
-def _two_days(seen: Seen) -> list[DateExpression]:
+def _two_days(seen: DateMatch) -> list[DateExpression]:
     month, year = MONTHS[seen["month"]], maybe_year(seen["year"])
     return [
         DateExpression(seen.match.start(part), seen.match.end(end), day=ordinal(seen[part]), month=month, year=year)
@@ -119,25 +119,25 @@ def _two_days(seen: Seen) -> list[DateExpression]:
     ]
 
 
-def _month(seen: Seen) -> DateExpression:
+def _month(seen: DateMatch) -> DateExpression:
     return DateExpression(month=MONTHS[seen["month"]], year=maybe_year(seen["year"]))
 
 
-def _shifted_month(seen: Seen) -> DateExpression:
+def _shifted_month(seen: DateMatch) -> DateExpression:
     span = _choose(seen["shift"], months(MONTHS[seen["month"]], 1), seen.now)
     return DateExpression(month=MONTHS[seen["month"]], year=span[0].year)
 
 
 def _choose(word: str, yearly: Yearly, now: datetime) -> Span:
-    """Choose among the years: the last that is over, the present or the next one."""
+    """Choose a year's occurrence: the last that is over, the present one or the next one."""
     shift = SHIFTS[word]
     if shift < 0:
         return calendar.latest(yearly, now, over=True)
-    return calendar.coming(yearly, now) if shift > 0 else calendar.current(yearly, now)
+    return calendar.next_occurrence(yearly, now) if shift > 0 else calendar.current(yearly, now)
 
 
 def _yearly(words: Mapping[str, Yearly]) -> Make:
-    def make(seen: Seen) -> DateExpression:
+    def make(seen: DateMatch) -> DateExpression:
         yearly = words[seen["name"].replace("-", " ")]
         if seen["shift"]:
             return DateExpression(span=_choose(seen["shift"], yearly, seen.now))
@@ -154,20 +154,20 @@ RELATIVE_DAYS: Mapping[str, tuple[int, tuple[float, float] | None]] = (
 )
 
 
-def _relative_day(seen: Seen) -> DateExpression:
+def _relative_day(seen: DateMatch) -> DateExpression:
     shift, hours = RELATIVE_DAYS[seen.match[0].replace("-", " ")]
     return DateExpression(span=day_of(seen.now + shift * DAY), hours=hours)
 
 
-def _ago(seen: Seen) -> DateExpression:
+def _ago(seen: DateMatch) -> DateExpression:
     return ago(seen.now, seen["unit"], number(seen["count"]))
 
 
-def _few_ago(seen: Seen) -> DateExpression:
+def _few_ago(seen: DateMatch) -> DateExpression:
     return DateExpression(span=calendar.few_ago(seen.now, seen["unit"]))
 
 
-def _half_ago(seen: Seen) -> DateExpression:
+def _half_ago(seen: DateMatch) -> DateExpression:
     count = number(seen["count"]) if seen["count"] else 0
     back = calendar.step(seen.now, seen["unit"], -count)
     if seen["unit"] == "year":
@@ -175,29 +175,29 @@ def _half_ago(seen: Seen) -> DateExpression:
     return DateExpression(span=unit_of(back - 15 * DAY, "week"))
 
 
-def _hours_ago(seen: Seen) -> DateExpression:
+def _hours_ago(seen: DateMatch) -> DateExpression:
     unit = seen["unit"]
     back = seen.now - (timedelta(minutes=30) if seen["half"] else timedelta(**{unit + "s": number(seen["count"])}))
     slack = timedelta(minutes=30 if unit == "hour" and not seen["half"] else 10)
     return DateExpression(span=(back - slack, back + slack), exact=True)
 
 
-def _in_some(seen: Seen) -> DateExpression:
+def _in_some(seen: DateMatch) -> DateExpression:
     return ago(seen.now, seen["unit"], -number(seen["count"]))
 
 
-def _rolling(seen: Seen) -> DateExpression:
+def _rolling(seen: DateMatch) -> DateExpression:
     count = calendar.FEW if seen["few"] else number(seen["count"] or "1")
     ahead = seen["which"] in ("next", "coming")
     return DateExpression(span=calendar.rolling(seen.now, seen["unit"], count if ahead else -count))
 
 
-def _rolling_hours(seen: Seen) -> DateExpression:
+def _rolling_hours(seen: DateMatch) -> DateExpression:
     back = timedelta(**{seen["unit"] + "s": number(seen["count"] or "1")})
     return DateExpression(span=(seen.now - back, seen.now), exact=True)
 
 
-def _unit(seen: Seen) -> DateExpression:
+def _unit(seen: DateMatch) -> DateExpression:
     shift = SHIFTS[seen["shift"]]
     if seen["unit"] == "weekend":
         ahead = seen["shift"] == "coming" and weekend_of(seen.now)[0] > seen.now
@@ -207,29 +207,29 @@ def _unit(seen: Seen) -> DateExpression:
     return ago(seen.now, seen["unit"], -shift)
 
 
-def _before_last(seen: Seen) -> DateExpression:
+def _before_last(seen: DateMatch) -> DateExpression:
     if seen["unit"] == "weekend":
         return DateExpression(span=weekend_of(seen.now, -2))
     return ago(seen.now, seen["unit"], 2)
 
 
-def _earlier(seen: Seen) -> DateExpression:
+def _earlier(seen: DateMatch) -> DateExpression:
     start, end = unit_of(seen.now, seen["unit"])
     today = day_of(seen.now)
     return DateExpression(span=(start, today[1]) if seen["when"] == "earlier" else (today[0], end))
 
 
-def _other_day(seen: Seen) -> DateExpression:
+def _other_day(seen: DateMatch) -> DateExpression:
     today = day_of(seen.now)[0]
     return DateExpression(span=(today - 7 * DAY, today))
 
 
-def _weekend(seen: Seen) -> DateExpression:
+def _weekend(seen: DateMatch) -> DateExpression:
     span = weekend_of(seen.now)
     return DateExpression(span=span if span[0] <= seen.now else weekend_of(seen.now, -1), loose=True)
 
 
-def _weekday(seen: Seen) -> DateExpression:
+def _weekday(seen: DateMatch) -> DateExpression:
     weekday, shift = WEEKDAYS[seen["weekday"]], seen["shift"]
     if not shift:
         return DateExpression(weekday=weekday, loose=True)
@@ -241,26 +241,26 @@ def _weekday(seen: Seen) -> DateExpression:
     return DateExpression(span=day_of(seen.now + (ahead - 7 if ahead < 7 else -7) * DAY))
 
 
-def _year(seen: Seen) -> DateExpression:
+def _year(seen: DateMatch) -> DateExpression:
     return DateExpression(year=int(seen["year"]))
 
 
-def _decade(seen: Seen) -> DateExpression:
+def _decade(seen: DateMatch) -> DateExpression:
     decade = int(seen["decade"])
     century = 0 if decade > 100 else 1900 if decade > 20 else 2000
     return DateExpression(span=calendar.year_of(century + decade, 10))
 
 
-def _quarter(seen: Seen) -> DateExpression:
+def _quarter(seen: DateMatch) -> DateExpression:
     place = int(seen["digit"]) if seen["digit"] else ORDINALS[seen["word"]]
     return DateExpression(yearly=months(3 * (place if place > 0 else 4) - 2, 3), year=maybe_year(seen["year"]))
 
 
-def _month_day(seen: Seen) -> DateExpression:
+def _month_day(seen: DateMatch) -> DateExpression:
     return DateExpression(day=ordinal(seen["day"]))
 
 
-def _clock(seen: Seen) -> DateExpression:
+def _clock(seen: DateMatch) -> DateExpression:
     hour, minute = int(seen["hour"]), int(seen["minute"] or 0)
     half = seen["half"]
     if hour > (12 if half else 24) or minute > 59:
@@ -269,12 +269,12 @@ def _clock(seen: Seen) -> DateExpression:
     return DateExpression(hours=(hour + minute / 60, hour + minute / 60 + 1))
 
 
-def _part(seen: Seen) -> DateExpression:
+def _part(seen: DateMatch) -> DateExpression:
     return DateExpression(hours=HOURS[seen["part"].replace("-", " ")])
 
 
 def rule(pattern: str, make: Make) -> Rule:
-    """Pair a pattern of whole words with what it makes."""
+    """Pair a pattern of whole words with the function that makes its date expression."""
     return re.compile(rf"(?<!\w)(?:{pattern})(?!\w)"), make
 
 

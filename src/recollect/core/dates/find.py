@@ -1,4 +1,4 @@
-"""Find the times that a text names, in English and Chinese, as periods in the asker's time zone."""
+"""Find the times that a text mentions, in English and Chinese, as periods in a time zone."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ from recollect.core.dates.english import ENGLISH
 from recollect.core.dates.parts import (
     Change,
     DateExpression,
+    DateMatch,
     Grammar,
     Rule,
-    Seen,
-    lend,
+    copy_missing_parts,
     merge,
     modify,
     resolve,
@@ -29,26 +29,29 @@ from recollect.models.recall import Period
 
 T = TypeVar("T")
 REACH = 48
-"""How many characters before a date may belong to it."""
+"""Maximum number of characters before a date that can belong to it."""
 ROUNDS = 3
-"""How many words in turn may change a date: "the first week of early March" has two."""
+"""Maximum number of successive changes of a date: "the first week of early March" has two."""
 PLAIN = str.maketrans(
     {chr(code): chr(code - 0xFEE0).lower() for code in range(0xFF01, 0xFF5F)}
     | {chr(code): chr(code + 32) for code in range(ord("A"), ord("Z") + 1)}
     | dict(zip("’‘`\u3000\u00a0\t\n\u2014\u2013\u2212～", "'''    ---~", strict=True))
 )
-"""Replaces character by character, so that positions in the text stay the same."""
+"""Replaces single characters, so that positions in the text stay the same."""
 HAN = re.compile("[\u4e00-\u9fff]")
 LATIN = re.compile("[a-z]{3}")
 
 
 def find_periods(text: str, now: datetime, zone: tzinfo) -> list[Period]:
-    """Find the periods that a text names, in its order; what lacks a year is the latest that has begun."""
+    """Find the periods that a text mentions, in its order.
+
+    A date without a year is the latest one that has begun.
+    """
     plain = text.lower() if text.isascii() else fold_variants(text).translate(PLAIN)
     here = _try(partial(now.astimezone, zone))
     if here is None:
         return []
-    # The wall clock is treated as if it ran in UTC, where every day has 24 hours.
+    # The wall clock is treated as if it were in UTC, where every day has 24 hours.
     wall = here.replace(tzinfo=UTC)
     dates = list[DateExpression]()
     if HAN.search(plain):
@@ -65,7 +68,7 @@ def find_periods(text: str, now: datetime, zone: tzinfo) -> list[Period]:
 
 
 def _read(plain: str, grammar: Grammar, now: datetime) -> list[DateExpression]:
-    """Find the dates of one language: pieces, then whole dates, then what the words around change of them."""
+    """Find the dates of one language: first pieces, then whole dates, then changes by nearby words."""
     if not grammar.hint.search(plain):
         return []
     whole = [date for date in _join(plain, _spot(plain, grammar, now), grammar) if not date.bare]
@@ -75,7 +78,7 @@ def _read(plain: str, grammar: Grammar, now: datetime) -> list[DateExpression]:
 
 
 def _spot(plain: str, grammar: Grammar, now: datetime) -> list[DateExpression]:
-    """Find all pieces; where two overlap, the one that begins first counts, and of these the longest."""
+    """Find all pieces; if two overlap, the first counts, or the longest with the same start."""
     found = [date for rule in grammar.rules for date in _apply(plain, rule, now)]
     found.sort(key=lambda date: (date.first, -date.last))
     kept = list[DateExpression]()
@@ -89,7 +92,7 @@ def _apply(plain: str, rule: Rule, now: datetime) -> list[DateExpression]:
     pattern, make = rule
     found = list[DateExpression]()
     for match in pattern.finditer(plain):
-        made = _try(partial(make, Seen(match, now)))
+        made = _try(partial(make, DateMatch(match, now)))
         if isinstance(made, list):
             found += made
         elif made:
@@ -99,7 +102,7 @@ def _apply(plain: str, rule: Rule, now: datetime) -> list[DateExpression]:
 
 
 def _join(plain: str, dates: list[DateExpression], grammar: Grammar) -> list[DateExpression]:
-    """Put the pieces of one date together."""
+    """Join the pieces of one date."""
     joined = list[DateExpression]()
     for piece in dates:
         joined.append(piece)
@@ -112,7 +115,7 @@ def _join(plain: str, dates: list[DateExpression], grammar: Grammar) -> list[Dat
 
 
 def _extend(plain: str, date: DateExpression, grammar: Grammar, now: datetime) -> DateExpression:
-    """Let the words before and after a date change it, as long as there are any."""
+    """Apply the words before and after a date until nothing changes."""
     for _ in range(ROUNDS):
         changed = _extend_after(plain, date, grammar, now)
         changed = _extend_before(plain, changed, grammar, now)
@@ -144,7 +147,7 @@ def _changed(date: DateExpression, change: Change, now: datetime) -> DateExpress
 
 
 def _uncovered(dates: list[DateExpression]) -> list[DateExpression]:
-    """Drop what became a part of its neighbour: "the last week of May" is not last week."""
+    """Drop dates inside another: in "the last week of May", "last week" is no date."""
     kept = list[DateExpression]()
     for date in dates:
         while kept and date.first <= kept[-1].first and kept[-1].last <= date.last:
@@ -155,7 +158,7 @@ def _uncovered(dates: list[DateExpression]) -> list[DateExpression]:
 
 
 def _link(plain: str, dates: list[DateExpression], grammar: Grammar, now: datetime) -> list[DateExpression]:
-    """Make ranges of dates that are joined to one, and complete those that are listed together."""
+    """Join two dates to a range, and complete dates in a list from each other."""
     linked = list[DateExpression]()
     for date in dates:
         if not linked:
@@ -167,7 +170,7 @@ def _link(plain: str, dates: list[DateExpression], grammar: Grammar, now: dateti
         if whole:
             linked.append(whole)
         elif grammar.lists.fullmatch(plain, left.last, date.first):
-            linked += [lend(date, left), lend(left, date)]
+            linked += [copy_missing_parts(date, left), copy_missing_parts(left, date)]
         else:
             linked += [left, date]
     return linked
@@ -176,10 +179,10 @@ def _link(plain: str, dates: list[DateExpression], grammar: Grammar, now: dateti
 def _range(
     plain: str, left: DateExpression, right: DateExpression, grammar: Grammar, now: datetime
 ) -> DateExpression | None:
-    """Join the beginning and the end of a range; None if the words in between only list the two."""
+    """Join the beginning and the end of a range; None if the words between them only list two dates."""
     if grammar.lists.fullmatch(plain, left.last, right.first) and not _is_pair(plain, left, right, grammar):
         return None
-    borrowed = lend(right, left)
+    borrowed = copy_missing_parts(right, left)
     start = resolve(borrowed, now)
     end = resolve_after(right, start[0], now)
     if end[1] <= start[0] and borrowed.year and not left.year:
@@ -196,7 +199,7 @@ def _is_pair(plain: str, left: DateExpression, right: DateExpression, grammar: G
 
 
 def _open(plain: str, date: DateExpression, grammar: Grammar, now: datetime) -> DateExpression:
-    """Let a date be the beginning or the end of a period without another."""
+    """Make a date the beginning or the end of an open period, if words require it."""
     for pattern, side in grammar.ends_after:
         match = pattern.match(plain, date.last)
         if match:
@@ -214,7 +217,7 @@ def _opened(date: DateExpression, side: str, now: datetime) -> DateExpression | 
 
 
 def _to_moments(date: DateExpression, now: datetime, wall: datetime, zone: tzinfo) -> Span | None:
-    """Give the moments at which a date begins and ends."""
+    """Return the times at which a date begins and ends."""
     start, end = resolve(date, wall)
     if date.exact:
         moments = now.astimezone(UTC) + (start - wall), now.astimezone(UTC) + (end - wall)
@@ -224,7 +227,7 @@ def _to_moments(date: DateExpression, now: datetime, wall: datetime, zone: tzinf
 
 
 def _blank(plain: str, dates: list[DateExpression]) -> str:
-    """Remove what was understood, so that another language does not read it again."""
+    """Blank out the dates that were found, so that another language does not match them again."""
     pieces, end = list[str](), 0
     for date in dates:
         pieces += [plain[end : date.first], "\0" * (date.last - max(date.first, end))]
@@ -233,7 +236,7 @@ def _blank(plain: str, dates: list[DateExpression]) -> str:
 
 
 def _try(work: Callable[[], T]) -> T | None:
-    """Return None for what cannot be a date, such as the 31st of June or a day after the last year."""
+    """Return None for impossible dates, such as June 31 or a day after the maximum year."""
     try:
         return work()
     except (ValueError, OverflowError):

@@ -1,4 +1,4 @@
-"""Holidays and seasons: when they are in a given year."""
+"""Holidays and seasons: their dates in a given year."""
 
 from __future__ import annotations
 
@@ -30,55 +30,54 @@ LUNAR: Mapping[int, tuple[tuple[int, int], ...]] = {
     2034: ((2, 19), (6, 20), (8, 20), (9, 27), (10, 20)),
     2035: ((2, 8), (6, 10), (8, 10), (9, 16), (10, 9)),
 }
-"""Of the Chinese calendar: New Year, Dragon Boat, Double Seventh, Mid-Autumn, Double Ninth.
-
-Checked against the new moons as Meeus computes them (Astronomical Algorithms, chapter 49)."""
+"""Dates of the Chinese calendar: New Year, Dragon Boat, Double Seventh, Mid-Autumn, Double Ninth. Checked against the
+new moons by Meeus (Astronomical Algorithms, chapter 49)."""
 
 
 def season(first_month: int, year: int) -> Span:
-    """Span the three months of a season; winter reaches into the next year."""
+    """Return the three months of a season; winter extends into the next year."""
     return month_of(year, first_month, 3)
 
 
 def months(first: int, count: int) -> Yearly:
-    """Make a period of so many months that comes every year."""
+    """Return a yearly period of `count` months."""
     return lambda year: month_of(year, first, count)
 
 
 def fixed(month: int, day: int, count: int = 1) -> Yearly:
-    """Make a holiday that is on the same date every year."""
+    """Return a holiday on the same date every year."""
     return lambda year: date_of(year, month, day, count)
 
 
 def lunar(which: int, shift: int = 0, count: int = 1) -> Yearly:
-    """Make a holiday so many days after one of the table; unknown in years beyond it."""
+    """Return a holiday `shift` days after one of the table; it is unknown in other years."""
 
-    def find(year: int) -> Span:
+    def find_lunar_days(year: int) -> Span:
         if year not in LUNAR:
             raise ValueError(year)
         start = date_of(year, *LUNAR[year][which])[0] + shift * DAY
         return start, start + count * DAY
 
-    return find
+    return find_lunar_days
 
 
 def shifted(yearly: Yearly, days: int) -> Yearly:
-    """Make a holiday that is so many days after another."""
+    """Return a holiday that is `days` days after another."""
 
-    def find(year: int) -> Span:
+    def find_shifted_days(year: int) -> Span:
         start, end = yearly(year)
         return start + days * DAY, end + days * DAY
 
-    return find
+    return find_shifted_days
 
 
 def on_weekday(month: int, weekday: int, place: int) -> Yearly:
-    """Make a holiday on the first, second, ... weekday of a month."""
+    """Return a holiday on the first, second, ... weekday of a month."""
     return lambda year: weekday_in(year, month, weekday, place)
 
 
 def _qingming(year: int) -> Span:
-    """Compute the day on which the sun's longitude is 15 degrees; right from 2000 to 2099."""
+    """Return the day on which the sun's longitude is 15 degrees; correct from 2000 to 2099."""
     return date_of(year, 4, int(year % 100 * 0.2422 + 4.81) - year % 100 // 4)
 
 

@@ -1,13 +1,13 @@
-"""Dates in digits, which every language writes: 2024-03-05, 2024/3/5, 3/5/2024, 5.3.2024."""
+"""Dates in digits, for every language: 2024-03-05, 2024/3/5, 3/5/2024, 5.3.2024."""
 
 from __future__ import annotations
 
 import re
 
-from recollect.core.dates.parts import DateExpression, Rule, Seen
+from recollect.core.dates.parts import DateExpression, DateMatch, Rule
 
 
-def _year_first(seen: Seen) -> DateExpression:
+def _year_first(seen: DateMatch) -> DateExpression:
     hour, minute = seen["hour"], seen["minute"]
     hours = None
     if hour:
@@ -17,16 +17,16 @@ def _year_first(seen: Seen) -> DateExpression:
     return DateExpression(year=year, month=_month(month), day=day, hours=hours)
 
 
-def _year_last(seen: Seen) -> DateExpression:
+def _year_last(seen: DateMatch) -> DateExpression:
     first, second, year = int(seen["first"]), int(seen["second"]), int(seen["year"])
-    # With slashes the month comes first, as in America; with dots the day, as in Europe.
+    # With slashes the month comes first, as in the USA; with dots the day, as in Europe.
     month, day = (first, second) if seen["sign"] == "/" else (second, first)
     if month > 12:
         month, day = day, month
     return DateExpression(year=year, month=_month(month), day=day)
 
 
-def _year_month(seen: Seen) -> DateExpression:
+def _year_month(seen: DateMatch) -> DateExpression:
     return DateExpression(year=int(seen["year"]), month=_month(int(seen["month"])))
 
 

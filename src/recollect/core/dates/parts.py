@@ -1,4 +1,4 @@
-"""The parts that dates are written with, in any language: numbers, units, date expressions."""
+"""The parts of dates in any language: numbers, units, date expressions."""
 
 from __future__ import annotations
 
@@ -25,58 +25,58 @@ from recollect.core.dates.calendar import (
 )
 
 Change: TypeAlias = Callable[[Span], Span]
-"""How a word next to a date changes it."""
+"""Changes the span of a date, for a word next to it."""
 NEVER = re.compile("(?!)")
 Modifier: TypeAlias = tuple[re.Pattern[str], Callable[[re.Match[str]], Change]]
 End: TypeAlias = tuple[re.Pattern[str], str]
-"""A pattern that leaves one side of a period open, and which side."""
+"""A pattern that leaves one side of a period open, and the side."""
 
 
 @dataclass(frozen=True, slots=True)
 class DateExpression:
-    """A date in a text, as far as its words tell: complete, or with parts to be filled in."""
+    """A date in a text: complete, or with parts that must be filled in."""
 
     first: int = 0
     last: int = 0
-    """Where its words begin and end in the text."""
+    """The start and end of its words in the text."""
     span: Span | None = None
-    """Its meaning, if it does not depend on other parts."""
+    """Its span, if it does not depend on other parts."""
     year: int | None = None
     month: int | None = None
     day: int | None = None
     weekday: int | None = None
     yearly: Yearly | None = None
-    """A period that comes once in a year, such as a season."""
+    """A period that recurs every year, such as a season."""
     hours: tuple[float, float] | None = None
     loose: bool = False
-    """Whether it counts only where no other time is named: a weekday next to a date says nothing new."""
+    """Whether it counts only if the text has no other time: a weekday next to a date adds nothing."""
     exact: bool = False
-    """Whether it is an exact duration from now, even if local clocks were changed meanwhile."""
+    """Whether it is an exact duration from now, even if local clocks changed in between."""
 
     @property
     def bare(self) -> bool:
-        """Tell whether it says hours only, which mean nothing without a day."""
+        """Return whether it has hours only, which mean nothing without a day."""
         return not (self.span or self.year or self.month or self.day or self.yearly) and self.weekday is None
 
     @property
     def yearless(self) -> bool:
-        """Tell whether a year would make it more exact."""
+        """Return whether a year would make it more exact."""
         return self.year is None and self.span is None and bool(self.month or self.yearly)
 
 
 def modify(date: DateExpression, change: Change, now: datetime) -> DateExpression:
-    """Change what a date means, and leave its year open."""
+    """Change the span of a date; a date without a year stays so."""
     if date.span or not (date.month or date.yearly):
         return replace(date, span=change(resolve(date, now)), hours=None)
 
-    def find(year: int) -> Span:
+    def find_changed_span(year: int) -> Span:
         return change(resolve(replace(date, year=year), now))
 
-    return replace(date, yearly=find, month=None, day=None, hours=None)
+    return replace(date, yearly=find_changed_span, month=None, day=None, hours=None)
 
 
 def ago(now: datetime, unit: str, count: int) -> DateExpression:
-    """Return the whole day, week, month or year so many units ago, to be completed by smaller ones."""
+    """Return the whole unit `count` units ago; smaller units can complete it."""
     then = step(now, unit, -count)
     if unit == "year":
         return DateExpression(year=then.year)
@@ -86,13 +86,13 @@ def ago(now: datetime, unit: str, count: int) -> DateExpression:
 
 
 def resolve(date: DateExpression, now: datetime) -> Span:
-    """Resolve a date: what is missing is filled in so that it is the latest that has begun."""
+    """Return the span of a date; missing parts are filled in to give the latest that has begun."""
     span = date.span or _resolve_date(date, now)
     return hours_of(span, date.hours) if date.hours else span
 
 
 def resolve_after(date: DateExpression, start: datetime, now: datetime) -> Span:
-    """Resolve the end of a range: what is missing is filled in so that it comes first after the start."""
+    """Return the span of a range's end; missing parts are filled in to give the first after the start."""
     if date.weekday is not None and date.span is None:
         return _with_hours(date, day_of(start + (date.weekday - start.weekday()) % 7 * DAY))
     if date.day and not date.month and date.span is None:
@@ -105,13 +105,13 @@ def resolve_after(date: DateExpression, start: datetime, now: datetime) -> Span:
 
 
 def merge(left: DateExpression, right: DateExpression) -> DateExpression | None:
-    """Join two neighbours that complete each other, such as a day and its year; None if they do not."""
+    """Join two neighbors that complete each other, such as a day and its year; None if they do not."""
     joined = _complete(left, right) or _complete(right, left)
     return replace(joined, first=left.first, last=right.last) if joined else None
 
 
-def lend(giver: DateExpression, taker: DateExpression) -> DateExpression:
-    """Copy what a neighbour in a list or range leaves out: "3 May to 7", "June and July 2023"."""
+def copy_missing_parts(giver: DateExpression, taker: DateExpression) -> DateExpression:
+    """Copy parts that a neighbor in a list or range leaves out: "3 May to 7", "June and July 2023"."""
     if taker.span or giver.span:
         return taker
     if taker.day and not taker.month and giver.month and giver.day:
@@ -170,7 +170,7 @@ def _yearly(month: int | None, day: int | None) -> Yearly | None:
 
 
 def _latest_day(day: int, now: datetime) -> Span:
-    """Find the latest month in which such a day has begun."""
+    """Return this day of the latest month in which it has begun."""
     for back in range(4):
         start, end = month_of(now.year, now.month - back)
         if start + (day - 1) * DAY < min(end, now):
@@ -179,35 +179,35 @@ def _latest_day(day: int, now: datetime) -> Span:
 
 
 @dataclass(frozen=True, slots=True)
-class Seen:
-    """Words that a rule found, and the moment from which they are resolved."""
+class DateMatch:
+    """The match of a rule, and the time from which it is resolved."""
 
     match: re.Match[str]
     now: datetime
 
     def __getitem__(self, part: str) -> str:
-        """Read a part of the words; empty if it is not there."""
+        """Return a group of the match; empty if it is not there."""
         return (self.match[part] or "") if part in self.match.re.groupindex else ""
 
 
-Make: TypeAlias = Callable[[Seen], DateExpression | list[DateExpression]]
+Make: TypeAlias = Callable[[DateMatch], DateExpression | list[DateExpression]]
 Rule: TypeAlias = tuple[re.Pattern[str], Make]
-"""A pattern and what it makes; the date begins at the group `at`, if there is one."""
+"""A pattern and the function that makes dates; a date begins at the group `at`, if there is one."""
 
 
 @dataclass(frozen=True, slots=True)
 class Grammar:
-    """How a language says when."""
+    """The patterns for times in one language."""
 
     hint: re.Pattern[str]
-    """Occurs in every text that names a time; most other texts are excluded by it."""
+    """Occurs in every text that mentions a time; excludes most other texts."""
     rules: tuple[Rule, ...]
     joins: re.Pattern[str]
-    """What may separate the pieces of one date."""
+    """Separates the pieces of one date."""
     ranges: re.Pattern[str]
-    """What separates the beginning and the end of a range."""
+    """Separates the beginning and the end of a range."""
     lists: re.Pattern[str]
-    """What separates two dates of a list."""
+    """Separates two dates of a list."""
     opening: re.Pattern[str]
     """Words before a range that belong to it."""
     pairing: tuple[re.Pattern[str], re.Pattern[str]]

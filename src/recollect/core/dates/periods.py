@@ -1,4 +1,4 @@
-"""Periods of time: how near a moment is to one, and in which zone it is meant."""
+"""Periods of time: time zones, and how close a time is to a period."""
 
 from __future__ import annotations
 
@@ -13,56 +13,62 @@ from numpy.typing import NDArray
 from recollect.errors import InvalidInputError
 from recollect.models.recall import Period
 
-LONGEST_ZONE = 64
+MAX_ZONE_LENGTH = 64
 EPOCH, MICROSECOND = datetime(1970, 1, 1, tzinfo=UTC), timedelta(microseconds=1)
 DAY = timedelta(days=1)
 ECHO = 2 * DAY
-"""A time is still spoken of for so long after it: what was said then counts in part."""
+"""After a period, texts still refer to it: for this long, they count in part."""
 ECHO_SHARE = 0.5
-MOST_PERIODS = 12
-"""If there are more periods, the widest are left out: each is a search of its own."""
+MAX_PERIODS = 12
+"""Maximum number of periods; each needs a search. The widest are left out."""
 
 
 def find_zone(name: str) -> tzinfo:
-    """Give the time zone of a name, or say that there is none."""
+    """Return the time zone of a name, or raise an error if it is unknown."""
     if name == "UTC":
         return UTC
     try:
-        if 0 < len(name) <= LONGEST_ZONE:
+        if 0 < len(name) <= MAX_ZONE_LENGTH:
             return ZoneInfo(name)
     except (LookupError, ValueError, OSError):
-        # It may be no name at all, a path, or the name of a folder of zones.
+        # The name may be unknown, a path, or a folder of zones.
         pass
-    raise InvalidInputError("zone must be the IANA name of a time zone, as in Europe/Berlin or Asia/Shanghai")
+    raise InvalidInputError("timezone must be an IANA name, for example Europe/Berlin or Asia/Shanghai")
 
 
 def rate(period: Period) -> float:
-    """Rate a period by its width: 1 for a day or less, then 1 / (1 + log2 of its days): a week 0.26, a year 0.11."""
+    """Return the weight of a period: 1 up to a day, then 1 / (1 + log2 of its days).
+
+    A week has 0.26, a year 0.11.
+    """
     return 1 / (1 + log2(max((period.end - period.start) / DAY, 1)))
 
 
-def choose(periods: Iterable[Period]) -> list[Period]:
-    """Choose the periods to look into, the narrowest first."""
-    return sorted(periods, key=lambda period: period.end - period.start)[:MOST_PERIODS]
+def choose_periods(periods: Iterable[Period]) -> list[Period]:
+    """Choose the periods to search, the narrowest first."""
+    return sorted(periods, key=lambda period: period.end - period.start)[:MAX_PERIODS]
 
 
 def to_microseconds(moment: datetime) -> int:
-    """Write a moment as a whole number, counted from 1970."""
+    """Convert a time to microseconds since 1970."""
     return (moment - EPOCH) // MICROSECOND
 
 
 def from_microseconds(number: int) -> datetime:
-    """Read a moment."""
+    """Convert microseconds since 1970 to a time."""
     return EPOCH + number * MICROSECOND
 
 
 def find_within(moments: NDArray[np.int64], start: datetime, end: datetime) -> NDArray[np.bool_]:
-    """Tell which moments lie between two, the second itself not."""
+    """Return which times are in the half-open range from start to end."""
     return (moments >= to_microseconds(start)) & (moments < to_microseconds(end))
 
 
 def rate_moments(periods: Iterable[Period], moments: NDArray[np.int64]) -> NDArray[np.float64]:
-    """Rate each moment by the narrowest period that it lies in, half as much soon after one; 0 if neither."""
+    """Rate each time by the narrowest period that contains it.
+
+    Times shortly after a period get half of its weight, others 0.
+    """
     rated = np.zeros(len(moments))
     for period in periods:
         share = np.where(find_within(moments, period.start, period.end), 1.0, ECHO_SHARE)

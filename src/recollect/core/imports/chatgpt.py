@@ -1,4 +1,4 @@
-"""Read a conversation of ChatGPT's data export: a tree of nodes, of which some are hidden, empty or the model's own."""
+"""Parse a conversation of a ChatGPT data export: a tree of nodes, some of them hidden, empty or internal."""
 
 from __future__ import annotations
 
@@ -7,16 +7,16 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime
 
-from recollect.core.conversations.appends import LONGEST_MESSAGE, MOST_PARTS
-from recollect.core.imports.found import (
+from recollect.core.conversations.appends import MAX_MESSAGE_LENGTH, MAX_PARTS
+from recollect.core.imports.parsed import (
     CONVERSATIONS,
     MALFORMED,
     MESSAGES,
-    FoundConversation,
     ImportedData,
-    Placed,
-    arrange,
-    take_conversation,
+    ParsedConversation,
+    TreeMessage,
+    add_conversation,
+    order_messages,
 )
 from recollect.core.imports.text import cut, note, to_fields, to_identifier, to_line, to_list, to_moment, to_text
 from recollect.models.conversations import Attachment, NewMessage, Part, PartType
@@ -31,8 +31,8 @@ HIDDEN = "messages that ChatGPT hides, such as its system prompts: skipped"
 REASONING = "messages with a model's reasoning: skipped"
 INSTRUCTIONS = "messages with custom instructions: skipped"
 EMPTY = "messages without text or files: skipped"
-OTHER = "messages of a role that is not known here: skipped"
-SURPLUS = f"files beyond {MOST_PARTS} of one message: skipped"
+OTHER = "messages with an unknown role: skipped"
+TOO_MANY_FILES = f"files beyond {MAX_PARTS} of one message: skipped"
 BRANCHED = "conversations with branches: all of them are kept"
 
 REASONS = {"thoughts": REASONING, "reasoning_recap": REASONING}
@@ -42,32 +42,32 @@ EVERYBODY = "all"
 
 
 @dataclass(frozen=True, slots=True)
-class Spot:
-    """A node while walking from the root: the time of its nearest dated ancestor, and which tool was called last."""
+class TreeCursor:
+    """The state at a node on the way from the root: the latest known time, and the last tool call."""
 
     moment: datetime | None
     call: str
 
 
-def read(document: JSON) -> ImportedData:
-    """Read one conversation."""
+def parse_chatgpt(document: JSON) -> ImportedData:
+    """Parse one conversation."""
     data = ImportedData()
     conversation = to_fields(document)
     mapping = conversation.get("mapping")
     identity = to_text(conversation.get("conversation_id")) or to_text(conversation.get("id"))
     if not isinstance(mapping, dict) or not identity:
-        data.leave(CONVERSATIONS, MALFORMED)
+        data.count_skipped(CONVERSATIONS, MALFORMED)
         return data
     remarks = data.remarks
     created_at = to_moment(conversation.get("create_time"), remarks)
-    messages = arrange(place_all(mapping, created_at, data), data, to_text(conversation.get("current_node")))
+    messages = order_messages(place_all(mapping, created_at, data), data, to_text(conversation.get("current_node")))
     followed = Counter(each.parent for each in messages)
     remarks[BRANCHED] += max(followed.values(), default=0) > 1
     kept: dict[str, JSON] = {
         field: conversation.get(field) for field in ("default_model_slug", "gizmo_id", "is_archived")
     }
-    take_conversation(
-        FoundConversation(
+    add_conversation(
+        ParsedConversation(
             to_identifier(identity),
             to_line(to_text(conversation.get("title")), remarks),
             created_at,
@@ -79,21 +79,26 @@ def read(document: JSON) -> ImportedData:
     return data
 
 
-def place_all(mapping: Mapping[str, JSON], begun: datetime | None, data: ImportedData) -> list[Placed]:
-    """Give every node its message and its time, oldest first."""
-    spots: dict[str, Spot] = {}
-    dated: list[tuple[float, Placed]] = []
+def place_all(mapping: Mapping[str, JSON], begun: datetime | None, data: ImportedData) -> list[TreeMessage]:
+    """Return every node with its message and its time, oldest first."""
+    spots: dict[str, TreeCursor] = {}
+    dated: list[tuple[float, TreeMessage]] = []
     for key in mapping:
-        spot = find_spot(key, mapping, spots, Spot(begun, ""), data)
+        spot = find_spot(key, mapping, spots, TreeCursor(begun, ""), data)
         node = to_fields(mapping[key])
         parent = to_text(node.get("parent")) or None
         message = to_message(key, to_fields(node.get("message")), spot, data) if node.get("message") else None
-        dated.append((spot.moment.timestamp() if spot.moment else 0.0, Placed(key, parent, message)))
+        dated.append((spot.moment.timestamp() if spot.moment else 0.0, TreeMessage(key, parent, message)))
     return [each for _, each in sorted(dated, key=lambda entry: entry[0])]
 
 
-def find_spot(key: str, mapping: Mapping[str, JSON], spots: dict[str, Spot], first: Spot, data: ImportedData) -> Spot:
-    """Walk up to a node that is placed already, and place all below it; a circle ends the walk."""
+def find_spot(
+    key: str, mapping: Mapping[str, JSON], spots: dict[str, TreeCursor], first: TreeCursor, data: ImportedData
+) -> TreeCursor:
+    """Go up to a node with a known cursor, and set the cursors of all nodes below it.
+
+    A cycle ends the walk.
+    """
     way: list[str] = []
     seen: set[str] = set()
     each = key
@@ -105,19 +110,19 @@ def find_spot(key: str, mapping: Mapping[str, JSON], spots: dict[str, Spot], fir
     for name in reversed(way):
         message = to_fields(to_fields(mapping[name]).get("message"))
         moment = to_moment(message.get("create_time"), data.remarks) or spot.moment
-        spot = Spot(moment, name if calls_tool(message) else spot.call)
+        spot = TreeCursor(moment, name if calls_tool(message) else spot.call)
         spots[name] = spot
     return spot
 
 
 def calls_tool(message: Mapping[str, JSON]) -> bool:
-    """Tell whether an assistant speaks to a tool and not to the user."""
+    """Return whether an assistant message calls a tool."""
     role = to_fields(message.get("author")).get("role")
     return role == Role.ASSISTANT and (to_text(message.get("recipient")) or EVERYBODY) != EVERYBODY
 
 
-def to_message(key: str, message: Mapping[str, JSON], spot: Spot, data: ImportedData) -> NewMessage | None:
-    """Turn a node's message into one of ours, or say why it is left out."""
+def to_message(key: str, message: Mapping[str, JSON], spot: TreeCursor, data: ImportedData) -> NewMessage | None:
+    """Convert a node's message, or return None and count the reason for skipping it."""
     data.seen[MESSAGES] += 1
     remarks = data.remarks
     content = to_fields(message.get("content"))
@@ -127,7 +132,7 @@ def to_message(key: str, message: Mapping[str, JSON], spot: Spot, data: Imported
     why = REASONS.get(to_text(content.get("content_type")))
     if role is None or role is Role.SYSTEM or metadata.get("is_visually_hidden_from_conversation"):
         why = why or (OTHER if role is None else HIDDEN)
-    text = cut(read_text(content), LONGEST_MESSAGE, remarks)
+    text = cut(read_text(content), MAX_MESSAGE_LENGTH, remarks)
     files = read_files(content, metadata, remarks)
     if why is None and not text.strip() and not files:
         why = EMPTY
@@ -147,21 +152,21 @@ def to_message(key: str, message: Mapping[str, JSON], spot: Spot, data: Imported
 
 
 def read_text(content: Mapping[str, JSON]) -> str:
-    """Give what a content says, whatever its type."""
+    """Return the text of a content of any type."""
     parts = [text for part in to_list(content.get("parts")) if (text := read_part(part))]
     plain = [to_text(content.get(field)) for field in ("title", "url", "text", "result")]
     return "\n".join(parts or filter(None, plain))
 
 
 def read_part(part: JSON) -> str:
-    """Return the text of a part; what it points to is a file."""
+    """Return the text of a part; other data of a part is a file."""
     return part if isinstance(part, str) else to_text(to_fields(part).get("text"))
 
 
 def read_files(
     content: Mapping[str, JSON], metadata: Mapping[str, JSON], remarks: Counter[str]
 ) -> tuple[Attachment, ...]:
-    """List the files of a message once, whether it attaches them or shows them among its parts."""
+    """List the files of a message without duplicates, from attachments and parts."""
     files: dict[str, Attachment] = {}
     for each in map(to_fields, to_list(metadata.get("attachments"))):
         identity = to_line(to_text(each.get("id")), remarks)
@@ -174,8 +179,8 @@ def read_files(
             identity = to_line(pointer.rpartition("://")[2], remarks)
             kind = to_text(part.get("content_type")).partition("_")[0]
             files.setdefault(identity, Attachment(sort_file(kind), upload_id=identity))
-    remarks[SURPLUS] += max(0, len(files) - MOST_PARTS)
-    return tuple(files.values())[:MOST_PARTS]
+    remarks[TOO_MANY_FILES] += max(0, len(files) - MAX_PARTS)
+    return tuple(files.values())[:MAX_PARTS]
 
 
 def sort_file(mime: str) -> str:

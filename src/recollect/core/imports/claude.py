@@ -1,23 +1,23 @@
-"""Read Claude's data export: conversations of messages in blocks, and Claude's own notes about its user."""
+"""Parse Claude's data export: conversations whose messages have blocks, and Claude's notes about the user."""
 
 from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
 
-from recollect.core.conversations.appends import LONGEST_MESSAGE, MOST_PARTS
-from recollect.core.imports.chatgpt import EMPTY, OTHER, SURPLUS, sort_file
-from recollect.core.imports.found import (
+from recollect.core.conversations.appends import MAX_MESSAGE_LENGTH, MAX_PARTS
+from recollect.core.imports.chatgpt import EMPTY, OTHER, TOO_MANY_FILES, sort_file
+from recollect.core.imports.parsed import (
     CONVERSATIONS,
     MALFORMED,
     MESSAGES,
-    FoundConversation,
-    FoundMemory,
     ImportedData,
     Owner,
-    Placed,
-    arrange,
-    take_conversation,
+    ParsedConversation,
+    ParsedMemory,
+    TreeMessage,
+    add_conversation,
+    order_messages,
 )
 from recollect.core.imports.text import cut, note, to_fields, to_identifier, to_line, to_list, to_moment, to_text
 from recollect.models.conversations import Attachment, NewMessage
@@ -29,14 +29,14 @@ EXPECTED = (
     "This is no Claude export. Export it at Settings > Privacy > Export data, "
     "and give the zip file that arrives by mail, or the conversations.json in it."
 )
-THINKING = "blocks of thinking: left out of their messages"
-TOOLS = "blocks of tool use and its results: left out of their messages"
+THINKING = "thinking blocks: skipped"
+TOOLS = "tool calls and results: skipped"
 FOREIGN = "blocks of a type that is not known here, without text: left out of their messages"
 ROLES = {"human": Role.USER, "user": Role.USER, "assistant": Role.ASSISTANT}
 
 
-def read(document: JSON) -> ImportedData:
-    """Read one conversation, or one account's memory."""
+def parse_claude(document: JSON) -> ImportedData:
+    """Parse one conversation, or the memory of one account."""
     data = ImportedData()
     fields = to_fields(document)
     if "conversations_memory" in fields or "project_memories" in fields:
@@ -44,36 +44,36 @@ def read(document: JSON) -> ImportedData:
     elif isinstance(fields.get("chat_messages"), list) and to_text(fields.get("uuid")):
         read_conversation(fields, data)
     else:
-        data.leave(CONVERSATIONS, MALFORMED)
+        data.count_skipped(CONVERSATIONS, MALFORMED)
     return data
 
 
 def read_conversation(conversation: Mapping[str, JSON], data: ImportedData) -> None:
-    """Read a conversation; where messages name no parent, each follows the one before it."""
+    """Parse a conversation; if messages have no parents, each follows the previous one."""
     remarks = data.remarks
-    placed: list[Placed] = []
+    placed: list[TreeMessage] = []
     before: str | None = None
     entries = [to_fields(entry) for entry in to_list(conversation.get("chat_messages"))]
     branched = any("parent_message_uuid" in entry for entry in entries)
     for entry in entries:
         key = to_line(to_text(entry.get("uuid")), remarks)
         if not key:
-            data.leave(MESSAGES, MALFORMED)
+            data.count_skipped(MESSAGES, MALFORMED)
             continue
         parent = to_line(to_text(entry.get("parent_message_uuid")), remarks) or None if branched else before
-        placed.append(Placed(key, parent, to_message(entry, data)))
+        placed.append(TreeMessage(key, parent, to_message(entry, data)))
         before = key
     more: dict[str, JSON] = {
         field: conversation.get(field) for field in ("summary", "model", "project_uuid", "is_starred")
     }
     identity = to_text(conversation.get("uuid"))
-    take_conversation(
-        FoundConversation(
+    add_conversation(
+        ParsedConversation(
             to_identifier(identity),
             to_line(to_text(conversation.get("name")), remarks),
             to_moment(conversation.get("created_at"), remarks),
             note(OURS, {"id": to_line(identity, remarks)}, more, remarks),
-            arrange(placed, data),
+            order_messages(placed, data),
             own(to_text(to_fields(conversation.get("account")).get("uuid"))),
         ),
         data,
@@ -86,13 +86,13 @@ def own(account: str) -> Owner:
 
 
 def to_message(entry: Mapping[str, JSON], data: ImportedData) -> NewMessage | None:
-    """Turn a message into one of ours: its text, what was pasted with it, and its files."""
+    """Convert a message: its text, pasted texts, and files."""
     data.seen[MESSAGES] += 1
     remarks = data.remarks
     role = ROLES.get(to_text(entry.get("sender")))
     pasted = [to_fields(each) for each in to_list(entry.get("attachments"))]
     said = [read_blocks(entry, remarks), *(attached_text(each) for each in pasted)]
-    text = cut("\n\n".join(filter(None, said)), LONGEST_MESSAGE, remarks)
+    text = cut("\n\n".join(filter(None, said)), MAX_MESSAGE_LENGTH, remarks)
     files = read_files([*pasted, *map(to_fields, to_list(entry.get("files")))], remarks)
     if role is None or (not text.strip() and not files):
         remarks[OTHER if role is None else EMPTY] += 1
@@ -101,7 +101,7 @@ def to_message(entry: Mapping[str, JSON], data: ImportedData) -> NewMessage | No
 
 
 def read_blocks(entry: Mapping[str, JSON], remarks: Counter[str]) -> str:
-    """Join the blocks of text; a message from before there were blocks has its text in another field."""
+    """Join the text blocks; old messages without blocks have their text in another field."""
     texts: list[str] = []
     for block in map(to_fields, to_list(entry.get("content"))):
         match to_text(block.get("type")):
@@ -121,28 +121,28 @@ def read_blocks(entry: Mapping[str, JSON], remarks: Counter[str]) -> str:
 
 
 def attached_text(attachment: Mapping[str, JSON]) -> str:
-    """Return the text that was pasted or read from a file, after the file's name."""
+    """Return the text that was pasted or extracted from a file, after the file's name."""
     text = to_text(attachment.get("extracted_content"))
     name = to_text(attachment.get("file_name"))
     return f"[{name}]\n{text}" if text and name else text
 
 
 def read_files(files: Sequence[Mapping[str, JSON]], remarks: Counter[str]) -> tuple[Attachment, ...]:
-    """List the files that came with a message."""
-    remarks[SURPLUS] += max(0, len(files) - MOST_PARTS)
+    """List the files of a message."""
+    remarks[TOO_MANY_FILES] += max(0, len(files) - MAX_PARTS)
     return tuple(
         Attachment(
             sort_file(to_text(each.get("file_kind")) or to_text(each.get("file_type"))),
             upload_id=to_line(to_text(each.get("file_uuid")) or to_text(each.get("id")), remarks),
             name=name,
         )
-        for each in files[:MOST_PARTS]
+        for each in files[:MAX_PARTS]
         if (name := to_line(to_text(each.get("file_name")), remarks)) or each.get("file_uuid")
     )
 
 
 def read_memories(fields: Mapping[str, JSON], data: ImportedData) -> None:
-    """Read Claude's notes over all conversations, and for each project."""
+    """Parse Claude's notes on all conversations and on each project."""
     account = to_text(fields.get("account_uuid"))
     texts = {"": fields.get("conversations_memory"), **to_fields(fields.get("project_memories"))}
     for project, text in texts.items():
@@ -151,4 +151,4 @@ def read_memories(fields: Mapping[str, JSON], data: ImportedData) -> None:
         name = to_line(project, data.remarks)
         key = f"memory:{name}" if name else f"memory:{account}"
         noted = note(OURS, {"project": name}, {}, data.remarks)
-        data.take_memory(FoundMemory(key, NewMemory(to_text(text), Kind.THOUGHT, metadata=noted), own(account)))
+        data.add_memory(ParsedMemory(key, NewMemory(to_text(text), Kind.THOUGHT, metadata=noted), own(account)))

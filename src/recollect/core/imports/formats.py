@@ -1,4 +1,4 @@
-"""Which systems' exports can be read, by what, and how the file of another system is recognised."""
+"""The supported export formats: how each is parsed, and how to recognize the file of another system."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from recollect.core.imports import chatgpt, claude, graphiti, letta, mem0, zep
-from recollect.core.imports.found import ImportedData
+from recollect.core.imports.parsed import ImportedData
 from recollect.core.imports.text import to_fields, to_list
 from recollect.errors import InvalidInputError
 from recollect.models.imports import FileImport, Format, UserField
@@ -15,22 +15,24 @@ from recollect.models.memories import JSON
 
 @dataclass(frozen=True, slots=True)
 class FormatReader:
-    """How one system's export is read."""
+    """How to parse one system's export."""
 
     read: Callable[[JSON], ImportedData]
     expected: str
-    """What the file should be, and how to get one."""
+    """The expected file, and how to get it."""
     named_by: tuple[UserField, ...] = ()
-    """Which fields of its entries name the user."""
+    """The fields of its entries that can name the user."""
 
 
 READERS = {
-    Format.MEM0: FormatReader(mem0.read, mem0.EXPECTED, (UserField.USER_ID, UserField.AGENT_ID, UserField.RUN_ID)),
-    Format.LETTA: FormatReader(letta.read, letta.EXPECTED),
-    Format.ZEP: FormatReader(zep.read, zep.EXPECTED, (UserField.USER_ID,)),
-    Format.GRAPHITI: FormatReader(graphiti.read, graphiti.EXPECTED, (UserField.GROUP_ID,)),
-    Format.CHATGPT: FormatReader(chatgpt.read, chatgpt.EXPECTED),
-    Format.CLAUDE: FormatReader(claude.read, claude.EXPECTED, (UserField.ACCOUNT,)),
+    Format.MEM0: FormatReader(
+        mem0.parse_mem0, mem0.EXPECTED, (UserField.USER_ID, UserField.AGENT_ID, UserField.RUN_ID)
+    ),
+    Format.LETTA: FormatReader(letta.parse_letta, letta.EXPECTED),
+    Format.ZEP: FormatReader(zep.parse_zep, zep.EXPECTED, (UserField.USER_ID,)),
+    Format.GRAPHITI: FormatReader(graphiti.parse_graphiti, graphiti.EXPECTED, (UserField.GROUP_ID,)),
+    Format.CHATGPT: FormatReader(chatgpt.parse_chatgpt, chatgpt.EXPECTED),
+    Format.CLAUDE: FormatReader(claude.parse_claude, claude.EXPECTED, (UserField.ACCOUNT,)),
 }
 SIGNS = {
     "mapping": Format.CHATGPT, "chat_messages": Format.CLAUDE, "core_memory": Format.LETTA, "agents": Format.LETTA,
@@ -40,22 +42,24 @@ SIGNS = {
 
 
 def check_order(wanted: FileImport) -> FormatReader:
-    """Refuse to find users by a field that the entries of a file do not have."""
+    """Refuse to find users by a field that the entries of a format do not have."""
     reader = READERS[wanted.format]
     if wanted.user_by is not None and wanted.user_by not in reader.named_by:
         named = ", ".join(reader.named_by) or "nothing"
-        raise InvalidInputError(f"--user-by: entries of {wanted.format} say whose they are by {named}; give --user")
+        raise InvalidInputError(
+            f"--user-by: {wanted.format} entries have no such field (available: {named}). Use --user."
+        )
     return reader
 
 
 def refuse(wanted: FileImport, value: JSON) -> InvalidInputError:
-    """Say what was expected, and which system's export it looks like."""
+    """Return an error that names the expected file, and the format that the file seems to have."""
     other = guess(value)
     hint = f" It looks like one of {other}: `recollect import {other}`." if other not in {None, wanted.format} else ""
     return InvalidInputError(READERS[wanted.format].expected + hint)
 
 
 def guess(value: JSON) -> Format | None:
-    """Tell which system's export a document looks like."""
+    """Return the format that a document seems to have, or None."""
     first = next(iter(to_list(value)), value)
     return next((found for sign, found in SIGNS.items() if sign in to_fields(first)), None)

@@ -1,4 +1,4 @@
-"""Read a graph of Graphiti: its episodes, its entities, and facts with the times they are true."""
+"""Parse a graph of Graphiti: episodes, entities, and facts with their valid times."""
 
 from __future__ import annotations
 
@@ -6,9 +6,18 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
 from datetime import datetime
 
-from recollect.core.imports.found import FACTS, MALFORMED, MEMORIES, TWICE, FoundFact, FoundMemory, ImportedData, Owner
+from recollect.core.imports.parsed import (
+    FACTS,
+    MALFORMED,
+    MEMORIES,
+    TWICE,
+    ImportedData,
+    Owner,
+    ParsedFactEntry,
+    ParsedMemory,
+)
 from recollect.core.imports.text import cut, note, to_fields, to_line, to_list, to_moment, to_text
-from recollect.core.memories.checks import LONGEST_CONTENT, LONGEST_PART
+from recollect.core.memories.checks import MAX_CONTENT_LENGTH, MAX_PART_LENGTH
 from recollect.errors import InvalidInputError
 from recollect.models.imports import UserField
 from recollect.models.knowledge import EntityType, NewFact
@@ -16,16 +25,16 @@ from recollect.models.memories import JSON, Kind, NewMemory, Triple
 
 OURS = "graphiti"
 EXPECTED = (
-    "This is no export of Graphiti. It has no export of its own: write "
-    '{"episodes": [...], "nodes": [...], "edges": [...]} with `model_dump(mode="json")` of each.'
+    'Not a Graphiti export. Graphiti has no export command: write {"episodes": [...], "nodes": [...], "edges": '
+    '[...]} with `model_dump(mode="json")` of each object.'
 )
 NAMES = {
     "episodes": ("episodes", "episodic_nodes"),
     "nodes": ("nodes", "entity_nodes", "entities"),
     "edges": ("edges", "entity_edges", "facts"),
 }
-BACKWARDS = "facts that end before they begin: without their beginning"
-UNSUMMED = "entities without a summary: only facts speak of them"
+BACKWARDS = "facts that end before they start: imported without a start"
+UNSUMMED = "entities without a summary: imported through their facts only"
 COMMUNITIES = "communities: skipped"
 TYPES = {
     "person": EntityType.PERSON, "user": EntityType.PERSON, "location": EntityType.PLACE, "place": EntityType.PLACE,
@@ -37,45 +46,45 @@ TYPES = {
 
 @dataclass(frozen=True, slots=True)
 class NamedEntity:
-    """An entity as facts name it."""
+    """An entity as an end of a fact."""
 
     name: str
     type: EntityType | None = None
 
 
-def read(document: JSON) -> ImportedData:
-    """Read a whole graph."""
+def parse_graphiti(document: JSON) -> ImportedData:
+    """Parse a whole graph."""
     data = ImportedData()
     fields = to_fields(document)
-    chosen = {part: find(fields, names) for part, names in NAMES.items()}
+    chosen = {part: find_list(fields, names) for part, names in NAMES.items()}
     if all(entries is None for entries in chosen.values()):
         raise InvalidInputError(EXPECTED)
     for entry in once(chosen["episodes"], MEMORIES, data):
-        read_told(entry, OURS, own(entry), data)
+        read_episode(entry, OURS, own(entry), data)
     read_graph(chosen["nodes"], chosen["edges"], OURS, own, data)
     data.remarks[COMMUNITIES] += len(to_list(fields.get("communities")))
     return data
 
 
-def find(fields: Mapping[str, JSON], names: Iterable[str]) -> list[JSON] | None:
+def find_list(fields: Mapping[str, JSON], names: Iterable[str]) -> list[JSON] | None:
     """Find a list under one of its names; None if there is none."""
     return next((entries for name in names if isinstance(entries := fields.get(name), list)), None)
 
 
 def once(entries: list[JSON] | None, thing: str, data: ImportedData) -> Iterable[Mapping[str, JSON]]:
-    """Yield every entry that has an id, once."""
+    """Yield every entry that has an ID, without duplicates."""
     known: set[str] = set()
     for entry in map(to_fields, entries or ()):
         key = identify(entry)
         if not key or key in known:
-            data.leave(thing, TWICE if key else MALFORMED)
+            data.count_skipped(thing, TWICE if key else MALFORMED)
             continue
         known.add(key)
         yield entry
 
 
 def identify(entry: Mapping[str, JSON]) -> str:
-    """Return the id of an entry."""
+    """Return the ID of an entry."""
     return to_text(entry.get("uuid")) or to_text(entry.get("uuid_"))
 
 
@@ -85,12 +94,12 @@ def own(entry: Mapping[str, JSON]) -> Owner:
     return {UserField.GROUP_ID: group} if group else {}
 
 
-def read_told(entry: Mapping[str, JSON], ours: str, owner: Owner, data: ImportedData) -> None:
-    """Read an episode: something that was perceived, at its own time."""
+def read_episode(entry: Mapping[str, JSON], ours: str, owner: Owner, data: ImportedData) -> None:
+    """Parse an episode as an event at its own time."""
     remarks = data.remarks
     text = to_text(entry.get("content"))
     if not text.strip():
-        data.leave(MEMORIES, MALFORMED)
+        data.count_skipped(MEMORIES, MALFORMED)
         return
     told: dict[str, JSON] = {
         field: to_line(to_text(entry.get(field)), remarks) for field in ("name", "source", "source_description")
@@ -104,7 +113,7 @@ def read_told(entry: Mapping[str, JSON], ours: str, owner: Owner, data: Imported
         occurred_at=next((moment for value in times if (moment := to_moment(value, remarks))), None),
         metadata=note(ours, told, {"metadata": more}, remarks),
     )
-    data.take_memory(FoundMemory(to_line(identify(entry), remarks), memory, owner))
+    data.add_memory(ParsedMemory(to_line(identify(entry), remarks), memory, owner))
 
 
 def read_graph(
@@ -114,7 +123,7 @@ def read_graph(
     whose: Callable[[Mapping[str, JSON]], Owner],
     data: ImportedData,
 ) -> None:
-    """Read entities and the facts that join them."""
+    """Parse entities and the facts between them."""
     entities: dict[str, NamedEntity] = {}
     for node in once(nodes, MEMORIES, data):
         entities[identify(node)] = name_entity(node, data)
@@ -124,18 +133,18 @@ def read_graph(
 
 
 def name_entity(node: Mapping[str, JSON], data: ImportedData) -> NamedEntity:
-    """Return the name of an entity, and its type as far as its labels tell."""
+    """Return the name of an entity, and its type if its labels show it."""
     return NamedEntity(to_line(to_text(node.get("name")), data.remarks), sort_entity(node.get("labels")))
 
 
 def sort_entity(labels: JSON) -> EntityType | None:
-    """Find the type that one of the labels stands for."""
+    """Return the type of the first label that is known."""
     words = (to_text(label).lower() for label in to_list(labels))
     return next((TYPES[word] for word in words if word in TYPES), None)
 
 
 def read_summary(node: Mapping[str, JSON], ours: str, owner: Owner, data: ImportedData) -> None:
-    """Remember the summary of an entity."""
+    """Add the summary of an entity as a memory."""
     summary, name = to_text(node.get("summary")).strip(), to_line(to_text(node.get("name")), data.remarks)
     if not summary:
         data.remarks[UNSUMMED] += 1
@@ -148,22 +157,22 @@ def read_summary(node: Mapping[str, JSON], ours: str, owner: Owner, data: Import
         occurred_at=to_moment(node.get("created_at"), data.remarks),
         metadata=note(ours, {}, more, data.remarks),
     )
-    data.take_memory(FoundMemory(f"node:{to_line(identify(node), data.remarks)}", memory, owner))
+    data.add_memory(ParsedMemory(f"node:{to_line(identify(node), data.remarks)}", memory, owner))
 
 
 def read_edge(
     edge: Mapping[str, JSON], entities: Mapping[str, NamedEntity], ours: str, owner: Owner, data: ImportedData
 ) -> None:
-    """Read a fact; where an end is not in the file, remember what it says as a memory."""
+    """Parse a fact. It also gets a memory, to be stored if an end is missing."""
     remarks = data.remarks
     subject, object_ = (find_end(edge, side, entities, data) for side in ("source", "target"))
-    predicate = to_line(to_text(edge.get("name")), remarks, LONGEST_PART)
+    predicate = to_line(to_text(edge.get("name")), remarks, MAX_PART_LENGTH)
     text = to_text(edge.get("fact")).strip() or " ".join(filter(None, (subject.name, predicate, object_.name)))
     if not text:
-        data.leave(FACTS, MALFORMED)
+        data.count_skipped(FACTS, MALFORMED)
         return
     said_at, valid_at, invalid_at = date_edge(edge, data)
-    text = cut(text, LONGEST_CONTENT, remarks)
+    text = cut(text, MAX_CONTENT_LENGTH, remarks)
     fact = NewFact(
         subject.name, predicate, object_.name, text, subject.type, object_.type,
         valid_at=valid_at, invalid_at=invalid_at, occurred_at=said_at,
@@ -172,13 +181,13 @@ def read_edge(
     told: dict[str, JSON] = {field: to_text(edge.get(field))[:40] for field in ("created_at", "expired_at")}
     noted = note(ours, told, {"attributes": edge.get("attributes")}, remarks)
     key = to_line(identify(edge), remarks)
-    data.take_fact(FoundFact(key, fact, tuple(map(to_text, sources)), spare(fact, noted), owner))
+    data.add_fact(ParsedFactEntry(key, fact, tuple(map(to_text, sources)), fact_as_memory(fact, noted), owner))
 
 
 def find_end(
     edge: Mapping[str, JSON], side: str, entities: Mapping[str, NamedEntity], data: ImportedData
 ) -> NamedEntity:
-    """Find an end of a fact: among the entities, or by the name in the edge itself."""
+    """Find an end of a fact: among the entities, or by the names in the edge."""
     found = entities.get(to_text(edge.get(f"{side}_node_uuid")))
     if found is not None and found.name:
         return found
@@ -187,7 +196,7 @@ def find_end(
 
 
 def date_edge(edge: Mapping[str, JSON], data: ImportedData) -> tuple[datetime | None, datetime | None, datetime | None]:
-    """Return when a fact was said, and from when until when it is true; one that only expired ended when it did."""
+    """Return when a fact was stated, and its valid time; `expired_at` counts as its end if there is no other."""
     remarks = data.remarks
     fields = ("created_at", "valid_at", "invalid_at", "expired_at")
     said_at, valid_at, invalid_at, expired_at = (to_moment(edge.get(field), remarks) for field in fields)
@@ -198,8 +207,8 @@ def date_edge(edge: Mapping[str, JSON], data: ImportedData) -> tuple[datetime | 
     return said_at, valid_at, invalid_at
 
 
-def spare(fact: NewFact, noted: Mapping[str, JSON]) -> NewMemory:
-    """Word a fact as a memory that expires when the fact is no longer true."""
+def fact_as_memory(fact: NewFact, noted: Mapping[str, JSON]) -> NewMemory:
+    """Convert a fact to a memory that expires when the fact ends."""
     times: dict[str, JSON] = {
         field: moment.isoformat() for field in ("valid_at", "invalid_at") if (moment := getattr(fact, field))
     }

@@ -1,24 +1,24 @@
-"""Read a Letta agent file: memory blocks, messages as the agent's loop packs them, and archival passages."""
+"""Parse a Letta agent file: memory blocks, messages in the packaging of the agent's loop, and archival passages."""
 
 from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
 
-from recollect.core.conversations.appends import LONGEST_MESSAGE, MOST_PARTS
+from recollect.core.conversations.appends import MAX_MESSAGE_LENGTH, MAX_PARTS
 from recollect.core.imports.chatgpt import EMPTY, OTHER
-from recollect.core.imports.found import (
+from recollect.core.imports.mem0 import to_keywords
+from recollect.core.imports.parsed import (
     MALFORMED,
     MEMORIES,
     MESSAGES,
-    FoundConversation,
-    FoundMemory,
     ImportedData,
-    Placed,
-    arrange,
-    take_conversation,
+    ParsedConversation,
+    ParsedMemory,
+    TreeMessage,
+    add_conversation,
+    order_messages,
 )
-from recollect.core.imports.mem0 import to_keywords
 from recollect.core.imports.text import (
     cut,
     hash_parts,
@@ -36,8 +36,8 @@ from recollect.models.memories import JSON, Kind, NewMemory, Role
 
 OURS = "letta"
 EXPECTED = (
-    "This is no Letta agent file. Export one with `client.agents.export_file(agent_id)`, or from the menu of the "
-    "agent; archival passages are a list of what `client.agents.passages.list(agent_id)` gives."
+    "Not a Letta agent file. Export one with `client.agents.export_file(agent_id)`; archival passages are the list "
+    "returned by `client.agents.passages.list(agent_id)`."
 )
 PROMPTS = "system prompts: skipped"
 EVENTS = "events of the agent's loop, such as heartbeats and alerts: skipped"
@@ -47,11 +47,11 @@ BLANK = "memory blocks without a value: skipped"
 FILES = "files and their passages: skipped"
 ROLES = {"user": Role.USER, "assistant": Role.ASSISTANT, "tool": Role.TOOL}
 SAY = "send_message"
-"""The tool by which older agents answer: its argument is what they say."""
+"""The tool that older agents use to answer; its argument is the answer."""
 
 
-def read(document: JSON) -> ImportedData:
-    """Read an agent file of either version, or a list of passages."""
+def parse_letta(document: JSON) -> ImportedData:
+    """Parse an agent file of either version, or a list of passages."""
     data = ImportedData()
     fields = to_fields(document)
     passages = document if isinstance(document, list) else to_list(fields.get("passages"))
@@ -59,7 +59,7 @@ def read(document: JSON) -> ImportedData:
     if not agents and not any("text" in to_fields(each) for each in passages):
         raise InvalidInputError(EXPECTED)
     blocks = {to_text(block.get("id")): block for block in map(to_fields, to_list(fields.get("blocks")))}
-    for agent, called in zip(agents, tell_apart(agents, data), strict=True):
+    for agent, called in zip(agents, unique_agent_names(agents, data), strict=True):
         read_agent(agent, called, blocks, data)
     for passage in map(to_fields, passages):
         read_passage(passage, data)
@@ -67,10 +67,10 @@ def read(document: JSON) -> ImportedData:
     return data
 
 
-def tell_apart(agents: Sequence[Mapping[str, JSON]], data: ImportedData) -> list[str]:
-    """Call every agent by its name, and a further one of a name by its id or its place as well.
+def unique_agent_names(agents: Sequence[Mapping[str, JSON]], data: ImportedData) -> list[str]:
+    """Return a unique name for every agent: its name, with its ID or position added if repeated.
 
-    The ids in a file count from 0 in every file, so where a name is enough it stands for the agent.
+    IDs count from 0 in every file, so the ID is used only if the name is not enough.
     """
     names: dict[str, str] = {}
     called: list[str] = []
@@ -85,7 +85,7 @@ def tell_apart(agents: Sequence[Mapping[str, JSON]], data: ImportedData) -> list
 def read_agent(
     agent: Mapping[str, JSON], name: str, blocks: Mapping[str, Mapping[str, JSON]], data: ImportedData
 ) -> None:
-    """Read one agent under its name."""
+    """Parse one agent under its name."""
     own = [each for field in ("core_memory", "memory_blocks") for each in to_list(agent.get(field))]
     named = [blocks[key] for each in to_list(agent.get("block_ids")) if (key := to_text(each)) in blocks]
     for block in [*map(to_fields, own), *named]:
@@ -96,25 +96,25 @@ def read_agent(
 
 
 def read_block(block: Mapping[str, JSON], agent: str, data: ImportedData) -> None:
-    """Read a memory block: the agent's own note is a thought."""
+    """Parse a memory block as a thought."""
     value = to_text(block.get("value"))
     label = to_line(to_text(block.get("label")), data.remarks)
     if not value.strip():
-        data.leave(MEMORIES, BLANK)
+        data.count_skipped(MEMORIES, BLANK)
         return
     told: dict[str, JSON] = {"agent": agent, "label": label}
     noted = note(OURS, told, {"description": block.get("description"), "metadata": block.get("metadata")}, data.remarks)
     made = to_moment(block.get("updated_at") or block.get("created_at"), data.remarks)
     keywords = (label,) if label else ()
     memory = NewMemory(value, Kind.THOUGHT, importance=8.0, keywords=keywords, occurred_at=made, metadata=noted)
-    data.take_memory(FoundMemory(to_line(f"block:{agent}:{label}", data.remarks), memory))
+    data.add_memory(ParsedMemory(to_line(f"block:{agent}:{label}", data.remarks), memory))
 
 
 def read_passage(passage: Mapping[str, JSON], data: ImportedData) -> None:
-    """Read a passage of archival memory, filed under its tags."""
+    """Parse a passage of archival memory, with its tags as keywords."""
     text = to_text(passage.get("text"))
     if not text.strip():
-        data.leave(MEMORIES, MALFORMED)
+        data.count_skipped(MEMORIES, MALFORMED)
         return
     key = to_text(passage.get("id")) or f"passage:{hash_parts(text)}"
     memory = NewMemory(
@@ -124,31 +124,31 @@ def read_passage(passage: Mapping[str, JSON], data: ImportedData) -> None:
         occurred_at=to_moment(passage.get("created_at"), data.remarks),
         metadata=note(OURS, {}, {"metadata": passage.get("metadata")}, data.remarks),
     )
-    data.take_memory(FoundMemory(to_line(key, data.remarks), memory))
+    data.add_memory(ParsedMemory(to_line(key, data.remarks), memory))
 
 
 def read_conversation(agent: Mapping[str, JSON], name: str, data: ImportedData) -> None:
-    """Read an agent's messages as one conversation, each after the one before it."""
-    placed: list[Placed] = []
+    """Parse an agent's messages as one conversation, each after the previous one."""
+    placed: list[TreeMessage] = []
     sent: set[str] = set()
     times: dict[str, int] = {}
     for entry in map(to_fields, to_list(agent.get("messages"))):
         message = to_message(entry, sent, data)
         told = json.dumps([entry.get(field) for field in ("role", "content", "tool_calls", "created_at")])
         times[told] = times.get(told, 0) + 1
-        # The ids in the file only count messages, and the same text may be sent twice at a time.
-        placed.append(Placed(hash_parts(told, times[told]), placed[-1].key if placed else None, message))
+        # IDs in the file only count messages, and the same text may occur twice at the same time.
+        placed.append(TreeMessage(hash_parts(told, times[told]), placed[-1].key if placed else None, message))
     if not placed:
         return
     made = to_moment(agent.get("created_at"), data.remarks)
     kept: dict[str, JSON] = {"agent": name}
     noted = note(OURS, kept, {"description": agent.get("description")}, data.remarks)
-    messages = arrange(placed, data)
-    take_conversation(FoundConversation(to_identifier(f"letta:{name}"), name, made, noted, messages), data)
+    messages = order_messages(placed, data)
+    add_conversation(ParsedConversation(to_identifier(f"letta:{name}"), name, made, noted, messages), data)
 
 
 def to_message(entry: Mapping[str, JSON], sent: set[str], data: ImportedData) -> NewMessage | None:
-    """Turn a message into one of ours, or say why it is left out."""
+    """Convert a message, or return None and count the reason for skipping it."""
     data.seen[MESSAGES] += 1
     remarks = data.remarks
     role = ROLES.get(to_text(entry.get("role")))
@@ -159,11 +159,11 @@ def to_message(entry: Mapping[str, JSON], sent: set[str], data: ImportedData) ->
         text = unpack(text)
     said, parts = read_calls(calls, sent, data) if role is Role.ASSISTANT else ("", ())
     if role is Role.TOOL:
-        parts = (Part(PartType.TOOL_RESULT, cut(text, LONGEST_MESSAGE, remarks), call_id=name_call(entry, data)),)
+        parts = (Part(PartType.TOOL_RESULT, cut(text, MAX_MESSAGE_LENGTH, remarks), call_id=name_call(entry, data)),)
     elif said and text:
-        # The content next to a message that is sent to the user is what the agent thinks.
+        # The content next to a message sent to the user is the agent's reasoning.
         remarks[REASONING] += 1
-    own = "" if role is Role.TOOL else cut(said or text, LONGEST_MESSAGE, remarks)
+    own = "" if role is Role.TOOL else cut(said or text, MAX_MESSAGE_LENGTH, remarks)
     if why is None and not own.strip() and not parts:
         why = EMPTY
     if why is not None or role is None:
@@ -171,11 +171,11 @@ def to_message(entry: Mapping[str, JSON], sent: set[str], data: ImportedData) ->
         return None
     name = to_line(to_text(entry.get("name")), remarks)
     moment = to_moment(entry.get("created_at"), remarks)
-    return NewMessage(role, own, name, parts[:MOST_PARTS], occurred_at=moment)
+    return NewMessage(role, own, name, parts[:MAX_PARTS], occurred_at=moment)
 
 
 def find_reason(role: Role | None, entry: Mapping[str, JSON], sent: set[str], text: str) -> str | None:
-    """Say why an entry is no message: it is a prompt, an event of the loop, or a receipt."""
+    """Return why an entry is not a message: a prompt, a loop event or a receipt; else None."""
     if role is None:
         return PROMPTS if entry.get("role") == "system" else OTHER
     if role is Role.TOOL and to_text(entry.get("tool_call_id")) in sent:
@@ -185,7 +185,7 @@ def find_reason(role: Role | None, entry: Mapping[str, JSON], sent: set[str], te
 
 
 def read_content(entry: Mapping[str, JSON], data: ImportedData) -> str:
-    """Join the parts of a content that are said, and count those that are thoughts."""
+    """Join the text parts of a content, and count the reasoning parts."""
     if isinstance(entry.get("content"), str):
         return to_text(entry.get("content"))
     texts: list[str] = []
@@ -198,7 +198,7 @@ def read_content(entry: Mapping[str, JSON], data: ImportedData) -> str:
 
 
 def load(text: str) -> Mapping[str, JSON]:
-    """Read a text as the JSON object that the agent's loop packs it in, if it is one."""
+    """Parse a text as the JSON object of the agent's loop; empty if it is none."""
     if not text.lstrip().startswith("{"):
         return {}
     try:
@@ -208,13 +208,13 @@ def load(text: str) -> Mapping[str, JSON]:
 
 
 def unpack(text: str) -> str:
-    """Give what the user said, without what the agent's loop packs it in."""
+    """Return the user's text without the packaging of the agent's loop."""
     packed = load(text)
     return to_text(packed.get("message")) if packed.get("type") == "user_message" else text
 
 
 def read_calls(calls: Sequence[Mapping[str, JSON]], sent: set[str], data: ImportedData) -> tuple[str, tuple[Part, ...]]:
-    """Take what is sent to the user as its content, and everything else as tool calls."""
+    """Return the text sent to the user, and all other calls as tool call parts."""
     said: list[str] = []
     parts: list[Part] = []
     for call in calls:
@@ -225,11 +225,11 @@ def read_calls(calls: Sequence[Mapping[str, JSON]], sent: set[str], data: Import
             sent.add(identity)
             said.append(to_text(load(arguments).get("message")))
         else:
-            text = cut(arguments, LONGEST_MESSAGE, data.remarks)
+            text = cut(arguments, MAX_MESSAGE_LENGTH, data.remarks)
             parts.append(Part(PartType.TOOL_CALL, text, to_line(name, data.remarks), call_id=identity))
     return "\n".join(filter(None, said)), tuple(parts)
 
 
 def name_call(entry: Mapping[str, JSON], data: ImportedData) -> str:
-    """Name the call that a tool's message answers."""
+    """Return the ID of the call that a tool message answers."""
     return to_line(to_text(entry.get("tool_call_id")), data.remarks)

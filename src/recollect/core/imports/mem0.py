@@ -1,4 +1,4 @@
-"""Read memories of mem0: what `get_all` gives, in the library or on the platform, or points of its collection."""
+"""Parse memories of mem0: results of `get_all`, in the library or on the platform, or points of its collection."""
 
 from __future__ import annotations
 
@@ -6,9 +6,9 @@ from collections import Counter
 from collections.abc import Mapping
 from datetime import datetime, timedelta
 
-from recollect.core.imports.found import MALFORMED, MEMORIES, TWICE, FoundFact, FoundMemory, ImportedData, Owner
+from recollect.core.imports.parsed import MALFORMED, MEMORIES, TWICE, ImportedData, Owner, ParsedFactEntry, ParsedMemory
 from recollect.core.imports.text import hash_parts, note, to_fields, to_line, to_list, to_moment, to_text
-from recollect.core.memories.checks import LONGEST_PART, MOST_KEYWORDS
+from recollect.core.memories.checks import MAX_KEYWORDS, MAX_PART_LENGTH
 from recollect.errors import InvalidInputError
 from recollect.models.imports import UserField
 from recollect.models.knowledge import NewFact
@@ -16,22 +16,21 @@ from recollect.models.memories import JSON, Kind, NewMemory, Triple
 
 OURS = "mem0"
 EXPECTED = (
-    "This is no mem0 export. Write what `Memory.get_all(filters=..., top_k=...)` or `MemoryClient.get_all(...)` "
-    "returns to a file with `json.dump`."
+    "Not a mem0 export. Save the result of `Memory.get_all(...)` or `MemoryClient.get_all(...)` with `json.dump`."
 )
 LISTS = ("results", "memories", "points")
 PROMOTED = {"user_id", "agent_id", "run_id", "actor_id", "role", "expiration_date"}
 DERIVED = {"hash", "text_lemmatized", "score", "memory", "data", "id", "metadata", "categories", "category"}
 DERIVED |= {"created_at", "updated_at", "attributed_to", "vector"}
 OWNERS = (UserField.USER_ID, UserField.AGENT_ID, UserField.RUN_ID)
-OVER = "memories that had expired when they were made: kept as expired"
+OVER = "memories already expired: imported as expired"
 MOMENT = timedelta(microseconds=1)
-"""The shortest that a memory can last."""
+"""The minimum lifetime of a memory."""
 WHOLE_DAY = len("2030-01-31")
 
 
-def read(document: JSON) -> ImportedData:
-    """Read all memories of a file, and the relations of its graph."""
+def parse_mem0(document: JSON) -> ImportedData:
+    """Parse all memories of a file, and the relations of its graph."""
     data = ImportedData()
     listed = document if isinstance(document, list) else open_page(document)
     if listed is None:
@@ -48,7 +47,7 @@ def read(document: JSON) -> ImportedData:
 
 
 def open_page(value: JSON) -> list[JSON] | None:
-    """Return the entries that one answer of mem0 or Qdrant lists; None if it is no such answer."""
+    """Return the entries of one response of mem0 or Qdrant; None if it is no such response."""
     fields = to_fields(value)
     inner = to_fields(fields.get("result")) or fields
     return next((listed for name in LISTS if isinstance(listed := inner.get(name), list)), None)
@@ -68,19 +67,19 @@ def flatten(entry: Mapping[str, JSON]) -> Mapping[str, JSON]:
 
 
 def read_memory(entry: Mapping[str, JSON], known: set[str], data: ImportedData) -> None:
-    """Read one memory; it is a thought, because a model worded it."""
+    """Parse one memory as a thought, because a model worded it."""
     remarks = data.remarks
     text = to_text(entry.get("memory")) or to_text(entry.get("text"))
     identity = entry.get("id")
     key = to_line(str(identity) if isinstance(identity, str | int) else hash_parts(text), remarks)
     if not text.strip():
-        data.leave(MEMORIES, MALFORMED)
+        data.count_skipped(MEMORIES, MALFORMED)
         return
-    owner = own(entry)
-    # Without an id, the same words of two users are two memories.
+    owner = owner_of(entry)
+    # Without an ID, the same text of two users is two memories.
     name = key if isinstance(identity, str | int) else hash_parts(key, *(owner.get(field, "") for field in OWNERS))
     if name in known:
-        data.leave(MEMORIES, TWICE)
+        data.count_skipped(MEMORIES, TWICE)
         return
     known.add(name)
     metadata = to_fields(entry.get("metadata"))
@@ -96,17 +95,20 @@ def read_memory(entry: Mapping[str, JSON], known: set[str], data: ImportedData) 
         expires_at=find_expiry(entry.get("expiration_date"), made, remarks),
         metadata=note(OURS, told, {"metadata": dict(metadata), "updated_at": entry.get("updated_at")}, remarks),
     )
-    data.take_memory(FoundMemory(key, memory, owner))
+    data.add_memory(ParsedMemory(key, memory, owner))
 
 
 def to_keywords(words: list[JSON], remarks: Counter[str]) -> tuple[str, ...]:
-    """File a memory under its categories."""
-    lines = (to_line(to_text(word), remarks, LONGEST_PART) for word in words)
-    return tuple(dict.fromkeys(filter(None, lines)))[:MOST_KEYWORDS]
+    """Convert categories to keywords."""
+    lines = (to_line(to_text(word), remarks, MAX_PART_LENGTH) for word in words)
+    return tuple(dict.fromkeys(filter(None, lines)))[:MAX_KEYWORDS]
 
 
 def find_expiry(value: JSON, made: datetime | None, remarks: Counter[str]) -> datetime | None:
-    """Read until when a memory is recalled, a date meaning the end of that day; one in the past expires at once."""
+    """Return when a memory expires; a date means the end of that day.
+
+    A memory that expired before it was made expires immediately.
+    """
     moment = to_moment(value, remarks)
     if moment is not None and isinstance(value, str) and len(value.strip()) == WHOLE_DAY:
         moment += timedelta(days=1)
@@ -116,13 +118,13 @@ def find_expiry(value: JSON, made: datetime | None, remarks: Counter[str]) -> da
     return made + MOMENT
 
 
-def own(entry: Mapping[str, JSON]) -> Owner:
+def owner_of(entry: Mapping[str, JSON]) -> Owner:
     """Return the owner."""
     return {field: name for field in OWNERS if (name := to_text(entry.get(field.replace("-", "_"))))}
 
 
 def read_relation(relation: Mapping[str, JSON], data: ImportedData) -> None:
-    """Read an edge of mem0's graph, which has no time."""
+    """Parse an edge of mem0's graph, which has no time."""
     remarks = data.remarks
     target = relation.get("target") or relation.get("destination")
     parts = (relation.get("source"), relation.get("relationship"), target)
@@ -130,4 +132,4 @@ def read_relation(relation: Mapping[str, JSON], data: ImportedData) -> None:
     fact = NewFact(subject, predicate, object_, text=f"{subject} {predicate.replace('_', ' ')} {object_}".strip())
     key = f"relation:{hash_parts(subject, predicate, object_)}"
     spare = NewMemory(fact.text, Kind.THOUGHT, triple=Triple(subject, predicate, object_))
-    data.take_fact(FoundFact(key, fact, (), spare, own(relation)))
+    data.add_fact(ParsedFactEntry(key, fact, (), spare, owner_of(relation)))

@@ -1,4 +1,4 @@
-"""The sections of an export: which tables of a scope it holds, in which order, and what is left out of it."""
+"""The sections of an export: the tables of a scope in their order, and the tables that are left out."""
 
 from __future__ import annotations
 
@@ -8,21 +8,21 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class Section:
-    """The rows of one table, one JSON object a line, in the order of their key."""
+    """The rows of one table, one JSON object per line, in the order of their key."""
 
     room: str
     table: str
     key: tuple[str, ...]
     text: tuple[str, ...] = ()
-    """The columns of the key that are sorted as text, byte by byte: a database may have an order of its own."""
+    """Columns of the key that are sorted as text, by bytes: the collation of a database may differ."""
     omitted: tuple[str, ...] = ()
-    """Columns that the database computes, or that mean nothing elsewhere."""
+    """Columns that the database computes, or that have no meaning in another database."""
     query: str = "rows"
-    """The query that reads them."""
+    """The query that reads the rows."""
 
     @property
     def name(self) -> str:
-        """Name the section as in the file, without its ending."""
+        """Return the path of the section in the file, without its extension."""
         return f"{self.room}/{self.table}"
 
 
@@ -41,6 +41,7 @@ SECTIONS = (
     Section("conversations", "conversations", ("id",), ("id",), omitted=("updated_hour", "idle_hour", "running")),
     Section("conversations", "messages", ("id",)),
     Section("conversations", "past_messages", ("id",)),
+    Section("conversations", "forgotten_messages", ("conversation_id", "external_hash"), ("conversation_id",)),
     Section("conversations", "shown_memories", ("conversation_id", "memory_id"), ("conversation_id",)),
     Section("conversations", "purge_receipts", ("id",), omitted=("tenant_id",)),
     Section("knowledge", "runs", ("id",)),
@@ -54,11 +55,11 @@ SECTIONS = (
     Section("recall", "recalls", ("id",)),
     Section("agents", "feedback", ("recall_id", "memory_id")),
 )
-"""Rows of tables; each section comes after those that its rows refer to."""
+"""Tables; each section comes after the sections that its rows refer to."""
 PROFILE, COUNTERS = "agents/profile", "service/counters"
-"""Two sections of one line: what the agent goes by, and the counters of the scope."""
+"""Two sections with one line each: the settings of the agent, and the counters of the scope."""
 VECTORS = "vectors/"
-"""The beginning of sections with the vectors of one embedding space each, of which the name is the space's number."""
+"""The prefix of sections with the vectors of one embedding space each; the number of the space follows."""
 LEFT_OUT: Mapping[str, str] = {
     "access_log": "it is in accesses, added up",
     "awaited_mirrors": "of mirrors of another record",
@@ -75,22 +76,23 @@ LEFT_OUT: Mapping[str, str] = {
     "unmirrored": "of mirrors of another record",
     "withheld_vectors": "with the vectors",
 }
-"""Tables of a scope that have no section, and why."""
+"""Tables of a scope that have no section, and the reason."""
 
 
 ERASED_FIRST = (
     *("access_log", "context_vectors", "entity_vectors", "idempotency_keys", "pending_embeddings"),
     "withheld_vectors",
 )
-"""What is erased with a scope beside its sections. Logs that hold numbers and ids alone stay, as in every erasure."""
+"""Tables that an erasure of a scope clears in addition to its sections. Logs with only numbers and IDs stay."""
 
 
-KEPT_HOT = ("idempotency_keys", "purge_receipts")
-"""What stays where a scope is when its rows go to object storage: a repeated write is known, and so is a receipt."""
+RECENTLY_USED = ("idempotency_keys", "purge_receipts")
+"""Tables that stay when the rows of a scope move to object storage, to recognize repeated writes and to keep
+receipts."""
 
 
 def is_section(name: str) -> bool:
-    """Tell whether an export may have a section of this name."""
+    """Return whether an export may have a section of this name."""
     return name in KNOWN or (name.startswith(VECTORS) and name.isascii() and name.removeprefix(VECTORS).isdecimal())
 
 

@@ -1,4 +1,4 @@
-"""Read Zep's data of its users: threads or sessions of messages, facts as sentences, and a graph."""
+"""Parse Zep's data of users: threads or sessions with messages, facts as sentences, and a graph."""
 
 from __future__ import annotations
 
@@ -7,24 +7,24 @@ from collections.abc import Callable, Iterable, Mapping
 from functools import partial
 from operator import itemgetter
 
-from recollect.core.conversations.appends import LONGEST_MESSAGE
+from recollect.core.conversations.appends import MAX_MESSAGE_LENGTH
 from recollect.core.imports.chatgpt import EMPTY
-from recollect.core.imports.found import (
+from recollect.core.imports.graphiti import find_list, identify, once, read_episode, read_graph
+from recollect.core.imports.parsed import (
     CONVERSATIONS,
     FACTS,
     MALFORMED,
     MEMORIES,
     MESSAGES,
     TWICE,
-    FoundConversation,
-    FoundMemory,
     ImportedData,
     Owner,
-    Placed,
-    arrange,
-    take_conversation,
+    ParsedConversation,
+    ParsedMemory,
+    TreeMessage,
+    add_conversation,
+    order_messages,
 )
-from recollect.core.imports.graphiti import find, identify, once, read_graph, read_told
 from recollect.core.imports.text import (
     cut,
     hash_parts,
@@ -43,18 +43,17 @@ from recollect.models.memories import JSON, Kind, NewMemory, Role
 
 OURS = "zep"
 EXPECTED = (
-    "This is no export of Zep. It has no export of its own: write "
-    '{"threads": [{"thread_id": ..., "user_id": ..., "messages": [...]}], "nodes": [...], "edges": [...]}, '
-    "or `sessions` with their `session_id`, `messages` and `facts`."
+    'Not a Zep export. Zep has no export command: write {"threads": [{"thread_id": ..., "user_id": ..., '
+    '"messages": [...]}], "nodes": [...], "edges": [...]}.'
 )
-SAID_TWICE = "episodes that are messages of a thread: the messages stand for them"
+SAID_TWICE = "episodes that repeat thread messages: skipped"
 ROLES = {"user": Role.USER, "human": Role.USER, "norole": Role.USER, "assistant": Role.ASSISTANT, "ai": Role.ASSISTANT}
 ROLES |= {"system": Role.SYSTEM, "tool": Role.TOOL, "function": Role.TOOL}
 PARTS = ("threads", "sessions", "edges", "nodes", "episodes", "facts")
 
 
-def read(document: JSON) -> ImportedData:
-    """Read the data of one user or of many."""
+def parse_zep(document: JSON) -> ImportedData:
+    """Parse the data of one or more users."""
     data = ImportedData()
     fields = to_fields(document)
     if not any(isinstance(fields.get(part), list) for part in PARTS):
@@ -62,21 +61,21 @@ def read(document: JSON) -> ImportedData:
     said: set[str] = set()
     users = {identify(user): to_text(user.get("user_id")) for user in map(to_fields, to_list(fields.get("users")))}
     whose = partial(own, users=users, usual=to_text(fields.get("user_id")))
-    for thread in join(find(fields, ("threads", "sessions")) or [], whose, data):
+    for thread in join(find_list(fields, ("threads", "sessions")) or [], whose, data):
         read_thread(thread, whose(thread), said, data)
     for fact in to_list(fields.get("facts")):
         read_sentence(fact, "facts", whose(to_fields(fact)), data)
-    for entry in once(find(fields, ("episodes",)), MEMORIES, data):
+    for entry in once(find_list(fields, ("episodes",)), MEMORIES, data):
         if identify(entry) in said:
-            data.leave(MEMORIES, SAID_TWICE)
+            data.count_skipped(MEMORIES, SAID_TWICE)
         else:
-            read_told(entry, OURS, whose(entry), data)
-    read_graph(find(fields, ("nodes",)), find(fields, ("edges",)), OURS, whose, data)
+            read_episode(entry, OURS, whose(entry), data)
+    read_graph(find_list(fields, ("nodes",)), find_list(fields, ("edges",)), OURS, whose, data)
     return data
 
 
 def own(entry: Mapping[str, JSON], users: Mapping[str, str], usual: str = "") -> Owner:
-    """Return the owner, by the caller's own id where it is known; a file of one user names it once."""
+    """Return the owner: the caller's own ID if known, else the file's user."""
     uuid = to_text(entry.get("user_uuid"))
     name = to_text(entry.get("user_id")) or users.get(uuid, "") or usual or uuid
     return {UserField.USER_ID: name} if name else {}
@@ -85,7 +84,7 @@ def own(entry: Mapping[str, JSON], users: Mapping[str, str], usual: str = "") ->
 def join(
     entries: list[JSON], whose: Callable[[Mapping[str, JSON]], Owner], data: ImportedData
 ) -> Iterable[Mapping[str, JSON]]:
-    """Join all entries of a thread, such as pages of its messages; what is in two comes once."""
+    """Merge all entries of a thread, such as pages of its messages, without duplicates."""
     threads: dict[tuple[str, str], dict[str, JSON]] = {}
     alone: list[Mapping[str, JSON]] = []
     for entry in map(to_fields, entries):
@@ -95,70 +94,70 @@ def join(
         elif name not in threads:
             threads[name] = entry
         else:
-            threads[name] = go_on(threads[name], entry, data)
+            threads[name] = append_entry(threads[name], entry, data)
     return [*threads.values(), *alone]
 
 
-def go_on(thread: Mapping[str, JSON], page: Mapping[str, JSON], data: ImportedData) -> dict[str, JSON]:
-    """Add another entry to its thread."""
+def append_entry(thread: Mapping[str, JSON], page: Mapping[str, JSON], data: ImportedData) -> dict[str, JSON]:
+    """Append an entry to its thread."""
     before, after = to_list(thread.get("messages")), to_list(page.get("messages"))
-    told = {json.dumps(each, sort_keys=True) for each in before if is_told_apart(to_fields(each))}
+    told = {json.dumps(each, sort_keys=True) for each in before if is_distinct_message(to_fields(each))}
     more = [each for each in after if before != after and json.dumps(each, sort_keys=True) not in told]
     for _ in range(len(after) - len(more)):
-        data.leave(MESSAGES, TWICE)
+        data.count_skipped(MESSAGES, TWICE)
     facts = [*to_list(thread.get("facts")), *to_list(page.get("facts"))]
     return {**thread, "messages": [*before, *more], "facts": facts}
 
 
-def is_told_apart(message: Mapping[str, JSON]) -> bool:
-    """Tell whether a message that says the same is the same one: without an id or a time, it may be another."""
+def is_distinct_message(message: Mapping[str, JSON]) -> bool:
+    """Return whether a message has an ID or a time, so that an equal one is a duplicate."""
     return bool(identify(message) or message.get("created_at"))
 
 
 def name_thread(thread: Mapping[str, JSON]) -> str:
-    """Return the id of a thread or a session."""
+    """Return the ID of a thread or a session."""
     names = (to_text(thread.get(field)) for field in ("thread_id", "session_id", "uuid", "uuid_"))
     return next(filter(None, names), "")
 
 
 def read_thread(thread: Mapping[str, JSON], owner: Owner, said: set[str], data: ImportedData) -> None:
-    """Read a thread or a session: its messages in their order, and its facts."""
+    """Parse a thread or a session: its messages in order, and its facts."""
     remarks = data.remarks
     identity = name_thread(thread)
     if not identity:
-        data.leave(CONVERSATIONS, MALFORMED)
+        data.count_skipped(CONVERSATIONS, MALFORMED)
         return
-    placed: list[Placed] = []
+    placed: list[TreeMessage] = []
     for entry in order(to_list(thread.get("messages")), data):
         before = placed[-1].key if placed else None
         key = identify(entry) or hash_parts(entry.get("created_at"), entry.get("content"), before)
         said.add(key)
-        placed.append(Placed(to_line(key, remarks), before, to_message(entry, data)))
+        placed.append(TreeMessage(to_line(key, remarks), before, to_message(entry, data)))
     created_at = to_moment(thread.get("created_at"), remarks)
     metadata = note(OURS, {"id": to_line(identity, remarks)}, {"metadata": thread.get("metadata")}, remarks)
-    messages = arrange(placed, data)
+    messages = order_messages(placed, data)
     facts = to_list(thread.get("facts"))
     if messages or not facts:
-        take_conversation(FoundConversation(to_identifier(identity), "", created_at, metadata, messages, owner), data)
+        add_conversation(ParsedConversation(to_identifier(identity), "", created_at, metadata, messages, owner), data)
     for fact in facts:
         read_sentence(fact, identity, owner, data)
 
 
 def order(messages: list[JSON], data: ImportedData) -> list[dict[str, JSON]]:
-    """Sort messages oldest first where all have a time: pages of them may begin with the newest."""
+    """Sort messages oldest first if all have a time: pages may start with the newest message."""
     entries = [to_fields(entry) for entry in messages]
     dated = [(moment, entry) for entry in entries if (moment := to_moment(entry.get("created_at"), data.remarks))]
     return [entry for _, entry in sorted(dated, key=itemgetter(0))] if len(dated) == len(entries) else entries
 
 
 def to_message(entry: Mapping[str, JSON], data: ImportedData) -> NewMessage | None:
-    """Turn a message into one of ours; where a role has a type, the role itself is a name."""
+    """Convert a message; if an entry has a role type, its role is a name."""
     data.seen[MESSAGES] += 1
     remarks = data.remarks
     typed = to_text(entry.get("role_type"))
     role = ROLES.get(typed or to_text(entry.get("role")), Role.USER)
     name = to_text(entry.get("name")) or (to_text(entry.get("role")) if typed else "")
-    text = cut(to_text(entry.get("content")), LONGEST_MESSAGE, remarks)
+    text = cut(to_text(entry.get("content")), MAX_MESSAGE_LENGTH, remarks)
     if not text.strip():
         remarks[EMPTY] += 1
         return None
@@ -170,15 +169,15 @@ def to_message(entry: Mapping[str, JSON], data: ImportedData) -> NewMessage | No
 
 
 def read_sentence(entry: JSON, place: str, owner: Owner, data: ImportedData) -> None:
-    """Read a fact that is a sentence without ends: it is a thought, named by its place and what it says."""
+    """Parse a fact that is a sentence without ends as a thought; its key is the place and a hash."""
     remarks = data.remarks
     fields = to_fields(entry)
     text = to_text(entry) or to_text(fields.get("fact"))
     if not text.strip():
-        data.leave(FACTS, MALFORMED)
+        data.count_skipped(FACTS, MALFORMED)
         return
     told: dict[str, JSON] = {"rating": fields.get("rating") if isinstance(fields.get("rating"), float) else None}
     made = to_moment(fields.get("created_at"), remarks)
     memory = NewMemory(text, Kind.THOUGHT, occurred_at=made, metadata=note(OURS, told, {}, remarks))
     key = identify(fields) or f"{place}:{hash_parts(text)}"
-    data.take_memory(FoundMemory(to_line(key, remarks), memory, owner))
+    data.add_memory(ParsedMemory(to_line(key, remarks), memory, owner))

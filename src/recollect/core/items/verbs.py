@@ -1,4 +1,4 @@
-"""The ways to use items, each of them a batch of one."""
+"""The single operations on items, each a batch of one."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from datetime import datetime
 from typing import TYPE_CHECKING, Any, TypedDict, Unpack, cast
 
 from recollect import models
+from recollect.misspelt import name_arguments
 
 if TYPE_CHECKING:
     from recollect.models.items import FoundItem, Item, ItemOperation, ItemResult, Path
@@ -15,7 +16,7 @@ if TYPE_CHECKING:
 
 
 class Putting(TypedDict, total=False):
-    """Options of a put, apart from its name and its value."""
+    """The options of a put, except name and value."""
 
     text: str
     embedding: Embedding | None
@@ -25,6 +26,7 @@ class Putting(TypedDict, total=False):
     memory: bool
 
 
+@name_arguments
 class ItemVerbs(ABC):
     """The methods of anything that runs batches of operations on items."""
 
@@ -34,20 +36,20 @@ class ItemVerbs(ABC):
     def batch(
         self, operations: Sequence[ItemOperation], *, idempotency_key: str = ""
     ) -> Coroutine[Any, Any, list[ItemResult]]:
-        """Run operations in one transaction: all reads on the state before, then the writes in their order."""
+        """Run a batch of key-value operations in one transaction. Reads see the state before the writes."""
 
     async def put(self, path: Path, key: str, value: Mapping[str, JSON], **given: Unpack[Putting]) -> Item:
-        """Put a value under a name, replacing what is there; its text is also remembered, if it has one."""
+        """Store a value under a name, and replace the previous one; a text is also remembered."""
         [put] = await self.batch([models.PutItem(path, key, value, **given)])
         return cast("Item", put)
 
     async def get(self, path: Path, key: str) -> Item | None:
-        """Read the item of a name, if there is one."""
+        """Return the item of a name, or None."""
         [found] = await self.batch([models.GetItem(path, key)])
         return cast("Item | None", found)
 
     async def drop(self, path: Path, key: str, *, expected: int | None = None) -> bool:
-        """Drop the item of a name with its memory; tell whether it was there."""
+        """Delete the item of a name with its memory; return whether it existed."""
         [dropped] = await self.batch([models.DropItem(path, key, expected)])
         return bool(dropped)
 
@@ -61,7 +63,7 @@ class ItemVerbs(ABC):
         limit: int = 10,
         offset: int = 0,
     ) -> tuple[FoundItem, ...]:
-        """Find the items under a path: the newest first, or the nearest to a text or to a vector."""
+        """Find the items under a path: the newest first, or the nearest to a text or vector."""
         [found] = await self.batch([models.FindItems(under, where or {}, text, embedding, limit, offset)])
         return cast("tuple[FoundItem, ...]", found)
 
@@ -74,6 +76,6 @@ class ItemVerbs(ABC):
         limit: int = 100,
         offset: int = 0,
     ) -> tuple[Path, ...]:
-        """List the paths that hold items, in their order; `*` in either part stands for any one segment."""
+        """List the paths that contain items, in order; `*` matches any one segment."""
         [paths] = await self.batch([models.ListPaths(under, suffix, depth, limit, offset)])
         return cast("tuple[Path, ...]", paths)

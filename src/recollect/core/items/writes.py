@@ -1,4 +1,4 @@
-"""Compute what a batch of puts and drops makes of the items that are stored."""
+"""Compute the effect of a batch of writes on the stored items."""
 
 from __future__ import annotations
 
@@ -10,7 +10,6 @@ from datetime import UTC, datetime
 from typing import TypeAlias
 from uuid import UUID
 
-from recollect.core.memories.importance import read_importance
 from recollect.errors import ConflictError
 from recollect.models.items import DropItem, Item, ItemOperation, ItemWrite, Path, PutItem
 from recollect.models.memories import JSON, NewMemory
@@ -20,7 +19,7 @@ Name: TypeAlias = tuple[Path, str]
 
 @dataclass(frozen=True, slots=True)
 class CurrentItem:
-    """What is stored under a name."""
+    """The stored state of an item."""
 
     revision: int
     created_at: datetime
@@ -32,17 +31,17 @@ class WriteOutcome:
     """The result of a batch of writes."""
 
     results: dict[int, Item | bool] = field(default_factory=dict[int, "Item | bool"])
-    """The answer of each write, by its position in the batch."""
+    """The result of each write, by its position in the batch."""
     kept: dict[Name, Item] = field(default_factory=dict[Name, Item])
-    """What is stored in the end under the names that were put."""
+    """The final items of the names that were put."""
     dropped: list[Name] = field(default_factory=list[Name])
-    """Which names were stored before and are dropped."""
+    """Names that were stored before and are now deleted."""
     forgotten: list[UUID] = field(default_factory=list[UUID])
-    """The memories of what was replaced or dropped."""
+    """The memories of replaced or deleted items."""
 
 
 def name_of(write: ItemWrite) -> Name:
-    """Return the name that a write is about."""
+    """Return the name of the item that a write changes."""
     return tuple(write.path), write.key
 
 
@@ -52,7 +51,10 @@ def choose_last(operations: Sequence[ItemOperation]) -> dict[Name, int]:
 
 
 def find_remembered(operations: Sequence[ItemOperation]) -> dict[int, NewMemory]:
-    """Return the memories that a batch makes, by the position of their puts: what is overwritten at once makes none."""
+    """Return the memories of a batch, by the position of their puts.
+
+    A put that the same batch overwrites makes no memory.
+    """
     puts = {place: operations[place] for place in choose_last(operations).values()}
     return {
         place: to_memory(put)
@@ -62,18 +64,18 @@ def find_remembered(operations: Sequence[ItemOperation]) -> dict[int, NewMemory]
 
 
 def to_memory(put: PutItem) -> NewMemory:
-    """Turn the text of an item into a memory; its name is kept, so that a hit leads to its item."""
+    """Convert the text of an item to a memory; its metadata has the item's name."""
     named: dict[str, JSON] = {"item": {"path": [*put.path], "key": put.key}}
     return NewMemory(put.text, importance=put.importance, occurred_at=put.occurred_at, metadata=named)
 
 
-def conclude(
+def apply_writes(
     operations: Sequence[ItemOperation],
     standing: Mapping[Name, CurrentItem],
     memory_ids: Mapping[int, UUID],
     written_at: datetime,
 ) -> WriteOutcome:
-    """Apply the writes in order to what is stored, or refuse them all."""
+    """Apply the writes in order to the stored items, or refuse them all."""
     outcome, now = WriteOutcome(), dict(standing)
     for place, write in enumerate(operations):
         if not isinstance(write, ItemWrite):
@@ -94,15 +96,15 @@ def conclude(
 
 
 def check_revision(place: int, expected: int | None, actual: int) -> None:
-    """Refuse a write that expects another revision."""
+    """Refuse a write that expects a different revision."""
     if expected not in (None, actual):
         found = f"the item has revision {actual}" if actual else "there is no such item"
         wanted = f"not revision {expected}" if expected else "and none was expected"
-        raise ConflictError(f"operations.{place}: {found}, {wanted}; get it again, then try again.")
+        raise ConflictError(f"operations.{place}: {found}, expected {wanted}. Read it again and retry.")
 
 
 def make_item(put: PutItem, before: CurrentItem | None, memory_id: UUID | None, written_at: datetime) -> Item:
-    """Make the item that a put stores."""
+    """Return the item that a put stores."""
     return Item(
         path=tuple(put.path),
         key=put.key,
@@ -115,13 +117,13 @@ def make_item(put: PutItem, before: CurrentItem | None, memory_id: UUID | None, 
     )
 
 
-def write_down(outcome: WriteOutcome) -> list[JSON]:
-    """Note the outcome of writes without their content, for a caller who sends the same batch again."""
+def summarize_outcome(outcome: WriteOutcome) -> list[JSON]:
+    """Return the outcome of writes without their content, for repeated requests."""
     return [note(result) for _, result in sorted(outcome.results.items())]
 
 
 def note(result: Item | bool) -> JSON:  # noqa: FBT001 - what a drop comes to
-    """Note the outcome of one write."""
+    """Return the outcome of one write without its content."""
     if isinstance(result, bool):
         return result
     return [result.revision, result.created_at.isoformat(), result.updated_at.isoformat()]
@@ -130,7 +132,7 @@ def note(result: Item | bool) -> JSON:  # noqa: FBT001 - what a drop comes to
 def read_back(
     operations: Sequence[ItemOperation], noted: Sequence[JSON], memory_ids: Mapping[int, UUID]
 ) -> dict[int, Item | bool]:
-    """Answer a batch that was sent again as the first time."""
+    """Return the original results of a repeated batch."""
     places = [place for place, each in enumerate(operations) if isinstance(each, ItemWrite)]
     results: dict[int, Item | bool] = {}
     for place, each in zip(places, noted, strict=True):
@@ -145,19 +147,19 @@ def read_back(
 
 
 def fingerprint_operations(operations: Sequence[ItemOperation]) -> bytes:
-    """Hash what a batch asks to write, so that the same key with other writes is noticed."""
+    """Hash the writes of a batch, to detect an idempotency key that is reused with other writes."""
     digest = hashlib.sha256(b"items\n")
     for write in operations:
         if isinstance(write, ItemWrite):
-            digest.update(json.dumps(describe(write), sort_keys=True, separators=(",", ":")).encode() + b"\n")
+            digest.update(json.dumps(list_write_fields(write), sort_keys=True, separators=(",", ":")).encode() + b"\n")
     return digest.digest()
 
 
-def describe(write: ItemWrite) -> list[object]:
+def list_write_fields(write: ItemWrite) -> list[object]:
     """List all fields of a write."""
     if isinstance(write, DropItem):
         return ["drop", [*write.path], write.key, write.expected]
     happened = write.occurred_at.astimezone(UTC).isoformat() if write.occurred_at else None
     vector = None if write.embedding is None else [float(number) for number in write.embedding]
-    given = [write.text, vector, read_importance(write.importance), happened, write.expected, write.memory]
+    given = [write.text, vector, write.importance, happened, write.expected, write.memory]
     return ["put", [*write.path], write.key, dict(write.value), given]

@@ -1,7 +1,7 @@
-"""What a model is asked about a closed segment, and how every usable part of its answer is kept.
+"""The schema of extractions from closed segments, and a parser that keeps every usable part of an answer.
 
-Ids never come from a model: ends of facts are names, and `replaces` are numbers into the list that the prompt showed.
-So no answer can reach another scope, and whatever it commands is text like any other.
+IDs never come from a model: ends of facts are names, and `replaces` are numbers of the list in the prompt. So no answer
+can affect another scope, and commands in an answer are plain text.
 """
 
 from __future__ import annotations
@@ -16,22 +16,22 @@ from pydantic import BaseModel, Field, RootModel
 
 from recollect.core.knowledge.facts import fill, overlap
 from recollect.core.text.answers import AnswerParser, AnswerSchema, counted
-from recollect.core.text.broken_json import read_fragments
-from recollect.core.text.checks import LONGEST_NAME
+from recollect.core.text.checks import MAX_NAME_LENGTH
 from recollect.core.text.keywords import file_under
-from recollect.core.text.names import normalise_name, normalise_predicate
+from recollect.core.text.lenient_json import read_fragments
+from recollect.core.text.names import normalise_predicate, normalize_name
 from recollect.core.text.terms import script_of
 from recollect.models.knowledge import EntityType, Mention, ParsedExtraction, Statement
 from recollect.models.memories import JSON
 from recollect.models.recall import Script
 
-LONGEST_SUMMARY, LONGEST_LABEL, LONGEST_DESCRIPTION, LONGEST_STATEMENT = 2_000, 60, 500, 500
-LONGEST_PREDICATE, LONGEST_KEYWORD, LONGEST_END = 100, 64, 100
-MOST_PATHS, MOST_LEVELS, MOST_MENTIONS, MOST_ALIASES = 4, 6, 32, 8
-MOST_STATEMENTS, MOST_REPLACED, MOST_KEYWORDS, MOST_RATED = 32, 16, 16, 32
-LEAST_IMPORTANCE, MOST_IMPORTANCE = 1, 10
+MAX_SUMMARY_LENGTH, MAX_LABEL_LENGTH, MAX_DESCRIPTION_LENGTH, MAX_STATEMENT_LENGTH = 2_000, 60, 500, 500
+MAX_PREDICATE_LENGTH, MAX_KEYWORD_LENGTH, MAX_END_LENGTH = 100, 64, 100
+MAX_PATHS, MAX_LEVELS, MAX_MENTIONS, MAX_ALIASES = 4, 6, 32, 8
+MAX_STATEMENTS, MAX_REPLACED, MAX_KEYWORDS, MAX_RATED = 32, 16, 16, 32
+MIN_IMPORTANCE, MAX_IMPORTANCE = 1, 10
 LAST_LINE = 1_000_000
-"""No transcript has more lines."""
+"""Maximum number of lines of a transcript."""
 BRACKETED = re.compile(r"\[[^\]]*\]|\{[^}]*\}")
 ARROW = re.compile(r"->|→")
 TYPES: Mapping[str, EntityType] = {
@@ -42,22 +42,22 @@ TYPES: Mapping[str, EntityType] = {
     **dict.fromkeys(("object", "item", "food", "animal", "物品"), EntityType.THING),
     **dict.fromkeys(("hobby", "sport", "活动"), EntityType.ACTIVITY),
 }
-"""Our types, and what models write instead of them."""
+"""Our types, and the words that models write for them."""
 
 
 class ExtractedEntity(AnswerSchema):
-    """A person, place or thing that the facts speak of, by its full name."""
+    """A person, place or thing that the facts are about, by its full name."""
 
     name: str
     type: EntityType
-    aliases: list[str] = counted(0, MOST_ALIASES)
+    aliases: list[str] = counted(0, MAX_ALIASES)
     description: str
 
 
 class ExtractedFact(AnswerSchema):
-    """One fact that joins two of the entities. Dates are ISO 8601, or null where nothing says when.
+    """A fact between two of the entities. Dates are ISO 8601, or null if unknown.
 
-    `replaces` holds the numbers of the known facts that are no longer true because of it.
+    `replaces` contains the numbers of the known facts that are no longer true because of it.
     """
 
     subject: str
@@ -66,42 +66,42 @@ class ExtractedFact(AnswerSchema):
     text: str
     valid_at: str | None
     invalid_at: str | None
-    replaces: list[int] = counted(0, MOST_REPLACED)
+    replaces: list[int] = counted(0, MAX_REPLACED)
 
 
 class RatedMessage(AnswerSchema):
-    """One message that matters, by the number of its line."""
+    """A message that matters, by the number of its line."""
 
     number: int
-    importance: int = Field(ge=LEAST_IMPORTANCE, le=MOST_IMPORTANCE)
+    importance: int = Field(ge=MIN_IMPORTANCE, le=MAX_IMPORTANCE)
 
 
 class Extraction(AnswerSchema):
-    """What a segment of a conversation is about and what is learned from it."""
+    """The topic of a conversation segment, and the knowledge from it."""
 
     summary: str
     label: str
-    paths: list[str] = counted(0, MOST_PATHS)
-    entities: list[ExtractedEntity] = counted(0, MOST_MENTIONS)
-    facts: list[ExtractedFact] = counted(0, MOST_STATEMENTS)
-    importance: int = Field(ge=LEAST_IMPORTANCE, le=MOST_IMPORTANCE)
-    keywords: list[str] = counted(0, MOST_KEYWORDS)
-    important: list[RatedMessage] = counted(0, MOST_RATED)
+    paths: list[str] = counted(0, MAX_PATHS)
+    entities: list[ExtractedEntity] = counted(0, MAX_MENTIONS)
+    facts: list[ExtractedFact] = counted(0, MAX_STATEMENTS)
+    importance: int = Field(ge=MIN_IMPORTANCE, le=MAX_IMPORTANCE)
+    keywords: list[str] = counted(0, MAX_KEYWORDS)
+    important: list[RatedMessage] = counted(0, MAX_RATED)
 
 
 class AnyExtraction(RootModel[JSON]):
-    """Ask for an extraction, and accept any JSON: one wrong part does not spoil the others."""
+    """Requests an extraction in a schema, but accepts any JSON: a wrong part does not affect the others."""
 
     @classmethod
-    def model_json_schema(cls, *args: Any, **kwargs: Any) -> dict[str, Any]:  # noqa: ANN401 - handed on
-        """Return the schema of an extraction."""
+    def model_json_schema(cls, *args: Any, **kwargs: Any) -> dict[str, Any]:  # noqa: ANN401 - passed on
+        """Return the schema of `Extraction`."""
         return Extraction.model_json_schema(*args, **kwargs)
 
 
 def parse_extraction(raw: object, shown: int = 0, zone: tzinfo = UTC) -> ParsedExtraction:
-    """Keep every usable part of an answer, parsed or as text; count the others. It never raises.
+    """Keep every usable part of an answer, parsed or as text; count the others. Never raises.
 
-    `shown` is how many facts the prompt numbered, `zone` where dates without an offset are meant.
+    `shown` is the number of facts in the prompt, `zone` the time zone of dates without an offset.
     """
     parser = AnswerParser(zone)
     said = _open(raw)
@@ -109,18 +109,18 @@ def parse_extraction(raw: object, shown: int = 0, zone: tzinfo = UTC) -> ParsedE
         return ParsedExtraction(dropped={"answers": 1})
     mentions = _Mentions(parser)
     for item in parser.items(said.get("entities"), "entities"):
-        mentions.take(item)
+        mentions.parse(item)
     statements = _Statements(parser, mentions, shown)
     for item in parser.items(said.get("facts"), "facts"):
-        statements.take(item)
+        statements.parse(item)
     importance = said.get("importance")
     return ParsedExtraction(
-        summary=parser.text(said.get("summary"), LONGEST_SUMMARY, "summaries"),
-        label=parser.text(said.get("label"), LONGEST_LABEL, "labels"),
+        summary=parser.text(said.get("summary"), MAX_SUMMARY_LENGTH, "summaries"),
+        label=parser.text(said.get("label"), MAX_LABEL_LENGTH, "labels"),
         paths=_read_paths(said.get("paths"), parser),
         mentions=tuple(mentions.found),
         statements=tuple(statements.found),
-        importance=parser.number(importance, LEAST_IMPORTANCE, MOST_IMPORTANCE, "importances"),
+        importance=parser.number(importance, MIN_IMPORTANCE, MAX_IMPORTANCE, "importances"),
         keywords=_read_keywords(said.get("keywords"), parser),
         rated=_read_rated(said["important"], parser) if "important" in said else None,
         dropped=dict(parser.dropped),
@@ -128,7 +128,7 @@ def parse_extraction(raw: object, shown: int = 0, zone: tzinfo = UTC) -> ParsedE
 
 
 def _open(raw: object) -> Mapping[Any, Any] | None:
-    """Find the object that an answer is, or that it contains."""
+    """Return the object of an answer, which may be nested or text."""
     if isinstance(raw, RootModel):
         raw = raw.root
     elif isinstance(raw, BaseModel):
@@ -147,40 +147,40 @@ def _open(raw: object) -> Mapping[Any, Any] | None:
 
 
 def _read_paths(value: object, parser: AnswerParser) -> tuple[tuple[str, ...], ...]:
-    """Read paths of topics, written as texts with arrows or as lists, without the decorations of a shown tree."""
+    """Parse topic paths, as texts with arrows or as lists; remove decorations of a shown tree."""
     paths: dict[tuple[str, ...], tuple[str, ...]] = {}
     for item in parser.items(value, "paths"):
-        parts = ARROW.split(item[: 4 * LONGEST_NAME]) if isinstance(item, str) else item
+        parts = ARROW.split(item[: 4 * MAX_NAME_LENGTH]) if isinstance(item, str) else item
         levels = [BRACKETED.sub("", part) for part in parser.items(parts, "paths") if isinstance(part, str)]
-        named = [parser.name(level, LONGEST_LABEL, "paths") for level in levels if level.strip()]
-        path = tuple(filter(None, named))[:MOST_LEVELS]
+        named = [parser.name(level, MAX_LABEL_LENGTH, "paths") for level in levels if level.strip()]
+        path = tuple(filter(None, named))[:MAX_LEVELS]
         if path:
-            paths.setdefault(tuple(map(normalise_name, path)), path)
-    parser.drop("paths", max(len(paths) - MOST_PATHS, 0))
-    return tuple(paths.values())[:MOST_PATHS]
+            paths.setdefault(tuple(map(normalize_name, path)), path)
+    parser.drop("paths", max(len(paths) - MAX_PATHS, 0))
+    return tuple(paths.values())[:MAX_PATHS]
 
 
 def _read_keywords(value: object, parser: AnswerParser) -> tuple[str, ...]:
-    named = [parser.name(item, LONGEST_KEYWORD, "keywords") for item in parser.items(value, "keywords")]
+    named = [parser.name(item, MAX_KEYWORD_LENGTH, "keywords") for item in parser.items(value, "keywords")]
     keywords = file_under(tuple(named))
-    parser.drop("keywords", max(len(keywords) - MOST_KEYWORDS, 0))
-    return keywords[:MOST_KEYWORDS]
+    parser.drop("keywords", max(len(keywords) - MAX_KEYWORDS, 0))
+    return keywords[:MAX_KEYWORDS]
 
 
 def _read_rated(value: object, parser: AnswerParser) -> dict[int, int]:
-    """Read how important some messages are, by the numbers of their lines; the first word on each stands."""
+    """Parse the importance of messages by line number; the first rating of a line counts."""
     rated: dict[int, int] = {}
     for item in parser.items(value, "important"):
         given = item if isinstance(item, Mapping) else {}
         number = parser.number(given.get("number"), 1, LAST_LINE, "important")
-        importance = parser.number(given.get("importance"), LEAST_IMPORTANCE, MOST_IMPORTANCE, "important")
-        if number is not None and importance is not None and len(rated) < MOST_RATED:
+        importance = parser.number(given.get("importance"), MIN_IMPORTANCE, MAX_IMPORTANCE, "important")
+        if number is not None and importance is not None and len(rated) < MAX_RATED:
             rated.setdefault(number, importance)
     return rated
 
 
 class _Mentions:
-    """The entities of one answer: same name and type is one, and a known type replaces an unknown one."""
+    """The entities of one answer, unique by name and type; a known type replaces an unknown one."""
 
     def __init__(self, parser: AnswerParser) -> None:
         self._parser = parser
@@ -192,40 +192,40 @@ class _Mentions:
     def found(self) -> list[Mention]:
         return list(self._found.values())
 
-    def take(self, item: object) -> None:
-        """Read one entity; a bare name is one of no known type."""
+    def parse(self, item: object) -> None:
+        """Parse one entity; a bare name has an unknown type."""
         said = item if isinstance(item, Mapping) else {"name": item}
-        name = self._parser.name(said.get("name"), LONGEST_NAME, "entities")
+        name = self._parser.name(said.get("name"), MAX_NAME_LENGTH, "entities")
         if name:
             kind = self._read_type(said.get("type"))
-            description = self._parser.text(said.get("description"), LONGEST_DESCRIPTION, "descriptions")
+            description = self._parser.text(said.get("description"), MAX_DESCRIPTION_LENGTH, "descriptions")
             self._add(Mention(name, kind, self._read_aliases(said.get("aliases"), name), description))
 
-    def find(self, name: str) -> Mention | None:
-        """Find an entity by its name, else by an alias, once all entities are taken."""
+    def find_mention(self, name: str) -> Mention | None:
+        """Find an entity by its name, else by an alias; call it after all entities are parsed."""
         if not self._called:
             self._index()
-        key = normalise_name(name)
+        key = normalize_name(name)
         found = self._called.get(key) or self._also_called.get(key)
         return None if found is None else self._found[found]
 
     def has_room_for(self, names: list[str]) -> bool:
-        """Tell whether unlisted ends of a fact can be taken as entities: short names, while there are few."""
-        return len(self._found) + len(names) <= MOST_MENTIONS and all(len(name) <= LONGEST_END for name in names)
+        """Return whether unlisted ends of a fact can become entities: short names, within the maximum."""
+        return len(self._found) + len(names) <= MAX_MENTIONS and all(len(name) <= MAX_END_LENGTH for name in names)
 
-    def invent(self, name: str) -> Mention:
-        """Take the end of a fact as an entity that was not listed."""
-        key = (normalise_name(name), EntityType.OTHER)
+    def implicit_entity(self, name: str) -> Mention:
+        """Add the end of a fact as an entity that was not listed."""
+        key = (normalize_name(name), EntityType.OTHER)
         self._called[key[0]] = key
         return self._found.setdefault(key, Mention(name))
 
     def _add(self, mention: Mention) -> None:
-        key = normalise_name(mention.name)
+        key = normalize_name(mention.name)
         same = (key, mention.type)
         if mention.type is EntityType.OTHER:
             same = next((known for known in self._found if known[0] == key), same)
         elif (key, EntityType.OTHER) in self._found and same not in self._found:
-            # Retyped in place: what was said of it without a type was said of this one.
+            # The type is replaced in place: earlier data without a type was about this entity.
             self._found = {
                 same if known == (key, EntityType.OTHER) else known: each for known, each in self._found.items()
             }
@@ -233,7 +233,7 @@ class _Mentions:
         known = self._found.get(same)
         if known is not None:
             self._found[same] = _merge(known, mention)
-        elif len(self._found) < MOST_MENTIONS:
+        elif len(self._found) < MAX_MENTIONS:
             self._found[same] = mention
         else:
             self._parser.drop("entities")
@@ -242,21 +242,21 @@ class _Mentions:
         for key, mention in self._found.items():
             self._called.setdefault(key[0], key)
             for alias in mention.aliases:
-                self._also_called.setdefault(normalise_name(alias), key)
+                self._also_called.setdefault(normalize_name(alias), key)
 
     def _read_type(self, value: object) -> EntityType:
-        word = value.strip().casefold() if isinstance(value, str) and len(value) <= LONGEST_LABEL else ""
+        word = value.strip().casefold() if isinstance(value, str) and len(value) <= MAX_LABEL_LENGTH else ""
         if word not in TYPES:
             self._parser.drop("types")
         return TYPES.get(word, EntityType.OTHER)
 
     def _read_aliases(self, value: object, name: str) -> tuple[str, ...]:
-        named = [self._parser.name(item, LONGEST_NAME, "aliases") for item in self._parser.items(value, "aliases")]
+        named = [self._parser.name(item, MAX_NAME_LENGTH, "aliases") for item in self._parser.items(value, "aliases")]
         return _join_aliases(name, named)
 
 
 class _Statements:
-    """The facts of one answer: a repeated one is one, with the dates of either."""
+    """The facts of one answer; repeated facts are merged, with the dates of both."""
 
     def __init__(self, parser: AnswerParser, mentions: _Mentions, shown: int) -> None:
         self._parser = parser
@@ -269,30 +269,35 @@ class _Statements:
     def found(self) -> list[Statement]:
         return [stated for statements in self._found.values() for stated in statements]
 
-    def take(self, item: object) -> None:
-        """Read one fact; it needs two different ends and a predicate."""
-        if not isinstance(item, Mapping) or self._count >= MOST_STATEMENTS:
+    def parse(self, item: object) -> None:
+        """Parse one fact; it needs two different ends and a predicate."""
+        if not isinstance(item, Mapping) or self._count >= MAX_STATEMENTS:
             self._parser.drop("facts")
             return
-        subject, object_ = (self._parser.name(item.get(end), LONGEST_NAME, "facts") for end in ("subject", "object"))
-        predicate = self._parser.name(item.get("predicate"), LONGEST_PREDICATE, "facts")
+        subject, object_ = (self._parser.name(item.get(end), MAX_NAME_LENGTH, "facts") for end in ("subject", "object"))
+        predicate = self._parser.name(item.get("predicate"), MAX_PREDICATE_LENGTH, "facts")
         ends = self._join(subject, object_) if subject and predicate and object_ else None
         if ends is not None:
             span = self._parser.span(item.get("valid_at"), item.get("invalid_at"))
-            text = self._parser.text(item.get("text"), LONGEST_STATEMENT, "texts") or _tell(ends[0], predicate, ends[1])
+            text = self._parser.text(item.get("text"), MAX_STATEMENT_LENGTH, "texts") or _join_parts(
+                ends[0], predicate, ends[1]
+            )
             replaces = self._read_replaced(item.get("replaces"))
             self._add(Statement(ends[0], predicate, ends[1], text, span, replaces))
 
     def _join(self, subject: str, object_: str) -> tuple[str, str] | None:
-        """Find the two entities that a fact joins."""
-        known = [self._mentions.find(subject), self._mentions.find(object_)]
+        """Find the two entities of a fact."""
+        known = [self._mentions.find_mention(subject), self._mentions.find_mention(object_)]
         unknown = [name for name, mention in zip((subject, object_), known, strict=True) if mention is None]
-        if normalise_name(subject) == normalise_name(object_) or (known[0] is not None and known[0] == known[1]):
+        if normalize_name(subject) == normalize_name(object_) or (known[0] is not None and known[0] == known[1]):
             self._parser.drop("facts about nothing else")
         elif not self._mentions.has_room_for(unknown):
             self._parser.drop("facts without ends")
         else:
-            one, other = (known[0] or self._mentions.invent(subject), known[1] or self._mentions.invent(object_))
+            one, other = (
+                known[0] or self._mentions.implicit_entity(subject),
+                known[1] or self._mentions.implicit_entity(object_),
+            )
             return one.name, other.name
         return None
 
@@ -311,32 +316,32 @@ class _Statements:
         read = (
             self._parser.number(item, 1, self._shown, "replaced") for item in self._parser.items(listed, "replaced")
         )
-        return tuple(dict.fromkeys(number for number in read if number is not None))[:MOST_REPLACED]
+        return tuple(dict.fromkeys(number for number in read if number is not None))[:MAX_REPLACED]
 
 
 def _merge(known: Mention, mention: Mention) -> Mention:
-    """Join two mentions of one entity: the first description stands."""
+    """Merge two mentions of one entity: the first description is kept."""
     aliases = _join_aliases(known.name, [*known.aliases, *mention.aliases])
     return replace(known, aliases=aliases, description=known.description or mention.description)
 
 
 def _join_aliases(name: str, aliases: list[str]) -> tuple[str, ...]:
-    """Drop the aliases that are the name again, or each other."""
-    distinct = {normalise_name(name): name}
+    """Drop aliases that repeat the name or each other."""
+    distinct = {normalize_name(name): name}
     for alias in filter(None, aliases):
-        distinct.setdefault(normalise_name(alias), alias)
-    return tuple(distinct.values())[1 : MOST_ALIASES + 1]
+        distinct.setdefault(normalize_name(alias), alias)
+    return tuple(distinct.values())[1 : MAX_ALIASES + 1]
 
 
 def _combine(known: Statement, again: Statement) -> Statement:
-    replaces = tuple(dict.fromkeys([*known.replaces, *again.replaces]))[:MOST_REPLACED]
+    replaces = tuple(dict.fromkeys([*known.replaces, *again.replaces]))[:MAX_REPLACED]
     return replace(known, span=fill(known.span, again.span), replaces=replaces)
 
 
 def _identify(stated: Statement) -> tuple[str, str, str]:
-    return normalise_name(stated.subject), normalise_predicate(stated.predicate), normalise_name(stated.object)
+    return normalize_name(stated.subject), normalise_predicate(stated.predicate), normalize_name(stated.object)
 
 
-def _tell(subject: str, predicate: str, object_: str) -> str:
+def _join_parts(subject: str, predicate: str, object_: str) -> str:
     joint = "" if script_of(predicate) is Script.CJK else " "
     return joint.join((subject, predicate, object_))

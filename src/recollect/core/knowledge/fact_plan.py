@@ -1,4 +1,4 @@
-"""Plan what several statements change among the facts that are known, each one seeing what those before it changed."""
+"""Plan the changes that statements make to known facts; each statement sees the changes of earlier ones."""
 
 from __future__ import annotations
 
@@ -7,13 +7,13 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 from uuid import UUID
 
-from recollect.core.knowledge.facts import Amendment, amend, identify, overlap, recognise, restate
+from recollect.core.knowledge.facts import Amendment, add_version, identify, overlap, recognise, restate
 from recollect.models.knowledge import Fact
 
 
 @dataclass(frozen=True, slots=True)
-class Stated:
-    """A fact that somebody states, its ends found; its id is of use only if it turns out to be new."""
+class ParsedFact:
+    """A stated fact with resolved ends; its ID is used only if the fact is new."""
 
     fact: Fact
     contradicted: tuple[UUID, ...] = ()
@@ -21,27 +21,27 @@ class Stated:
 
 @dataclass(frozen=True, slots=True)
 class NewVersion:
-    """A version to be written."""
+    """A version to write."""
 
     fact: Fact
     before: Fact | None
-    """The version that it takes the place of; None if the fact is new."""
+    """The version that it replaces; None if the fact is new."""
     causes: tuple[int, ...]
-    """Which statements led to it, by position."""
+    """The positions of the statements that caused it."""
 
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """What is to be written, new facts first, and which fact each statement turned out to be."""
+    """The versions to write, new facts first, and the fact of each statement."""
 
     changes: tuple[NewVersion, ...]
     outcomes: tuple[UUID, ...]
 
 
-def plan(stated: Sequence[Stated], known: Iterable[Fact], now: datetime, faded: Collection[UUID] = ()) -> Plan:
-    """Recognise, complete, place and close, one statement after the other; what had faded comes back by being stated.
+def plan(stated: Sequence[ParsedFact], known: Iterable[Fact], now: datetime, faded: Collection[UUID] = ()) -> Plan:
+    """Match, complete, place and close facts, one statement at a time; a faded fact is revived.
 
-    However often a fact changes on the way, it gets one version.
+    A fact gets one new version, even if it changes several times.
     """
     before = {fact.id: fact for fact in known}
     current = dict(before)
@@ -51,7 +51,7 @@ def plan(stated: Sequence[Stated], known: Iterable[Fact], now: datetime, faded: 
         same = recognise(each.fact, current.values())
         others = [current[lineage] for lineage in each.contradicted if lineage in current]
         if same is None:
-            amendment: Amendment | None = amend(each.fact, others, now)
+            amendment: Amendment | None = add_version(each.fact, others, now)
         else:
             amendment = restate(same, each.fact.span, [fact for fact in others if fact.id != same.id], now)
         lineage = each.fact.id if same is None else same.id
@@ -67,7 +67,7 @@ def plan(stated: Sequence[Stated], known: Iterable[Fact], now: datetime, faded: 
 
 
 def find_clashes(added: Iterable[Fact], hidden: Iterable[Fact]) -> list[Fact]:
-    """List what nobody can see and says the same as a fact that is about to be believed, for a common time."""
+    """List hidden facts that equal a new fact and overlap it in time."""
     fresh = [(identify(fact.subject, fact.predicate, fact.object), fact.span) for fact in added]
     return [
         fact

@@ -1,18 +1,16 @@
-"""Place facts in two times: when they are true in the world, and from when until when we believed it.
+"""Place facts in two times: the time when they are true, and the time when they were believed.
 
-A correction never overwrites. The version that was believed is superseded now, and a version with the changed end
-takes its place, so what was believed at any moment can be asked for ever after.
+A correction never overwrites. The believed version is superseded now, and a version with the changed end replaces it,
+so past beliefs can still be queried.
 
-Facts that contradict each other come to lie the same whatever the order in which they arrive: each ends at its own
-stated end or where the next one begins, whichever comes first. This holds as far as every pair that contradicts is
-noticed when the later of the two arrives, and as starts are known. The order does matter
+Contradicting facts get the same spans in any order of arrival: each ends at its stated end or at the start of the next
+one, whichever comes first. This is true if every contradiction is noticed when the later fact arrives, and if the
+starts are known. The order matters in these cases: if a contradiction was noticed for one fact only, because a fact is
+placed only among the facts that it was compared with; if a fact is stated again with other dates, because known dates
+stay and only unknown ones are filled in; and for the beliefs in between.
 
-- where a contradiction was noticed from one side only: a fact is placed against those it was compared with;
-- where the same fact is stated again with other dates: the dates stated first stand, only unknown ones are filled in;
-- for what was believed in between, of course.
-
-Facts with the same start do not end each other, facts without a start are neither ended nor end others, and a gap
-that a fact leaves behind by its end is not filled by reopening an older one.
+Facts with the same start do not end each other. Facts without a start neither end others nor are ended. If a fact ends,
+no older fact is reopened.
 """
 
 from __future__ import annotations
@@ -21,14 +19,14 @@ from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from datetime import datetime
 
-from recollect.core.text.names import normalise_name, normalise_predicate
+from recollect.core.text.names import normalise_predicate, normalize_name
 from recollect.errors import InvalidInputError
-from recollect.models.knowledge import Fact, FactEnd, Span
+from recollect.models.knowledge import Fact, FactEnd, ValidTime
 
 
 @dataclass(frozen=True, slots=True)
 class EndedVersion:
-    """A believed version that stops being true where the new fact begins."""
+    """A believed version that ends when the new fact begins."""
 
     fact: Fact
     invalid_at: datetime
@@ -36,28 +34,28 @@ class EndedVersion:
 
 @dataclass(frozen=True, slots=True)
 class Placement:
-    """What becomes of a new fact, and of those it contradicts."""
+    """The span of a new fact, and the ends of the facts that it contradicts."""
 
-    span: Span
+    span: ValidTime
     closings: tuple[EndedVersion, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
 class Amendment:
-    """What to write in one transaction: versions to supersede, and new versions."""
+    """The changes of one transaction: versions to supersede, and new versions."""
 
     superseded: tuple[Fact, ...]
     added: tuple[Fact, ...]
 
 
-def check_span(span: Span) -> None:
-    """Refuse a span that ends before or when it begins: it would never be true."""
+def check_span(span: ValidTime) -> None:
+    """Refuse a span that does not end after its start: it would never be true."""
     if _is_backwards(span):
-        raise InvalidInputError("invalid_at must lie after valid_at")
+        raise InvalidInputError("invalid_at must be after valid_at")
 
 
-def place(new: Span, contradicted: Iterable[Fact]) -> Placement:
-    """Decide where a new fact ends, and which of the facts that it contradicts end where it begins."""
+def place(new: ValidTime, contradicted: Iterable[Fact]) -> Placement:
+    """Return the end of a new fact, and the contradicted facts that end when it begins."""
     check_span(new)
     start = new.valid_at
     if start is None:
@@ -68,13 +66,13 @@ def place(new: Span, contradicted: Iterable[Fact]) -> Placement:
     if new.invalid_at is not None:
         ends.append(new.invalid_at)
     closings = (EndedVersion(fact, start) for fact in others if _lasts_into(fact.span, start))
-    return Placement(Span(start, min(ends, default=None)), tuple(closings))
+    return Placement(ValidTime(start, min(ends, default=None)), tuple(closings))
 
 
-def amend(new: Fact, contradicted: Iterable[Fact], now: datetime) -> Amendment:
-    """Add a new fact: its first version, and further versions of those that end where it begins."""
+def add_version(new: Fact, contradicted: Iterable[Fact], now: datetime) -> Amendment:
+    """Add the first version of a new fact, and new versions of the facts that it ends."""
     placed = place(new.span, contradicted)
-    # A clock that went back must not let a version end before it began.
+    # After a clock was set back, a version must not end before it began.
     moment = max([now, *(closing.fact.created_at for closing in placed.closings)])
     first = replace(new, span=placed.span, version=1, created_at=moment, superseded_at=None)
     closed = (
@@ -86,7 +84,7 @@ def amend(new: Fact, contradicted: Iterable[Fact], now: datetime) -> Amendment:
 
 
 def recognise(stated: Fact, known: Iterable[Fact]) -> Fact | None:
-    """Find the believed fact that is the same: equal ends and predicate, and true at some common moment."""
+    """Find the believed fact that is the same: equal ends and predicate, and overlapping spans."""
     key = identify(stated.subject, stated.predicate, stated.object)
     return next(
         (
@@ -100,8 +98,8 @@ def recognise(stated: Fact, known: Iterable[Fact]) -> Fact | None:
     )
 
 
-def complete(known: Fact, seen: Span, now: datetime) -> Amendment | None:
-    """Fill in what was unknown of a fact that is stated again; None where it only adds evidence."""
+def complete(known: Fact, seen: ValidTime, now: datetime) -> Amendment | None:
+    """Fill in unknown dates of a fact that is stated again; None if nothing changes."""
     span = fill(known.span, seen)
     if span == known.span:
         return None
@@ -109,10 +107,10 @@ def complete(known: Fact, seen: Span, now: datetime) -> Amendment | None:
     return Amendment((old,), (fresh,))
 
 
-def restate(known: Fact, seen: Span, contradicted: Iterable[Fact], now: datetime) -> Amendment | None:
-    """Add to a known fact that others are not true; None if nothing changes."""
+def restate(known: Fact, seen: ValidTime, contradicted: Iterable[Fact], now: datetime) -> Amendment | None:
+    """Add contradictions to a known fact; None if nothing changes."""
     placed = place(seen, contradicted)
-    span = fill(known.span, Span(placed.span.valid_at, seen.invalid_at))
+    span = fill(known.span, ValidTime(placed.span.valid_at, seen.invalid_at))
     cut = placed.span.invalid_at
     if cut is not None and cut != seen.invalid_at and (span.invalid_at is None or cut < span.invalid_at):
         shorter = replace(span, invalid_at=cut)
@@ -127,31 +125,31 @@ def restate(known: Fact, seen: Span, contradicted: Iterable[Fact], now: datetime
     return Amendment(tuple(old for old, _ in done), tuple(fresh for _, fresh in done))
 
 
-def fill(known: Span, seen: Span) -> Span:
-    """Take from a second statement the dates that the first leaves open, if they fit together."""
-    span = Span(known.valid_at or seen.valid_at, known.invalid_at or seen.invalid_at)
+def fill(known: ValidTime, seen: ValidTime) -> ValidTime:
+    """Return the known dates, with unknown ones filled in from a second statement if they fit."""
+    span = ValidTime(known.valid_at or seen.valid_at, known.invalid_at or seen.invalid_at)
     return known if _is_backwards(span) else span
 
 
-def assume_start(span: Span, said_at: datetime) -> Span:
-    """Let a fact without a date be true since it was said; one that is over has no start."""
+def assume_start(span: ValidTime, said_at: datetime) -> ValidTime:
+    """Use the time of the statement as an unknown start; a fact that is over keeps no start."""
     if span.valid_at is not None or (span.invalid_at is not None and span.invalid_at <= said_at):
         return span
     return replace(span, valid_at=said_at)
 
 
 def identify(subject: FactEnd, predicate: str, object: FactEnd) -> tuple[FactEnd, str, FactEnd]:  # noqa: A002 - its name
-    """Normalise a fact's three parts, so that two statements of the same fact are equal."""
+    """Normalize a fact's three parts, so that two statements of the same fact are equal."""
     return (_normalise_end(subject), normalise_predicate(predicate), _normalise_end(object))
 
 
-def overlap(one: Span, other: Span) -> bool:
-    """Tell whether two spans overlap; an unknown bound excludes nothing, and touching is not overlapping."""
+def overlap(one: ValidTime, other: ValidTime) -> bool:
+    """Return whether two spans overlap; an unknown bound is open, and touching spans do not overlap."""
     return _begins_before(one, other.invalid_at) and _begins_before(other, one.invalid_at)
 
 
-def believed(versions: Iterable[Fact], as_of: datetime | None = None) -> list[Fact]:
-    """Select what was believed at a moment, or is believed now."""
+def believed_at(versions: Iterable[Fact], as_of: datetime | None = None) -> list[Fact]:
+    """Select the versions that were believed at a time, or are believed now."""
     if as_of is None:
         return [fact for fact in versions if fact.superseded_at is None]
     return [
@@ -161,8 +159,8 @@ def believed(versions: Iterable[Fact], as_of: datetime | None = None) -> list[Fa
     ]
 
 
-def true_at(versions: Iterable[Fact], at: datetime) -> list[Fact]:
-    """Select what is true at a moment; an unknown start lies before every moment."""
+def valid_at(versions: Iterable[Fact], at: datetime) -> list[Fact]:
+    """Select the facts that are true at a time; an unknown start is before every time."""
     return [
         fact
         for fact in versions
@@ -171,23 +169,23 @@ def true_at(versions: Iterable[Fact], at: datetime) -> list[Fact]:
     ]
 
 
-def _is_backwards(span: Span) -> bool:
+def _is_backwards(span: ValidTime) -> bool:
     return span.valid_at is not None and span.invalid_at is not None and span.invalid_at <= span.valid_at
 
 
-def _lasts_into(span: Span, start: datetime) -> bool:
-    """Tell whether something began before a moment and is still true then; False without a start."""
+def _lasts_into(span: ValidTime, start: datetime) -> bool:
+    """Return whether a span begins before a time and includes it; False without a start."""
     return span.valid_at is not None and span.valid_at < start and (span.invalid_at is None or start < span.invalid_at)
 
 
-def _begins_before(span: Span, end: datetime | None) -> bool:
+def _begins_before(span: ValidTime, end: datetime | None) -> bool:
     return span.valid_at is None or end is None or span.valid_at < end
 
 
-def _supersede(fact: Fact, span: Span, now: datetime) -> tuple[Fact, Fact]:
+def _supersede(fact: Fact, span: ValidTime, now: datetime) -> tuple[Fact, Fact]:
     fresh = replace(fact, span=span, version=fact.version + 1, created_at=now, superseded_at=None)
     return replace(fact, superseded_at=now), fresh
 
 
 def _normalise_end(end: FactEnd) -> FactEnd:
-    return normalise_name(end) if isinstance(end, str) else end
+    return normalize_name(end) if isinstance(end, str) else end

@@ -1,6 +1,6 @@
-"""Compute on facts as a graph: how near a fact is, who is reached how, which paths join two entities.
+"""Graph calculations on facts: how near facts and entities are, and which paths join two entities.
 
-Facts point from subject to object and are followed either way: that Ada works at Acme says something of both.
+Facts point from subject to object, but are followed both ways: "Ada works at Acme" is about both.
 """
 
 from __future__ import annotations
@@ -11,32 +11,32 @@ from dataclasses import dataclass
 from functools import lru_cache
 from uuid import UUID
 
-from recollect.core.text.names import normalise_name
+from recollect.core.text.names import normalize_name
 from recollect.core.text.terms import UNSPACED
-from recollect.core.text.variants import text_version
 from recollect.core.text.words import QUESTION_WORDS, STOP_WORDS
 
 DECAY = 0.5
-"""The share of nearness that each hop keeps: one hop away half, two hops away a quarter."""
+"""The share of nearness that each hop keeps: 1/2 after one hop, 1/4 after two hops."""
 FAN = 10
-"""One hop may always follow so many facts of an entity in either direction, as `walk_facts` does."""
-MOST_PIECES = 64
-"""Of a longer cue the last pieces are read: in a dialogue the newest words matter most."""
-LONGEST_NAME = 8
-"""Names of more words, or characters where words are not spaced, are not found in a cue."""
-MOST_TRIES = 20_000
-"""How many steps a search for paths may take before it returns what it has."""
+"""One hop can always follow this number of facts of an entity in either direction, as in `walk_facts`."""
+MAX_PIECES = 64
+"""Maximum number of pieces to read from the end of a cue: in a dialogue the newest words matter most."""
+MAX_NAME_LENGTH = 8
+"""Maximum length of a name in a cue: in words, or in characters for scripts without spaces."""
+MAX_SEARCH_STEPS = 20_000
+"""Maximum number of steps of a search for paths; then it returns the paths found."""
 PIECE = re.compile(rf"[{UNSPACED}]|[^\s{UNSPACED}]+")
-SHORTEST_SPELLED, MOST_SPELLED = 5, 4
-"""Only words of so many letters are compared by spelling, and only so many of a cue: each is a search of its own."""
+MIN_SPELLED, MAX_SPELLED = 5, 4
+"""Only words with this minimum of letters are compared by spelling, and only this maximum of them: each needs a
+search."""
 BY_MEANING, BY_HIT = 0.35, 0.3
-"""What a start counts that the cue does not name: its cosine times this, or this. Less than what any fact scores
-that is reached from a name, so that a score tells the two apart."""
+"""Weights of a start that the cue does not name: its cosine times BY_MEANING, or BY_HIT. Both are below the score of
+any fact reached from a name, so that scores show the difference."""
 
 
 @dataclass(frozen=True, slots=True)
 class FollowedFact:
-    """A fact that a walk followed: the hop, and from which end to which."""
+    """A fact that a walk followed: the hop, and the ends in the direction of the walk."""
 
     memory_id: UUID
     hop: int
@@ -46,7 +46,7 @@ class FollowedFact:
 
 @dataclass(frozen=True, slots=True)
 class NameSpan:
-    """What may be a name in a cue, normalised: from which piece to which."""
+    """A possible name in a cue, normalized, with its first and last piece."""
 
     name: str
     first: int
@@ -54,7 +54,7 @@ class NameSpan:
 
 
 def spread(starts: Mapping[UUID, float], steps: Iterable[FollowedFact]) -> dict[UUID, float]:
-    """Return how near each entity is: a start as much as it counts, and half as much with every hop."""
+    """Return how near each entity is: a start has its weight, and each hop halves the value."""
     near = dict(starts)
     for step in sorted(steps, key=lambda step: step.hop):
         near[step.target] = max(near.get(step.target, 0.0), near[step.source] * DECAY)
@@ -70,7 +70,7 @@ def measure_depths(starts: Iterable[UUID], steps: Iterable[FollowedFact]) -> dic
 
 
 def find_leaders(starts: Iterable[UUID], steps: Iterable[FollowedFact]) -> dict[UUID, FollowedFact]:
-    """Return the step that led to each entity first; of one hop the first given counts."""
+    """Return the first step that reached each entity; within one hop, the first given."""
     leaders: dict[UUID, FollowedFact] = {}
     known = set(starts)
     for step in sorted(steps, key=lambda step: step.hop):
@@ -81,7 +81,7 @@ def find_leaders(starts: Iterable[UUID], steps: Iterable[FollowedFact]) -> dict[
 
 
 def is_whole(starts: Sequence[UUID], steps: Iterable[FollowedFact], beam: int) -> bool:
-    """Tell whether a walk certainly followed everything, because no hop came near its limits."""
+    """Return whether a walk certainly followed all facts, because no hop came near its limits."""
     followed = list(steps)
     depths = measure_depths(starts, followed)
     for hop in {step.hop for step in followed}:
@@ -93,18 +93,21 @@ def is_whole(starts: Sequence[UUID], steps: Iterable[FollowedFact], beam: int) -
 
 
 def rate(near: float, other: float) -> float:
-    """Rate how near a fact is by its two ends: 1 between two named entities, 0.75 next to one of them."""
+    """Rate how near a fact is by its two ends: 1 between two named entities, 0.75 next to one."""
     return (near + other) / 2
 
 
 def find_paths(
     steps: Iterable[FollowedFact], start: UUID, end: UUID, hops: int, limit: int
 ) -> list[list[FollowedFact]]:
-    """List the paths that meet no entity twice, the shortest first; between two entities the newest fact stands."""
+    """List the paths that meet no entity twice, the shortest first.
+
+    Between two entities, only the newest fact is used.
+    """
     joined = _join(steps)
     distances = _measure(joined, end)
     found: list[list[FollowedFact]] = []
-    tries = iter(range(MOST_TRIES))
+    tries = iter(range(MAX_SEARCH_STEPS))
     for length in range(distances.get(start, hops + 1), hops + 1):
         for path in _search(joined, distances, (start, end), length, tries):
             found.append(path)
@@ -113,29 +116,27 @@ def find_paths(
     return found
 
 
-def spot_names(text: str) -> tuple[NameSpan, ...]:
-    """List what may be a name in a cue: runs of words, and of single characters where words are not spaced."""
-    return _spot_names(text, text_version())
-
-
 @lru_cache(maxsize=64)
-def _spot_names(text: str, _version: int) -> tuple[NameSpan, ...]:
-    """Spot names as they are folded by a version: one recall asks for entities that are named, and for speakers."""
+def spot_names(text: str) -> tuple[NameSpan, ...]:
+    """List possible names in a cue: runs of words, and of characters in scripts without spaces.
+
+    Cached, because one recall uses it twice: for entities and for speakers.
+    """
     pieces = list(PIECE.finditer(text))
-    first = max(0, len(pieces) - MOST_PIECES)
+    first = max(0, len(pieces) - MAX_PIECES)
     found: dict[NameSpan, None] = {}
     for begin in range(first, len(pieces)):
-        for end in range(begin, min(begin + LONGEST_NAME, len(pieces))):
-            name = normalise_name(text[pieces[begin].start() : pieces[end].end()])
+        for end in range(begin, min(begin + MAX_NAME_LENGTH, len(pieces))):
+            name = normalize_name(text[pieces[begin].start() : pieces[end].end()])
             if name:
                 found[NameSpan(name, begin, end)] = None
     return tuple(found)
 
 
 def spot_spellings(text: str) -> list[str]:
-    """List what may be a name with a slip in it: the longest words and pairs of words, those with a capital first."""
-    pieces = [piece.group() for piece in PIECE.finditer(text)][-MOST_PIECES:]
-    names = [normalise_name(piece) for piece in pieces]
+    """List possible misspelled names: the longest words and pairs of words, capitalized ones first."""
+    pieces = [piece.group() for piece in PIECE.finditer(text)][-MAX_PIECES:]
+    names = [normalize_name(piece) for piece in pieces]
     kept = [len(name) > 1 and name not in STOP_WORDS and name not in QUESTION_WORDS for name in names]
     found: dict[str, bool] = {}
     for place, (piece, name) in enumerate(zip(pieces, names, strict=True)):
@@ -143,12 +144,12 @@ def spot_spellings(text: str) -> list[str]:
             found[name] = piece[:1].isupper()
             if place and kept[place - 1]:
                 found[f"{names[place - 1]} {name}"] = piece[:1].isupper() and pieces[place - 1][:1].isupper()
-    spelled = [name for name in found if len(name) >= SHORTEST_SPELLED]
-    return sorted(spelled, key=lambda name: (not found[name], -len(name), name))[:MOST_SPELLED]
+    spelled = [name for name in found if len(name) >= MIN_SPELLED]
+    return sorted(spelled, key=lambda name: (not found[name], -len(name), name))[:MAX_SPELLED]
 
 
 def _join(steps: Iterable[FollowedFact]) -> dict[UUID, dict[UUID, FollowedFact]]:
-    """List for each entity its neighbours, and the facts that lead there, both ways; the newest fact first."""
+    """Return for each entity its neighbors and the newest fact that leads there, both ways."""
     joined: dict[UUID, dict[UUID, FollowedFact]] = {}
     for step in sorted(steps, key=lambda step: step.memory_id, reverse=True):
         back = FollowedFact(step.memory_id, step.hop, step.target, step.source)
@@ -158,7 +159,7 @@ def _join(steps: Iterable[FollowedFact]) -> dict[UUID, dict[UUID, FollowedFact]]
 
 
 def _measure(joined: Mapping[UUID, Mapping[UUID, FollowedFact]], end: UUID) -> dict[UUID, int]:
-    """Say how far each entity is from the end."""
+    """Return the distance of each entity from the end."""
     distances, frontier, distance = {end: 0}, [end], 0
     while frontier:
         distance += 1
@@ -175,7 +176,7 @@ def _search(
     length: int,
     tries: Iterator[int],
 ) -> Iterator[list[FollowedFact]]:
-    """Try every path of one length that can still arrive, until the steps are used up."""
+    """Yield every path of one length that can reach the end, until the steps are used up."""
     start, end = ends
     waiting: list[tuple[FollowedFact, ...]] = [()]
     while waiting and next(tries, None) is not None:

@@ -1,7 +1,7 @@
-"""Write facts and the entities they join as text that other programs read, page by page: GraphML, and Cypher.
+"""Format facts and their entities for other programs, page by page: GraphML and Cypher.
 
-What was remembered may hold anything. In GraphML it is escaped, and characters that XML cannot hold are replaced; in
-Cypher all of it travels as parameters, beside statements that are always the same.
+Memories can contain any text. In GraphML it is escaped, and characters that XML does not allow are replaced; in Cypher
+all of it is in parameters of constant statements.
 """
 
 from __future__ import annotations
@@ -19,10 +19,10 @@ from recollect.models.knowledge import Entity, Relation
 ENTITY_FIELDS = ("name", "type")
 FACT_FIELDS = ("fact_id", "version", "predicate", "text", "valid_at", "invalid_at", "created_at", "superseded_at")
 UNWRITABLE = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
-"""What an XML document cannot hold, not even escaped."""
+"""Characters that an XML document cannot contain, not even escaped."""
 REPLACEMENT = "\ufffd"
 TYPES: Mapping[str, str] = {"version": "int"}
-"""Types in GraphML that are not text; times have none of their own."""
+"""GraphML types other than text; it has no type for times."""
 ADD_ENTITIES = (
     "UNWIND $entities AS each MERGE (entity:Entity {id: each.id}) SET entity.name = each.name, entity.type = each.type"
 )
@@ -36,18 +36,18 @@ ADD_FACTS = (
 
 
 class GraphText(Protocol):
-    """A graph that is written page by page."""
+    """A graph that is formatted page by page."""
 
     def begin(self) -> str:
-        """Write what comes before the first page."""
+        """Return the text before the first page."""
         ...
 
-    def add(self, page: Sequence[Relation]) -> str:
-        """Write one page of facts, after those of their entities that are new."""
+    def write_page(self, page: Sequence[Relation]) -> str:
+        """Return one page of facts, after their new entities."""
         ...
 
-    def end(self) -> str:
-        """Write what comes after the last page."""
+    def write_end(self) -> str:
+        """Return the text after the last page."""
         ...
 
 
@@ -61,17 +61,17 @@ class GraphmlText:
         """Declare the fields, and open the graph."""
         return "".join(_open_graphml())
 
-    def add(self, page: Sequence[Relation]) -> str:
-        """Write one page; every entity comes before the first fact about it."""
+    def write_page(self, page: Sequence[Relation]) -> str:
+        """Return one page; every entity comes before the first fact about it."""
         return "".join([*map(_write_entity, _take_new(page, self._seen)), *map(_write_fact, page)])
 
-    def end(self) -> str:
+    def write_end(self) -> str:
         """Close the document."""
         return "</graph>\n</graphml>\n"
 
 
 class CypherText:
-    """Statements with their parameters as JSON, in the form of Neo4j's HTTP interface."""
+    """Statements with parameters as JSON, in the format of Neo4j's HTTP API."""
 
     def __init__(self) -> None:
         self._seen: set[UUID] = set()
@@ -81,19 +81,19 @@ class CypherText:
         """Open the list of statements."""
         return '{"statements": ['
 
-    def add(self, page: Sequence[Relation]) -> str:
-        """Write the statements of one page: its entities first, for its facts look them up."""
+    def write_page(self, page: Sequence[Relation]) -> str:
+        """Return the statements of one page: entities first, because facts refer to them."""
         lines = [json.dumps(each, ensure_ascii=False) for each in _to_statements(page, self._seen)]
         before, self._between = self._between, ",\n"
         return before + ",\n".join(lines)
 
-    def end(self) -> str:
+    def write_end(self) -> str:
         """Close the list."""
         return "\n]}\n"
 
 
 def _take_new(page: Sequence[Relation], seen: set[UUID]) -> list[Entity]:
-    """List the entities of a page that no earlier page had."""
+    """List the entities of a page that were on no earlier page."""
     entities = {end.id: end for relation in page for end in (relation.subject, relation.object)}
     new = [entity for entity in entities.values() if entity.id not in seen]
     seen.update(entities)
@@ -127,7 +127,7 @@ def _write_data(end: str, values: Mapping[str, str | None]) -> str:
 
 
 def _escape(text: str) -> str:
-    # A bare carriage return would be read as the end of a line.
+    # XML parsers read a bare carriage return as the end of a line.
     return escape(UNWRITABLE.sub(REPLACEMENT, text), {"\r": "&#13;"})
 
 

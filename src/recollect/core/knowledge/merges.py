@@ -1,4 +1,4 @@
-"""Plan what happens to facts when one entity absorbs another, and when that is taken back."""
+"""Plan the changes of facts when two entities are merged, and when a merge is undone."""
 
 from __future__ import annotations
 
@@ -9,24 +9,24 @@ from uuid import UUID
 
 from recollect.core.knowledge.fact_plan import NewVersion
 from recollect.core.knowledge.facts import identify, overlap
-from recollect.models.knowledge import Fact, FactEnd, Span
+from recollect.models.knowledge import Fact, FactEnd, ValidTime
 
 
 @dataclass(frozen=True, slots=True)
 class MergePlan:
-    """The versions to write, and the versions that stop being believed without another in their place."""
+    """The versions to write, and the versions that end without a successor."""
 
     changes: tuple[NewVersion, ...]
     closed: tuple[Fact, ...] = ()
 
 
 def plan_merge(kept: UUID, absorbed: UUID, facts: Iterable[Fact], standing: Iterable[Fact]) -> MergePlan:
-    """Give the facts of an absorbed entity another end.
+    """Move the facts of an absorbed entity to the kept one.
 
-    A fact between the two says nothing any more. What is known of the other already is not said twice: a
-    fact keeps the part of its time that no other one covers.
+    Facts between the two are closed. A fact that the kept entity already has is not repeated: the moved fact keeps only
+    the part of its time that no other one covers.
     """
-    taken: dict[object, list[Span]] = {}
+    taken: dict[object, list[ValidTime]] = {}
     for fact in standing:
         taken.setdefault(identify(fact.subject, fact.predicate, fact.object), []).append(fact.span)
     changes: list[NewVersion] = []
@@ -42,8 +42,8 @@ def plan_merge(kept: UUID, absorbed: UUID, facts: Iterable[Fact], standing: Iter
     return MergePlan(tuple(changes), tuple(closed))
 
 
-def find_remainder(span: Span, taken: Iterable[Span]) -> Span | None:
-    """Return the first part of a span that others leave free, None if there is none."""
+def find_remainder(span: ValidTime, taken: Iterable[ValidTime]) -> ValidTime | None:
+    """Return the first part of a span that others do not cover; None if there is none."""
     for other in sorted(taken, key=lambda each: (each.valid_at is not None, each.valid_at)):
         if not overlap(span, other):
             continue
@@ -57,18 +57,18 @@ def find_remainder(span: Span, taken: Iterable[Span]) -> Span | None:
 
 @dataclass(frozen=True, slots=True)
 class EndedMerge:
-    """A merge that is taken back: which entity gets its facts back, from which one, and when it began."""
+    """A merge to undo: the entity that gets its facts back, the one that has them, and the time."""
 
     absorbed: UUID
     kept: UUID
-    """Where the facts are now: the one that absorbed it, or the one that absorbed that one."""
+    """The entity that now has the facts: the absorbing one, or the one that absorbed that one."""
     merged_at: datetime
 
 
 def plan_split(merge: EndedMerge, ended: Iterable[Fact], believed: Mapping[UUID, Fact]) -> MergePlan:
-    """Give an entity back the facts that it had, each as what it became meanwhile.
+    """Return the facts of an absorbed entity to it, in their present state.
 
-    `ended` are the versions that the merge took the place of, `believed` what their facts are now.
+    `ended` are the versions that the merge replaced, `believed` the present versions of their facts.
     """
     changes = []
     for was in ended:
@@ -88,7 +88,7 @@ def plan_split(merge: EndedMerge, ended: Iterable[Fact], believed: Mapping[UUID,
 
 
 def find_end(merge: EndedMerge, was: FactEnd, now: FactEnd) -> FactEnd | None:
-    """Return what an end becomes by a split; None if it has gone to yet another entity meanwhile."""
+    """Return the end of a fact after a split; None if it moved to yet another entity."""
     if was != merge.absorbed:
         return now
     return was if now in {was, merge.kept} else None

@@ -1,4 +1,4 @@
-"""Check what a caller states, word it as a memory, and recognise the same request when it is sent again."""
+"""Check facts from a caller, convert them to memories, and detect repeated requests."""
 
 from __future__ import annotations
 
@@ -9,63 +9,62 @@ from datetime import UTC, datetime
 from uuid import UUID
 
 from recollect.core.knowledge.facts import check_span
-from recollect.core.memories.checks import LONGEST_PART, check_new_memories
-from recollect.core.memories.importance import read_importance
-from recollect.core.text.checks import LONGEST_NAME, check_line, check_moment
-from recollect.core.text.names import normalise_name, normalise_predicate
+from recollect.core.memories.checks import MAX_PART_LENGTH, check_new_memories
+from recollect.core.text.checks import MAX_NAME_LENGTH, check_line, check_moment
+from recollect.core.text.names import normalise_predicate, normalize_name
 from recollect.core.text.terms import script_of
 from recollect.errors import InvalidInputError
-from recollect.models.knowledge import FactEnd, NewFact, Span
+from recollect.models.knowledge import FactEnd, NewFact, ValidTime
 from recollect.models.memories import Kind, NewMemory, Triple
 from recollect.models.recall import Script
 
-MOST_FACTS, MOST_REPLACED = 200, 64
+MAX_FACTS, MAX_REPLACED = 200, 64
 UNKNOWN_END = "subject and object must be names, or ids of entities of the same scope"
 
 
 def check_new_facts(new: Sequence[NewFact]) -> None:
-    """Check everything one call states."""
-    if not 1 <= len(new) <= MOST_FACTS:
-        raise InvalidInputError(f"facts must hold 1 to {MOST_FACTS} items")
+    """Check the facts of one call."""
+    if not 1 <= len(new) <= MAX_FACTS:
+        raise InvalidInputError(f"facts must hold 1 to {MAX_FACTS} items")
     for fact in new:
         check_new_fact(fact)
     check_new_memories([to_memory(fact, {}) for fact in new])
 
 
 def check_new_fact(fact: NewFact) -> None:
-    """Check what a memory does not have: two different ends, a span, what it replaces."""
+    """Check the parts of a fact that a memory does not have: ends, span and `replaces`."""
     for field, end in (("subject", fact.subject), ("object", fact.object)):
         if isinstance(end, str):
-            check_name(field, end, LONGEST_NAME)
-    check_name("predicate", fact.predicate, LONGEST_PART)
+            check_name(field, end, MAX_NAME_LENGTH)
+    check_name("predicate", fact.predicate, MAX_PART_LENGTH)
     if normalise_end(fact.subject) == normalise_end(fact.object):
         raise InvalidInputError("subject and object must not be the same")
     for field, moment in (("valid_at", fact.valid_at), ("invalid_at", fact.invalid_at)):
         if moment is not None:
             check_moment(field, moment)
-    check_span(Span(fact.valid_at, fact.invalid_at))
-    if len(fact.replaces) > MOST_REPLACED:
-        raise InvalidInputError(f"replaces must hold at most {MOST_REPLACED} items")
+    check_span(ValidTime(fact.valid_at, fact.invalid_at))
+    if len(fact.replaces) > MAX_REPLACED:
+        raise InvalidInputError(f"replaces must hold at most {MAX_REPLACED} items")
 
 
 def check_name(field: str, name: str, longest: int) -> None:
-    """Refuse an invalid name: blank, too long, or on several lines."""
+    """Refuse a name that is blank, too long, or has several lines."""
     check_line(field, name, longest)
-    normalised = normalise_predicate(name) if field == "predicate" else normalise_name(name)
+    normalised = normalise_predicate(name) if field == "predicate" else normalize_name(name)
     if not normalised:
         raise InvalidInputError(f"{field} must not be blank")
 
 
 def normalise_end(end: FactEnd) -> FactEnd:
-    """Normalise an end."""
-    return normalise_name(end) if isinstance(end, str) else end
+    """Normalize an end."""
+    return normalize_name(end) if isinstance(end, str) else end
 
 
 def to_memory(fact: NewFact, named: Mapping[UUID, str]) -> NewMemory:
-    """Word a fact as a memory; `named` has the names of entities that are given by id."""
+    """Convert a fact to a memory; `named` has the names of entities given by ID."""
     subject, object_ = name_end(fact.subject, named), name_end(fact.object, named)
     return NewMemory(
-        content=fact.text or tell(subject, fact.predicate, object_),
+        content=fact.text or join_parts(subject, fact.predicate, object_),
         kind=Kind.FACT,
         importance=fact.importance,
         triple=Triple(subject, fact.predicate, object_),
@@ -75,18 +74,18 @@ def to_memory(fact: NewFact, named: Mapping[UUID, str]) -> NewMemory:
 
 
 def name_end(end: FactEnd, named: Mapping[UUID, str]) -> str:
-    """Give the name of an end."""
+    """Return the name of an end."""
     return end if isinstance(end, str) else named.get(end, str(end))
 
 
-def tell(subject: str, predicate: str, object: str) -> str:  # noqa: A002 - its name
-    """Join the three parts, with blanks between them where the script has blanks."""
+def join_parts(subject: str, predicate: str, object: str) -> str:  # noqa: A002 - its name
+    """Join the three parts, with blanks if the script uses blanks."""
     joint = "" if script_of(predicate) is Script.CJK else " "
     return joint.join((subject, predicate, object))
 
 
 def fingerprint_facts(new: Sequence[NewFact]) -> bytes:
-    """Hash what a caller stated, so that the same key with another body is noticed."""
+    """Hash the facts of a request, to detect an idempotency key that is reused with another body."""
     digest = hashlib.sha256()
     for fact in new:
         fields = [
@@ -94,7 +93,7 @@ def fingerprint_facts(new: Sequence[NewFact]) -> bytes:
             [_write(moment) for moment in (fact.valid_at, fact.invalid_at, fact.occurred_at)],
             [str(each) for each in fact.replaces],
             [str(each) for each in fact.evidence],
-            read_importance(fact.importance),
+            fact.importance,
         ]
         digest.update(json.dumps(fields, separators=(",", ":")).encode() + b"\n")
     return digest.digest()

@@ -1,4 +1,4 @@
-"""Propose which entities may be one: by their names, their spelling or their meaning; a chat model may confirm it."""
+"""Propose entities to merge, by names, spelling or meaning; a chat model may confirm them."""
 
 from __future__ import annotations
 
@@ -7,25 +7,29 @@ from dataclasses import replace
 from uuid import UUID
 
 from recollect.core.knowledge.entities import (
-    MOST_ASKED,
+    MAX_NAMES_PER_PROMPT,
     NAMED,
-    Doubt,
+    AmbiguousMention,
     EntityCandidate,
-    Way,
+    MatchMethod,
     are_compatible,
 )
 from recollect.models.knowledge import Entity, EntityType, Mention, MergeProposal, MergeReason
 
-LEAST_NEAR = 0.8
-"""How near in meaning two entities are that may be one."""
-REASONS = {Way.EXACT: MergeReason.NAME, Way.ALIAS: MergeReason.NAME, Way.SIMILAR: MergeReason.SPELLING}
+MIN_SIMILARITY = 0.8
+"""Minimum similarity in meaning of two entities to propose."""
+REASONS = {
+    MatchMethod.EXACT: MergeReason.NAME,
+    MatchMethod.ALIAS: MergeReason.NAME,
+    MatchMethod.SIMILAR: MergeReason.SPELLING,
+}
 ORDER = list(MergeReason)
 Pair = tuple[UUID, UUID, MergeReason, float]
-"""An older and a younger entity, why they may be one, and how much they are alike."""
+"""An older and a younger entity, the reason to merge them, and their similarity."""
 
 
 def pair_by_name(asked: Sequence[UUID], found: Iterable[EntityCandidate]) -> list[Pair]:
-    """Pair the entities whose names were looked up with the older ones that were found."""
+    """Pair the entities whose names were searched with the older entities that were found."""
     return [
         (each.entity.id, asked[each.number], REASONS[each.way], each.alike)
         for each in found
@@ -34,7 +38,7 @@ def pair_by_name(asked: Sequence[UUID], found: Iterable[EntityCandidate]) -> lis
 
 
 def propose(pairs: Collection[Pair], known: Mapping[UUID, Entity], limit: int) -> list[MergeProposal]:
-    """Make a proposal of each pair that can be one, by its strongest reason; the likeliest first."""
+    """Return a proposal for each possible pair, by its strongest reason; the most likely first."""
     ranked = sorted(pairs, key=lambda pair: (ORDER.index(pair[2]), -pair[3], pair[1], pair[0]))
     first: dict[tuple[UUID, UUID], MergeProposal] = {}
     for older, younger, reason, alike in ranked:
@@ -45,27 +49,27 @@ def propose(pairs: Collection[Pair], known: Mapping[UUID, Entity], limit: int) -
 
 
 def may_be_one(one: Entity, other: Entity) -> bool:
-    """Tell whether two entities can be one: both stand for themselves, and have types that fit and proper names."""
+    """Return whether two entities may be one: not merged, compatible types, and proper names."""
     absorbed = one.merged_into is not None or other.merged_into is not None
     named = bool((NAMED | {EntityType.OTHER}) & {one.type, other.type})
     return not absorbed and named and are_compatible(one.type, other.type)
 
 
-def to_doubts(proposals: Sequence[MergeProposal]) -> list[Doubt]:
-    """Word proposals as doubts about names, as many as one question takes."""
+def to_doubts(proposals: Sequence[MergeProposal]) -> list[AmbiguousMention]:
+    """Convert proposals to doubts about names, at most as many as one prompt allows."""
     younger = {each.absorbed.id: each.absorbed for each in proposals}
     return [
-        Doubt(
+        AmbiguousMention(
             Mention(entity.name, entity.type, entity.aliases, entity.description),
             tuple(each.kept for each in proposals if each.absorbed.id == entity.id),
         )
-        for entity in [*younger.values()][:MOST_ASKED]
+        for entity in [*younger.values()][:MAX_NAMES_PER_PROMPT]
     ]
 
 
 def confirm(proposals: Sequence[MergeProposal], matches: Mapping[int, Entity]) -> list[MergeProposal]:
-    """Note in every proposal that was asked about what the model is sure of; the confirmed ones come first."""
-    asked = list({each.absorbed.id: None for each in proposals})[:MOST_ASKED]
+    """Set for the proposals in the prompt whether the model confirmed them; confirmed ones come first."""
+    asked = list({each.absorbed.id: None for each in proposals})[:MAX_NAMES_PER_PROMPT]
     sure = {(asked[number], entity.id) for number, entity in matches.items()}
     judged = [
         replace(each, confirmed=(each.absorbed.id, each.kept.id) in sure) if each.absorbed.id in asked else each

@@ -1,8 +1,9 @@
-"""Cut a conversation into segments where its topic changes, the same however the turns arrive.
+"""Cut a conversation into segments at changes of topic, independent of how the turns arrive.
 
-At every place where a segment may begin, the turns before it are compared with those after it. The topic changes where
-they are less alike than at the places around it (depth scores, as in TextTiling). A place is judged once enough turns
-have followed it, or silence or too great a length has ended the talk; so what is running is nothing but its turns.
+At every possible start of a segment, the turns before it are compared with those after it. The topic changes at places
+where they are less similar than at nearby places (depth scores, as in TextTiling). A place is judged when enough turns
+have followed it, or when a pause or the maximum length has ended the segment. So the state of an open segment consists
+of its turns only.
 """
 
 from __future__ import annotations
@@ -21,54 +22,54 @@ from numpy.typing import NDArray
 
 from recollect.core.text.phrases import distinctive_terms
 from recollect.errors import InvalidInputError
-from recollect.models.knowledge import Ending, Segment, Turn
+from recollect.models.knowledge import Segment, SegmentEnd, Turn
 from recollect.models.memories import Embedding
 
-SMALLEST_NORM, LARGEST_NORM = 1e-6, 1e18
+MIN_NORM, MAX_NORM = 1e-6, 1e18
 Unit = NDArray[np.float64]
 
 
 @dataclass(frozen=True, slots=True)
 class DepthRule:
-    """How places are compared: so many turns on each side, with so many places before and after."""
+    """How places are compared: the turns on each side, and the places before and after."""
 
     window: int
     reach: int
     depth: float
-    """A topic ends where likeness is lower than at the best places before and after by so much in total."""
+    """A topic ends if the similarity is lower than at the best places before and after, by at least this in total."""
 
     @property
-    def ahead(self) -> int:
-        """Return how many turns must follow the one that may begin a segment."""
+    def lookahead(self) -> int:
+        """Return how many turns must follow the turn that may begin a segment."""
         return self.window + self.reach - 1
 
 
 @dataclass(frozen=True, slots=True)
 class SegmentRules:
-    """When a segment ends."""
+    """The rules that end a segment."""
 
     vectors: DepthRule = field(default=DepthRule(2, 3, 0.5))
-    """For turns that all have a vector: by the cosine of the sums of their vectors."""
+    """For turns that all have a vector: the cosine of the sums of their vectors."""
     terms: DepthRule = field(default=DepthRule(3, 3, 0.3))
-    """For others: by the terms they share."""
+    """For other turns: their common terms."""
     min_turns: int = 2
-    """A segment that another topic ends, or begins, has at least so many turns, and as many as are compared."""
+    """Minimum number of turns of segments before and after a change of topic, but at least the compared turns."""
     max_turns: int = 80
     max_characters: int = 24_000
     idle_minutes: float = 60.0
-    """A longer silence ends the segment; 0 means never."""
+    """A longer pause ends the segment; 0 = never."""
 
     def __post_init__(self) -> None:
         if not 2 <= self.min_turns <= self.max_turns:
-            raise InvalidInputError("a segment must have at least 2 turns, and may have at least as many")
+            raise InvalidInputError("segments need at least 2 turns, and max_turns must not be below min_turns")
 
 
-USUAL = SegmentRules()
+DEFAULT = SegmentRules()
 
 
 @dataclass(frozen=True, slots=True)
 class SpokenTurn:
-    """A turn that says something: its position, and what it is compared by."""
+    """A turn with content: its position, and the data for comparisons."""
 
     position: int
     turn: Turn
@@ -77,22 +78,22 @@ class SpokenTurn:
 
 Compare: TypeAlias = Callable[[Sequence[SpokenTurn], Sequence[SpokenTurn]], float]
 Likeness: TypeAlias = dict[tuple[Compare, int], float]
-"""How alike both sides of places are, by the way they were compared."""
+"""The similarity of both sides of places, by the method of comparison."""
 
 
 def to_turn(
     identity: UUID, occurred_at: datetime, text: str, embedding: Embedding | None = None, *, opens: bool = True
 ) -> Turn:
-    """Return what segmentation needs of a turn."""
+    """Return the data of a turn that segmentation needs."""
     return Turn(identity, occurred_at, distinctive_terms(text), len(text), embedding, opens)
 
 
 def segment(
-    turns: Iterable[Turn], rules: SegmentRules = USUAL, ended: Ending | None = None
+    turns: Iterable[Turn], rules: SegmentRules = DEFAULT, ended: SegmentEnd | None = None
 ) -> tuple[list[Segment], tuple[Turn, ...]]:
-    """Cut turns into segments: return those that have closed, and the turns that are left.
+    """Cut turns into segments: return the closed ones, and the remaining turns.
 
-    None are left where `ended` says why nothing follows.
+    If `ended` gives the reason why no turns follow, none remain.
     """
     left, closed = tuple(turns), list[Segment]()
     while found := _find_end(left, rules, ended):
@@ -103,9 +104,9 @@ def segment(
 
 
 def _find_end(
-    turns: Sequence[Turn], rules: SegmentRules, ended: Ending | None
-) -> tuple[int, Ending, float | None] | None:
-    """Find where the first segment of some turns ends, and why; None while nothing has ended it."""
+    turns: Sequence[Turn], rules: SegmentRules, ended: SegmentEnd | None
+) -> tuple[int, SegmentEnd, float | None] | None:
+    """Return where and why the first segment of some turns ends; None if it is still open."""
     spoken, known = list[SpokenTurn](), Likeness()
     for last, turn in enumerate(turns):
         if last and (ending := _interrupt(turns[:last], turn, rules)):
@@ -115,38 +116,40 @@ def _find_end(
             continue
         spoken.append(SpokenTurn(last, turn, unit))
         for measure in (rules.vectors, rules.terms):
-            gap = len(spoken) - 1 - measure.ahead
+            gap = len(spoken) - 1 - measure.lookahead
             if (likeness := _judge(spoken, gap, rules, measure, known)) is not None:
-                return spoken[gap].position, Ending.TOPIC, likeness
+                return spoken[gap].position, SegmentEnd.TOPIC, likeness
     if ended is None or not turns:
         return None
     return _find_last(spoken, rules, known) or (len(turns), ended, None)
 
 
-def _find_last(spoken: Sequence[SpokenTurn], rules: SegmentRules, known: Likeness) -> tuple[int, Ending, float] | None:
-    """Find a place where the topic changes before the talk ends, by the turns that there are."""
+def _find_last(
+    spoken: Sequence[SpokenTurn], rules: SegmentRules, known: Likeness
+) -> tuple[int, SegmentEnd, float] | None:
+    """Find a change of topic before an end of the conversation, with the available turns."""
     for gap in range(len(spoken)):
         for measure in (rules.vectors, rules.terms):
             if (likeness := _judge(spoken, gap, rules, measure, known)) is not None:
-                return spoken[gap].position, Ending.TOPIC, likeness
+                return spoken[gap].position, SegmentEnd.TOPIC, likeness
     return None
 
 
-def _interrupt(running: Sequence[Turn], turn: Turn, rules: SegmentRules) -> Ending | None:
-    """Say what ends a segment before a turn, independent of the turn's topic."""
+def _interrupt(running: Sequence[Turn], turn: Turn, rules: SegmentRules) -> SegmentEnd | None:
+    """Return why a segment ends before a turn, independent of its topic: pause or length."""
     silence = turn.occurred_at - running[-1].occurred_at
     if rules.idle_minutes > 0 and silence > timedelta(minutes=rules.idle_minutes):
-        return Ending.IDLE
+        return SegmentEnd.IDLE
     characters = sum(said.characters for said in running) + turn.characters
     if len(running) >= rules.max_turns or characters > rules.max_characters:
-        return Ending.LENGTH
+        return SegmentEnd.LENGTH
     return None
 
 
 def _judge(
     spoken: Sequence[SpokenTurn], gap: int, rules: SegmentRules, measure: DepthRule, known: Likeness
 ) -> float | None:
-    """Say how alike the turns before and after a place are if the topic changes there; None if it does not."""
+    """Return the similarity at a place if the topic changes there; None if it does not."""
     least = max(rules.min_turns, measure.window)
     if not least <= gap <= len(spoken) - least or not spoken[gap].turn.opens:
         return None
@@ -163,14 +166,14 @@ def _judge(
 
 
 def _choose_measure(spoken: Sequence[SpokenTurn], gap: int, rules: SegmentRules) -> DepthRule:
-    """Choose how a place is judged: by vectors if all turns that are compared have one of the same model."""
+    """Choose the rule for a place: vectors if all compared turns have one of the same size."""
     far = rules.vectors.window + rules.vectors.reach
     shapes = {each.unit.shape if each.unit is not None else None for each in spoken[max(0, gap - far) : gap + far]}
     return rules.vectors if len(shapes) == 1 and None not in shapes else rules.terms
 
 
 def _rate(spoken: Sequence[SpokenTurn], place: int, window: int, compare: Compare, known: Likeness) -> float:
-    """Say how alike both sides of a place are; once what follows fills the window, it is known for good."""
+    """Return the similarity of both sides of a place; cached when the following turns fill the window."""
     found = known.get((compare, place))
     if found is None:
         found = compare(*_sides(spoken, place, window))
@@ -192,7 +195,7 @@ def _compare_vectors(before: Sequence[SpokenTurn], after: Sequence[SpokenTurn]) 
 
 
 def _compare_terms(before: Sequence[SpokenTurn], after: Sequence[SpokenTurn]) -> float:
-    """Compare turns by the terms they share: the cosine of their counts, on a logarithmic scale."""
+    """Compare turns by common terms: the cosine of their counts on a logarithmic scale."""
     one, other = (_weigh(chain.from_iterable(each.turn.terms for each in side)) for side in (before, after))
     product = math.fsum(weight * one[term] for term, weight in other.items() if term in one)
     return product / (_length(one) * _length(other)) if product else 0.0
@@ -205,7 +208,7 @@ def to_unit(embedding: Embedding | Unit | None) -> Unit | None:
     vector = np.asarray(embedding, dtype=np.float64)
     with np.errstate(over="ignore", invalid="ignore"):
         norm = float(np.sqrt(np.dot(vector, vector)))
-    return vector / norm if SMALLEST_NORM < norm < LARGEST_NORM else None
+    return vector / norm if MIN_NORM < norm < MAX_NORM else None
 
 
 def _weigh(terms: Iterable[str]) -> dict[str, float]:

@@ -1,37 +1,37 @@
-"""Refuse what cannot be stored or asked, before the database sees it."""
+"""Refuse invalid memories before they reach the database."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
-from recollect.core.text.checks import LONGEST_CUE, check_json, check_line, check_moment, check_text
+from recollect.core.text.checks import MAX_CUE_LENGTH, check_json, check_line, check_moment, check_text
 from recollect.core.topics.paths import check_filing
 from recollect.errors import InvalidInputError
 from recollect.models.memories import NewMemory
 
-MOST_MEMORIES = 1_000
-LONGEST_CONTENT = 32_000
-MOST_CHARACTERS = 250_000
-LONGEST_PART = 500
-MOST_KEYWORDS = 64
-MOST_EVIDENCE = 256
-LARGEST_METADATA = 16_384
-DEEPEST_METADATA = 8
-MOST_DIMENSIONS = 4_096
+MAX_MEMORIES = 1_000
+MAX_CONTENT_LENGTH = 32_000
+MAX_CHARACTERS = 250_000
+MAX_PART_LENGTH = 500
+MAX_KEYWORDS = 64
+MAX_EVIDENCE = 256
+MAX_METADATA_BYTES = 16_384
+MAX_METADATA_DEPTH = 8
+MAX_DIMENSIONS = 4_096
 
 
 def check_new_memories(memories: Sequence[NewMemory]) -> None:
-    """Check everything one call wants remembered."""
-    if not 1 <= len(memories) <= MOST_MEMORIES:
-        raise InvalidInputError(f"memories must hold 1 to {MOST_MEMORIES} items")
-    if sum(map(count_characters, memories)) > MOST_CHARACTERS:
-        raise InvalidInputError(f"memories must hold at most {MOST_CHARACTERS} characters together")
+    """Check the memories of one call."""
+    if not 1 <= len(memories) <= MAX_MEMORIES:
+        raise InvalidInputError(f"memories must have 1 to {MAX_MEMORIES} items")
+    if sum(map(count_characters, memories)) > MAX_CHARACTERS:
+        raise InvalidInputError(f"memories must hold at most {MAX_CHARACTERS} characters together")
     for memory in memories:
         check_new_memory(memory)
 
 
 def count_characters(memory: NewMemory) -> int:
-    """Count all characters of a memory that will be analysed or embedded."""
+    """Count the characters of a memory that are analyzed or embedded."""
     triple = memory.triple
     texts = (memory.content, memory.embedding_text, triple.subject, triple.predicate, triple.object, *memory.keywords)
     return sum(map(len, texts))
@@ -44,21 +44,21 @@ def check_importance(importance: float | None) -> None:
 
 
 def check_new_memory(memory: NewMemory) -> None:
-    """Check one memory; embeddings are checked against the active space where it is known."""
-    check_text("content", memory.content, LONGEST_CONTENT)
+    """Check one memory; its embedding is checked later, against the active space."""
+    check_text("content", memory.content, MAX_CONTENT_LENGTH)
     if not memory.content.strip():
         raise InvalidInputError("content must not be blank")
     check_line("speaker", memory.speaker)
     for field in ("subject", "predicate", "object"):
-        check_line(field, getattr(memory.triple, field), LONGEST_PART)
-    check_text("embedding_text", memory.embedding_text, LONGEST_CUE)
+        check_line(field, getattr(memory.triple, field), MAX_PART_LENGTH)
+    check_text("embedding_text", memory.embedding_text, MAX_CUE_LENGTH)
     check_importance(memory.importance)
-    if len(memory.keywords) > MOST_KEYWORDS:
-        raise InvalidInputError(f"keywords must hold at most {MOST_KEYWORDS} items")
+    if len(memory.keywords) > MAX_KEYWORDS:
+        raise InvalidInputError(f"keywords must hold at most {MAX_KEYWORDS} items")
     for keyword in memory.keywords:
-        check_line("keywords", keyword, LONGEST_PART)
-    if len(memory.evidence) > MOST_EVIDENCE:
-        raise InvalidInputError(f"evidence must hold at most {MOST_EVIDENCE} items")
+        check_line("keywords", keyword, MAX_PART_LENGTH)
+    if len(memory.evidence) > MAX_EVIDENCE:
+        raise InvalidInputError(f"evidence must hold at most {MAX_EVIDENCE} items")
     if memory.occurred_at is not None:
         check_moment("occurred_at", memory.occurred_at)
     check_expiry(memory)
@@ -67,7 +67,7 @@ def check_new_memory(memory: NewMemory) -> None:
 
 
 def check_expiry(memory: NewMemory) -> None:
-    """Refuse a memory that would have expired before it happened."""
+    """Refuse a memory that expires before it happened."""
     if memory.expires_at is None:
         return
     check_moment("expires_at", memory.expires_at)
@@ -76,5 +76,5 @@ def check_expiry(memory: NewMemory) -> None:
 
 
 def check_metadata(metadata: object) -> None:
-    """Accept a JSON object of the size that metadata may have."""
-    check_json("metadata", metadata, LARGEST_METADATA, DEEPEST_METADATA)
+    """Check that metadata is a JSON object within the limits."""
+    check_json("metadata", metadata, MAX_METADATA_BYTES, MAX_METADATA_DEPTH)

@@ -1,4 +1,4 @@
-"""Read conditions on metadata, which are written as `project == alpha`."""
+"""Parse conditions on metadata, such as `project == alpha`."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ from recollect.core.text.checks import check_json, check_line, check_text
 from recollect.errors import InvalidInputError
 from recollect.models.memories import JSON
 
-LONGEST_CONDITION = 2_000
-DEEPEST_VALUE = 16
+MAX_CONDITION_LENGTH = 2_000
+MAX_VALUE_DEPTH = 16
 OPERATORS: Mapping[str, str] = MappingProxyType(
     {
         "==": "$eq",
@@ -27,17 +27,17 @@ OPERATORS: Mapping[str, str] = MappingProxyType(
         "exists": "$exists",
     }
 )
-"""How a condition is written, and the operator that the database knows it by."""
+"""The written form of each operator, and its name in the database."""
 ORDERING = frozenset({"$lt", "$lte", "$gt", "$gte"})
 WRITTEN = re.compile(
     r'\s*("(?:[^"\\]|\\.)*"|[^\s"=!<>]+)\s*(==|!=|<=|>=|<|>|(?<=\s)(?:in|contains|exists)(?!\S))\s*(.*?)\s*', re.DOTALL
 )
-FORM = 'where must be written as in project == alpha, size >= 3, tags contains "red" or due exists'
+FORM = 'invalid where. Examples: project == alpha, size >= 3, tags contains "red", due exists'
 
 
 @dataclass(frozen=True, slots=True)
 class WhereCondition:
-    """What a field of a memory's metadata is compared with, and how."""
+    """A field of a memory's metadata, an operator and an operand."""
 
     field: str
     operator: str
@@ -45,8 +45,8 @@ class WhereCondition:
 
 
 def read_condition(text: str) -> WhereCondition:
-    """Read one condition: a field, an operator, and JSON; what is no JSON is a text as it stands."""
-    check_text("where", text, LONGEST_CONDITION)
+    """Parse one condition: a field, an operator, and JSON; a value that is not JSON is text."""
+    check_text("where", text, MAX_CONDITION_LENGTH)
     written = WRITTEN.fullmatch(text)
     if written is None:
         raise InvalidInputError(FORM)
@@ -59,19 +59,19 @@ def read_condition(text: str) -> WhereCondition:
 
 
 def read_field(name: str) -> str:
-    """Read the name of a field, which stands in quotes if it has a blank or a sign in it."""
+    """Parse the name of a field, which is quoted if it contains blanks or signs."""
     if not name.startswith('"'):
         return name
     try:
         field: str = json.loads(name)
     except ValueError:
-        # A backslash in it escapes nothing, or a line ends in it.
+        # The quoted name has an invalid escape or a line break.
         raise InvalidInputError(FORM) from None
     return field
 
 
 def read_operand(operator: str, text: str) -> JSON:
-    """Read what a field is compared with."""
+    """Parse the operand of a condition."""
     if not text and operator == "$exists":
         return True
     if not text:
@@ -84,24 +84,24 @@ def read_operand(operator: str, text: str) -> JSON:
 
 
 def is_scalar(value: JSON) -> bool:
-    """Tell whether a value has no parts."""
+    """Return whether a value is neither a list nor an object."""
     return not isinstance(value, list | dict)
 
 
 def refuse_constant(name: str) -> JSON:
-    """Refuse what JSON does not know, as NaN."""
+    """Refuse constants that are not JSON, such as NaN."""
     raise ValueError(name)
 
 
 def check_operand(condition: WhereCondition) -> None:
-    """Refuse what an operator cannot compare with."""
+    """Refuse an operand that does not fit its operator."""
     operator, operand = condition.operator, condition.operand
-    check_json("where", {"": operand}, 2 * LONGEST_CONDITION, DEEPEST_VALUE)
+    check_json("where", {"": operand}, 2 * MAX_CONDITION_LENGTH, MAX_VALUE_DEPTH)
     if operator == "$in" and (not isinstance(operand, list) or not all(map(is_scalar, operand))):
-        raise InvalidInputError('where: `in` needs a list of texts or numbers, as in project in ["alpha", "beta"]')
+        raise InvalidInputError("where: `in` needs a list, for example project in")
     if operator == "$contains" and not is_scalar(operand):
-        raise InvalidInputError("where: `contains` needs a text or a number")
+        raise InvalidInputError("where: `contains` needs a string or a number")
     if operator == "$exists" and not isinstance(operand, bool):
-        raise InvalidInputError("where: `exists` stands alone, or with true or false")
+        raise InvalidInputError("where: `exists` takes no value, or true or false")
     if operator in ORDERING and (isinstance(operand, bool) or not isinstance(operand, str | int | float)):
-        raise InvalidInputError("where: an order needs a number or a text")
+        raise InvalidInputError("where: <, <=, > and >= need a number or a string")

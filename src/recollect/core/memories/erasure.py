@@ -8,26 +8,29 @@ from datetime import datetime
 from uuid import UUID
 
 from recollect.core.text.answers import AnswerSchema, tidy
-from recollect.core.text.checks import LONGEST_NAME
+from recollect.core.text.checks import MAX_NAME_LENGTH
 from recollect.models.memories import Kind, NewMemory, Triple
 
-LONGEST_INSIGHT = 2_000
+MAX_INSIGHT_LENGTH = 2_000
 
 
 @dataclass(frozen=True, slots=True)
 class Erasure:
-    """What is deleted together with purged memories, and what must be derived again."""
+    """The memories to delete together with purged ones, and the memories to derive again."""
 
     gone: frozenset[UUID]
-    """Derived memories of which no evidence is left."""
+    """Derived memories without remaining evidence."""
     to_rederive: frozenset[UUID]
-    """Derived memories with some evidence left: what they say may come from what is gone."""
+    """Derived memories with some remaining evidence: their content may come from deleted memories."""
     lost: frozenset[UUID]
-    """The evidence that those to rederive lose."""
+    """The evidence that the memories to rederive lose."""
 
 
 def decide(purged: Collection[UUID], evidence: Mapping[UUID, Collection[UUID]]) -> Erasure:
-    """Sort derived memories, each given with all its evidence, by what is left of it after a purge."""
+    """Sort derived memories by their remaining evidence after a purge.
+
+    `evidence` contains all evidence of each derived memory.
+    """
     out = set(purged)
     while without := {memory for memory, sources in evidence.items() if memory not in out and out.issuperset(sources)}:
         out |= without
@@ -43,7 +46,7 @@ def decide(purged: Collection[UUID], evidence: Mapping[UUID, Collection[UUID]]) 
 
 
 class Restatement(AnswerSchema):
-    """What the remaining notes say together, in one sentence and in three short parts."""
+    """The common statement of the remaining notes, as one sentence and as three short parts."""
 
     text: str
     subject: str
@@ -52,9 +55,9 @@ class Restatement(AnswerSchema):
 
 
 def restate(answer: Restatement, kind: Kind, importance: float, occurred_at: datetime) -> NewMemory | None:
-    """Turn a model's statement of the remaining notes into a memory; None if it says nothing."""
-    text = tidy(answer.text, LONGEST_INSIGHT)
+    """Convert a model's restatement to a memory; None if it is empty."""
+    text = tidy(answer.text, MAX_INSIGHT_LENGTH)
     if not text:
         return None
-    parts = (tidy(part, LONGEST_NAME) for part in (answer.subject, answer.predicate, answer.object))
+    parts = (tidy(part, MAX_NAME_LENGTH) for part in (answer.subject, answer.predicate, answer.object))
     return NewMemory(text, kind, importance=importance, triple=Triple(*parts), occurred_at=occurred_at)

@@ -1,6 +1,6 @@
-"""Decide what may be forgotten: what has decayed, aged or expired, never what is protected, and always with reasons.
+"""Decide which memories may fade: decayed, aged or expired ones, never protected ones, always with reasons.
 
-The formulas and numbers are those of Zereker/memory (MIT); importance is ours, 1 to 10, and counts as its tenth.
+Formulas and numbers are those of Zereker/memory (MIT); our importance is 1 to 10, and counts as a tenth.
 """
 
 from __future__ import annotations
@@ -11,24 +11,24 @@ from datetime import datetime, timedelta
 
 from recollect.errors import InvalidInputError
 from recollect.models.agents import Profile
-from recollect.models.memories import FadingRules, Grounds, Kind
+from recollect.models.memories import FadeReason, FadingRules, Kind
 
 DAY = timedelta(days=1)
 PLACES = 9
-"""Scores are rounded before they are compared, so that rounding errors do not matter at the threshold."""
-MOST_DAYS = 36_500
+"""Scores are rounded before comparisons, so that rounding errors have no effect at the threshold."""
+MAX_DAYS = 36_500
 
 
 @dataclass(frozen=True, slots=True)
 class Policy:
-    """When something may be forgotten."""
+    """The rules for fading."""
 
     threshold: float = 0.7
-    """A score above it is forgotten; one that equals it is kept."""
+    """A memory with a higher score fades; with an equal score it is kept."""
     decay_days: float = 30.0
-    """After so many days without access, the effect of time is complete."""
+    """After this number of days without access, the effect of time is complete."""
     fact_days: float = 90.0
-    """How old facts may become; 0 means any age."""
+    """Maximum age of facts; 0 = any age."""
     protected_importance: float = 9.0
     importance_weight: float = 0.5
     time_weight: float = 0.3
@@ -36,14 +36,14 @@ class Policy:
     event_time_weight: float = 0.6
     event_rarity_weight: float = 0.4
     event_kinds: frozenset[Kind] = frozenset({Kind.EVENT})
-    """Kinds that decay by time and rarity alone."""
+    """Kinds that decay only by time and rarity."""
     aging_kinds: frozenset[Kind] = frozenset({Kind.FACT})
-    """Kinds that go by age alone; all others decay by importance, time and rarity."""
+    """Kinds that fade only by age; all others decay by importance, time and rarity."""
 
 
 @dataclass(frozen=True, slots=True)
 class FadingMemory:
-    """What the policy needs of one memory."""
+    """The values of one memory that the policy needs."""
 
     kind: Kind
     importance: float
@@ -52,36 +52,39 @@ class FadingMemory:
     access_count: int = 0
     expires_at: datetime | None = None
     held: bool = False
-    """Whether it is part of a conversation, whose state decides about it."""
+    """Whether it belongs to a conversation, whose state decides about it."""
 
 
 @dataclass(frozen=True, slots=True)
 class FadingVerdict:
-    """Whether to forget, how strongly time speaks for it, and why, in words that quote nothing remembered."""
+    """Whether to forget, the score, and the reason, without remembered content."""
 
     forget: bool
     score: float
     reason: str
-    grounds: Grounds
+    grounds: FadeReason
 
 
-USUAL = Policy()
+DEFAULT = Policy()
 
 
 def check_rules(rules: FadingRules) -> None:
-    """Check a caller's rules of fading."""
+    """Check a caller's rules for fading."""
     for field, days in (("days", rules.days), ("fact_days", rules.fact_days)):
-        if days is not None and not 0 <= days <= MOST_DAYS:
-            raise InvalidInputError(f"{field} must be between 0 and {MOST_DAYS}; 0 means never")
+        if days is not None and not 0 <= days <= MAX_DAYS:
+            raise InvalidInputError(f"{field} must be between 0 and {MAX_DAYS}; 0 means never")
     if rules.threshold is not None and not 0 <= rules.threshold <= 1:
         raise InvalidInputError("threshold must be between 0 and 1")
 
 
 def complete_rules(asked: FadingRules, profile: Profile, usual_days: float) -> FadingRules:
-    """Let a call override the agent's profile, and that the service; facts have no age limit by default."""
+    """Complete the rules of a call from the agent's profile, then from the service.
+
+    Facts have no age limit by default.
+    """
     return FadingRules(
         first_of(asked.days, profile.fading_days, usual_days),
-        first_of(asked.threshold, profile.fading_threshold, USUAL.threshold),
+        first_of(asked.threshold, profile.fading_threshold, DEFAULT.threshold),
         first_of(asked.fact_days, profile.fading_fact_days, 0.0),
     )
 
@@ -92,78 +95,81 @@ def first_of(*values: float | None) -> float:
 
 
 def policy_by(rules: FadingRules) -> Policy | None:
-    """Make a policy of complete rules; None where nothing fades but what expires."""
+    """Return the policy of complete rules; None if only expired memories fade."""
     days, fact_days = first_of(rules.days), first_of(rules.fact_days)
     if days <= 0:
         return None
-    return Policy(threshold=first_of(rules.threshold, USUAL.threshold), decay_days=days, fact_days=fact_days)
+    return Policy(threshold=first_of(rules.threshold, DEFAULT.threshold), decay_days=days, fact_days=fact_days)
 
 
 def judge(memory: FadingMemory, now: datetime, policy: Policy | None) -> FadingVerdict:
-    """Decide on one memory by a policy; without one, only an expiry makes it fade."""
-    verdict = decide(memory, now, policy or USUAL)
-    if policy is not None or verdict.grounds in {Grounds.EXPIRED, Grounds.HELD}:
+    """Decide on one memory by a policy; without a policy, only expired memories fade."""
+    verdict = decide(memory, now, policy or DEFAULT)
+    if policy is not None or verdict.grounds in {FadeReason.EXPIRED, FadeReason.HELD}:
         return verdict
     return FadingVerdict(
-        forget=False, score=verdict.score, reason="Nothing fades here by itself.", grounds=Grounds.KEPT
+        forget=False, score=verdict.score, reason="Nothing fades here by itself.", grounds=FadeReason.KEPT
     )
 
 
-def decide(memory: FadingMemory, now: datetime, policy: Policy = USUAL) -> FadingVerdict:
-    """Decide on one memory: expiry comes first because its caller set it, then protection, then decay or age."""
+def decide(memory: FadingMemory, now: datetime, policy: Policy = DEFAULT) -> FadingVerdict:
+    """Decide on one memory: first by expiry, because the caller set it, then protection, then decay or age."""
     aging = memory.kind in policy.aging_kinds
     score = score_age(memory, now, policy) if aging else score_decay(memory, now, policy)
     if memory.expires_at is not None and memory.expires_at <= now:
         return FadingVerdict(
-            forget=True, score=score, reason=f"It expired at {memory.expires_at.isoformat()}.", grounds=Grounds.EXPIRED
+            forget=True,
+            score=score,
+            reason=f"It expired at {memory.expires_at.isoformat()}.",
+            grounds=FadeReason.EXPIRED,
         )
     if memory.held:
         reason = "It is a part of a conversation, and goes with it."
-        return FadingVerdict(forget=False, score=score, reason=reason, grounds=Grounds.HELD)
+        return FadingVerdict(forget=False, score=score, reason=reason, grounds=FadeReason.HELD)
     if memory.importance >= policy.protected_importance:
         least = policy.protected_importance
         reason = f"Importance {memory.importance:g} is at least {least:g}: it is protected."
-        return FadingVerdict(forget=False, score=score, reason=reason, grounds=Grounds.PROTECTED)
+        return FadingVerdict(forget=False, score=score, reason=reason, grounds=FadeReason.PROTECTED)
     return _judge_age(memory, now, policy, score) if aging else _judge_decay(memory, now, policy, score)
 
 
-def score_decay(memory: FadingMemory, now: datetime, policy: Policy = USUAL) -> float:
-    """Score how far a memory has decayed, by the formula of its kind."""
+def score_decay(memory: FadingMemory, now: datetime, policy: Policy = DEFAULT) -> float:
+    """Return how far a memory has decayed, by the formula of its kind."""
     days = idle_days(memory, now)
     if memory.kind in policy.event_kinds:
         return score_event(days, memory.access_count, policy)
     return score_working(memory.importance / 10, days, memory.access_count, policy)
 
 
-def score_working(importance: float, days: float, access_count: int, policy: Policy = USUAL) -> float:
-    """Score by unimportance (0 to 1), time since the last access, and rarity of access."""
+def score_working(importance: float, days: float, access_count: int, policy: Policy = DEFAULT) -> float:
+    """Return a score from unimportance (0 to 1), time since the last access, and rarity of access."""
     fading = policy.importance_weight * (1 - importance) + policy.time_weight * fade(days, policy)
     return round(fading + policy.rarity_weight * rarity(access_count), PLACES)
 
 
-def score_event(days: float, access_count: int, policy: Policy = USUAL) -> float:
-    """Score by time since the last access, and rarity of access."""
+def score_event(days: float, access_count: int, policy: Policy = DEFAULT) -> float:
+    """Return a score from time since the last access and rarity of access."""
     fading = policy.event_time_weight * fade(days, policy)
     return round(fading + policy.event_rarity_weight * rarity(access_count), PLACES)
 
 
-def score_age(memory: FadingMemory, now: datetime, policy: Policy = USUAL) -> float:
-    """Score which share of its days something has used up; above 1 they are over."""
+def score_age(memory: FadingMemory, now: datetime, policy: Policy = DEFAULT) -> float:
+    """Return the age as a share of the maximum age; above 1 the memory is too old."""
     return round((now - memory.created_at) / DAY / policy.fact_days, PLACES) if policy.fact_days > 0 else 0.0
 
 
-def fade(days: float, policy: Policy = USUAL) -> float:
-    """Say how far time has faded something: 0 when just accessed, 1 from the last day of its decay on."""
+def fade(days: float, policy: Policy = DEFAULT) -> float:
+    """Return the effect of time: 0 right after an access, 1 after the days of decay."""
     return min(max(days, 0.0) / policy.decay_days, 1.0)
 
 
 def rarity(access_count: int) -> float:
-    """Say how rarely something is accessed: 1 for never and for once, falling slowly with every further access."""
+    """Return how rare accesses are: 1 for 0 or 1 access, slowly falling with each further one."""
     return 1.0 if access_count <= 1 else 1 / (1 + math.log(access_count))
 
 
 def idle_days(memory: FadingMemory, now: datetime) -> float:
-    """Count the days since the last access; an access in the future counts as one just now."""
+    """Return the days since the last access; an access in the future counts as now."""
     return max((now - memory.last_accessed_at) / DAY, 0.0)
 
 
@@ -176,15 +182,17 @@ def _judge_decay(memory: FadingMemory, now: datetime, policy: Policy, score: flo
         f"Score {score:g} is {relation} {policy.threshold:g}: {weighed}{accesses}, "
         f"the last {idle_days(memory, now):.1f} days ago."
     )
-    return FadingVerdict(forget, score, reason, Grounds.DECAYED if forget else Grounds.KEPT)
+    return FadingVerdict(forget, score, reason, FadeReason.DECAYED if forget else FadeReason.KEPT)
 
 
 def _judge_age(memory: FadingMemory, now: datetime, policy: Policy, score: float) -> FadingVerdict:
     days = (now - memory.created_at) / DAY
     if policy.fact_days <= 0:
-        return FadingVerdict(forget=False, score=score, reason="It may grow as old as it likes.", grounds=Grounds.KEPT)
-    # Compared as dates, not as the rounded share: the last moment of the last day is still within it.
+        return FadingVerdict(
+            forget=False, score=score, reason="It may grow as old as it likes.", grounds=FadeReason.KEPT
+        )
+    # Compared as dates, not as rounded shares: the whole last day is within the limit.
     forget = now - memory.created_at > timedelta(days=policy.fact_days)
     relation = "older" if forget else "not older"
     reason = f"It is {days:.1f} days old, {relation} than {policy.fact_days:g}."
-    return FadingVerdict(forget, score, reason, Grounds.AGED if forget else Grounds.KEPT)
+    return FadingVerdict(forget, score, reason, FadeReason.AGED if forget else FadeReason.KEPT)

@@ -1,6 +1,6 @@
-"""Score how important a memory is where nobody did: by rules that need no model, in English and Chinese.
+"""Rate the importance of a memory without a rating, by rules without a model, in English and Chinese.
 
-What the rules say is little. It is marked as theirs, and the answer of an enrichment takes its place.
+The ratings are rough. They are marked as ratings by rule, and an enrichment replaces them.
 """
 
 from __future__ import annotations
@@ -11,9 +11,9 @@ from dataclasses import replace
 from recollect.models.memories import ImportanceFrom, NewMemory
 
 IDLE, SMALL_TALK, ORDINARY, LIFE_EVENT = 1.0, 2.0, 5.0, 8.0
-LONGEST_SMALL_TALK = 60
-LONGEST_READ = 2_000
-"""What matters in a longer text is for a model to find."""
+MAX_SMALL_TALK_LENGTH = 60
+MAX_LENGTH_READ = 2_000
+"""In longer texts, only this beginning is checked; a model finds the rest."""
 
 _GREETINGS = (
     "hi|hello|hey|thanks|thank you|okay|ok|yes|yeah|yep|nope|no|sure|goodbye|bye|see you|good morning|good night",
@@ -32,28 +32,28 @@ _CHINESE_TURNS = (
     "去世|过世|逝世|病逝|死了|葬礼|癌|确诊|怀孕|流产|出生|生了孩子|结婚|婚礼|订婚|求婚|离婚|分手|被裁|失业|被开除|升职",
     "毕业了|退休|新工作|入职|车祸|事故|手术|住院|被捕|过敏|自杀|破产|搬到|移民",
 )
-# No word begins with a mark, and no mark is read twice: so every text is read in one way, in one pass.
+# No word begins with a mark, and no mark is matched twice, so every text is matched in one way, in one pass.
 _SMALL_TALK = re.compile(rf"[\W_]*(?:(?:{'|'.join(_GREETINGS)})[\W_]*)*")
 _LIFE_EVENT = re.compile(rf"\b(?:{'|'.join(_TURNS)})\b|{'|'.join(_CHINESE_TURNS)}")
 
 
 def complete(memory: NewMemory, *, idle: bool = False) -> NewMemory:
-    """Give a memory without an importance the one that the rules say."""
+    """Return a memory with an importance, by the rules if it has none."""
     if memory.importance is not None:
         return memory
     return replace(memory, importance=rate(memory.content, idle=idle), importance_from=ImportanceFrom.RULE)
 
 
 def rate(content: str, *, idle: bool = False) -> float:
-    """Rate a text: one that says that nothing happens, small talk, what changes a life, or anything else."""
+    """Rate a text: idle, small talk, a life event, or ordinary."""
     if idle:
         return IDLE
-    read = content[:LONGEST_READ].casefold()
-    if len(content) <= LONGEST_SMALL_TALK and _SMALL_TALK.fullmatch(read):
+    read = content[:MAX_LENGTH_READ].casefold()
+    if len(content) <= MAX_SMALL_TALK_LENGTH and _SMALL_TALK.fullmatch(read):
         return SMALL_TALK
     return LIFE_EVENT if _LIFE_EVENT.search(read) else ORDINARY
 
 
 def read_importance(given: float | None) -> float:
-    """Read an importance as a number; one that nobody gave is an ordinary one."""
+    """Return an importance as a number; a missing one is ordinary."""
     return ORDINARY if given is None else float(given)

@@ -1,4 +1,4 @@
-"""Revisions: what becomes of a memory that is revised, and whether that is anything new."""
+"""Rules of revisions: the next version of a memory, and whether it differs."""
 
 from __future__ import annotations
 
@@ -8,27 +8,27 @@ from uuid import UUID
 from recollect.core.memories.checks import check_new_memory
 from recollect.core.text.keywords import file_under
 from recollect.errors import ConflictError, InvalidInputError
-from recollect.models.memories import ImportanceFrom, Memory, NewMemory, Revision
+from recollect.models.memories import ImportanceFrom, Memory, MemoryUpdate, NewMemory
 
 CARRIED = ("content", "importance", "speaker", "occurred_at", "expires_at", "embedding_text", "metadata", "pinned")
-"""The fields that a revision changes one by one."""
+"""The fields that a revision changes individually."""
 SAID = ("content", "speaker", "occurred_at")
-"""What others were derived from."""
+"""The fields that derived memories depend on."""
 CLOSENESS = 1e-4
-"""Two importances that differ less are the same: they are stored with fewer digits than they are given with."""
-WAITS = "This memory waits to be derived again: revise it afterwards, or forget it."
-OF_ITEM = "This memory is the text of an item: put the item again."
+"""Importances that differ less are equal: they are stored with fewer digits than given."""
+WAITS = "This memory is waiting to be derived again. Update it later, or forget it."
+OF_ITEM = "This memory belongs to an item. Update the item instead."
 
 
-def revise(memory: Memory, revision: Revision) -> NewMemory:
-    """Make the next version of a memory; evidence and keywords are carried over unless others are named."""
+def revise(memory: Memory, revision: MemoryUpdate) -> NewMemory:
+    """Return the next version of a memory; evidence and keywords stay unless the update changes them."""
     named = {name: getattr(revision, name) for name in CARRIED if getattr(revision, name) is not None}
     if (
         revision.importance is None
         and rated_by_rules(memory)
         and named.get("content", memory.content) != memory.content
     ):
-        # The rules rate the new words.
+        # The rules rate the new content.
         named["importance"] = None
     new = NewMemory(
         kind=memory.kind,
@@ -47,23 +47,23 @@ def revise(memory: Memory, revision: Revision) -> NewMemory:
 
 
 def rated_by_rules(memory: Memory) -> bool:
-    """Tell whether nobody but the rules said how important a memory is."""
+    """Return whether only the rules rated the importance of a memory."""
     return memory.importance_from is ImportanceFrom.RULE
 
 
-def check_revision(new: NewMemory, revision: Revision) -> None:
-    """Refuse what could not be remembered either."""
-    if all(getattr(revision, field.name) is None for field in fields(Revision)):
-        raise InvalidInputError("a revision must name what it changes")
+def check_revision(new: NewMemory, revision: MemoryUpdate) -> None:
+    """Refuse an update that makes an invalid memory."""
+    if all(getattr(revision, field.name) is None for field in fields(MemoryUpdate)):
+        raise InvalidInputError("nothing to update: set at least one field")
     if revision.related_topics and not revision.topic:
-        raise InvalidInputError("related_topics need a topic")
-    # A message without text, such as one that only shows an image, may stay so.
+        raise InvalidInputError("related_topics requires topic")
+    # A message without text, for example with only an image, may stay without text.
     blank = revision.content is None and not new.content.strip()
     check_new_memory(replace(new, content="-") if blank else new)
 
 
-def is_changed(memory: Memory, new: NewMemory, revision: Revision) -> bool:
-    """Tell whether a version differs from the one before it; to name a topic or a vector is a change."""
+def is_changed(memory: Memory, new: NewMemory, revision: MemoryUpdate) -> bool:
+    """Return whether a version differs from the previous one; a named topic or vector is a change."""
     if revision.topic or revision.embedding is not None:
         return True
     if revision.keywords is not None and tuple(file_under(revision.keywords)) != memory.keywords:
@@ -73,19 +73,19 @@ def is_changed(memory: Memory, new: NewMemory, revision: Revision) -> bool:
     return any(getattr(new, name) != getattr(memory, name) for name in CARRIED if name != "importance")
 
 
-def says_other(memory: Memory, new: NewMemory) -> bool:
-    """Tell whether what was derived from a memory has to be derived again."""
+def content_changed(memory: Memory, new: NewMemory) -> bool:
+    """Return whether derived memories must be derived again."""
     return any(getattr(new, name) != getattr(memory, name) for name in SAID)
 
 
-def sounds_other(memory: Memory, new: NewMemory) -> bool:
-    """Tell whether a version needs a vector of its own."""
+def embedding_text_changed(memory: Memory, new: NewMemory) -> bool:
+    """Return whether a version needs a new vector."""
     embedded = ("content", "speaker", "embedding_text")
     return new.embedding is not None or any(getattr(new, name) != getattr(memory, name) for name in embedded)
 
 
 def check_current(asked: UUID, current: UUID | None) -> None:
-    """Refuse to revise an earlier or a contested version, and name the current one."""
+    """Refuse to revise an earlier or contested version, and name the current one."""
     if asked != current:
         now = f"the current one is {current}" if current else "no version of it is current"
         raise ConflictError(f"This is not the current version of the memory: {now}.")

@@ -1,4 +1,4 @@
-"""Scale vectors of callers to unit length, or refuse them."""
+"""Scale vectors from callers to unit length, or refuse them."""
 
 from __future__ import annotations
 
@@ -32,10 +32,10 @@ def unit_vectors(embeddings: Sequence[Embedding], dimensions: int) -> NDArray[np
         raise InvalidInputError("embedding must be a flat list of numbers")
     with np.errstate(over="ignore", invalid="ignore"):
         norms = np.sqrt(np.einsum("ij,ij->i", rows, rows))
-        # NaN and infinity stay what they are, and neither is within bounds.
+        # NaN and infinity stay unchanged, and both are out of bounds.
         if not bool(((norms > 1e-6) & (norms < 1e18)).all()):
-            raise InvalidInputError("embedding must be finite and neither zero nor beyond 1e18 in length")
-    # What is of unit length already stays as it is, bit for bit.
+            raise InvalidInputError("embedding must have finite values and a length between 0 and 1e18")
+    # Vectors of unit length stay unchanged, bit for bit.
     norms[np.abs(norms - 1) < ROUNDING] = 1
     scaled = rows if bool((norms == 1).all()) else rows / norms[:, None]
     unit: NDArray[np.float32] = scaled.astype(np.float32)

@@ -1,1 +1,1 @@
-"""Mirrors: what of the record other engines hold, and how it is compared with theirs."""
+"""Mirrors: the rows of the record in other engines, and comparisons with them."""

@@ -1,4 +1,4 @@
-"""What a mirror holds: rows with a checksum each, which of them a log touches, and how they are compared."""
+"""The rows of a mirror with their checksums, the rows that a log changes, and comparisons."""
 
 from __future__ import annotations
 
@@ -16,17 +16,17 @@ import numpy as np
 
 
 class MirroredTable(Enum):
-    """What kind of rows a mirror can hold."""
+    """The tables that a mirror can contain."""
 
     MEMORIES = "memories"
-    """All that takes part in recall: text and vector."""
+    """All memories that recall uses: text and vector."""
     ENTITIES = "entities"
     FACTS = "facts"
-    """Every version of a fact that is in sight, with both times."""
+    """Every visible version of a fact, with both times."""
 
 
 class RowKey(NamedTuple):
-    """Which row of a scope."""
+    """The key of a row in a scope."""
 
     table: MirroredTable
     id: UUID
@@ -34,7 +34,7 @@ class RowKey(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class MirroredRow:
-    """One row as a mirror holds it; vectors are arrays, times are aware."""
+    """One row as stored in a mirror; vectors are arrays, times have a zone."""
 
     table: MirroredTable
     id: UUID
@@ -42,19 +42,19 @@ class MirroredRow:
 
     @property
     def key(self) -> RowKey:
-        """Return which row of its scope it is."""
+        """Return the key of the row."""
         return RowKey(self.table, self.id)
 
 
 @dataclass(frozen=True, slots=True)
-class Batch:
-    """What a mirror is told of one scope, as it stands in the record at one moment."""
+class MirrorBatch:
+    """The changes for a mirror in one scope, from one snapshot of the record."""
 
     scope_id: int
     version: int
-    """The scope's change number at that moment: what a mirror holds of a later one is newer, and stays."""
+    """The scope's change number in that snapshot: newer rows of the mirror are not changed."""
     position: int
-    """The number of the newest change that the mirror has followed once this is applied."""
+    """The number of the newest change that the mirror includes after this batch."""
     present: Sequence[MirroredRow] = ()
     gone: Sequence[RowKey] = ()
 
@@ -63,13 +63,13 @@ Checksums: TypeAlias = Mapping[RowKey, str]
 
 
 def checksum(row: MirroredRow) -> str:
-    """Compute the checksum of a row: the same for the record's and for a mirror's, if they say the same."""
+    """Return the checksum of a row; equal rows of the record and of a mirror have the same."""
     written = json.dumps(plain(row.values), sort_keys=True, ensure_ascii=False, separators=(",", ":"))
     return blake2b(written.encode(), digest_size=16).hexdigest()
 
 
 def plain(value: Any) -> Any:  # noqa: ANN401 - any value of a row
-    """Write a value in one way, whichever engine it comes from."""
+    """Convert a value to a common form, independent of its engine."""
     if isinstance(value, Mapping):
         return {name: plain(each) for name, each in value.items() if each is not None}
     if isinstance(value, np.ndarray):
@@ -82,8 +82,8 @@ def plain(value: Any) -> Any:  # noqa: ANN401 - any value of a row
 
 
 @dataclass(frozen=True, slots=True)
-class Difference:
-    """Where a mirror is not equal to the record: what it lacks, what it has otherwise, what it should not have."""
+class MirrorDiff:
+    """The differences of a mirror from the record: missing, changed and extra rows."""
 
     missing: frozenset[RowKey] = frozenset()
     changed: frozenset[RowKey] = frozenset()
@@ -95,10 +95,10 @@ class Difference:
         return len(self.missing) + len(self.changed) + len(self.extra)
 
 
-def compare(record: Checksums, mirror: Checksums) -> Difference:
+def compare(record: Checksums, mirror: Checksums) -> MirrorDiff:
     """Compare a mirror with the record."""
     both = record.keys() & mirror.keys()
-    return Difference(
+    return MirrorDiff(
         missing=frozenset(record.keys() - both),
         changed=frozenset(key for key in both if record[key] != mirror[key]),
         extra=frozenset(mirror.keys() - both),
@@ -122,28 +122,28 @@ TOUCHES: Mapping[MirroredTable, frozenset[str]] = MappingProxyType(
         MirroredTable.ENTITIES: frozenset({"entity"}),
     }
 )
-"""Which operations touch the rows of which table; a fact that is stored is logged as a fact, too."""
+"""The operations that change the rows of each table; a stored fact is also logged as a fact."""
 OF_CONVERSATION = "conversation"
-"""Changes which names are in sight, and names no ids."""
+"""Changes which names are visible, and has no IDs."""
 
 
 @dataclass(frozen=True, slots=True)
-class Touched:
-    """What the log rows of a scope touch, each once; all of its entities where nobody says which."""
+class ChangedRows:
+    """The rows that log entries of a scope changed, without duplicates; all entities if unknown."""
 
     ids: Mapping[MirroredTable, Sequence[UUID]] = field(default_factory=dict[MirroredTable, Sequence[UUID]])
     sources: Sequence[UUID] = ()
-    """Memories by which entities may have got names, or lost them."""
+    """Memories that may have added or removed names of entities."""
     every_entity: bool = False
 
     @property
     def entities(self) -> list[MirroredTable]:
-        """Name the table whose touched rows are to be looked for, if a mirror holds it."""
+        """Return the table whose changed rows must be searched, if a mirror contains it."""
         return [MirroredTable.ENTITIES] if MirroredTable.ENTITIES in self.ids else []
 
 
-def coalesce(rows: Iterable[LogRow], tables: Iterable[MirroredTable]) -> Touched:
-    """Say once of each id that it was touched, however often it was: the record says what became of it."""
+def coalesce(rows: Iterable[LogRow], tables: Iterable[MirroredTable]) -> ChangedRows:
+    """Return each changed ID once; the record has its present state."""
     found: dict[MirroredTable, dict[UUID, None]] = {table: {} for table in tables}
     sources: dict[UUID, None] = {}
     every = False
@@ -155,4 +155,4 @@ def coalesce(rows: Iterable[LogRow], tables: Iterable[MirroredTable]) -> Touched
             if row.operation in TOUCHES[table]:
                 ids.update(dict.fromkeys(row.ids))
     wanted = MirroredTable.ENTITIES in found
-    return Touched({table: [*ids] for table, ids in found.items()}, [*sources] if wanted else (), every and wanted)
+    return ChangedRows({table: [*ids] for table, ids in found.items()}, [*sources] if wanted else (), every and wanted)

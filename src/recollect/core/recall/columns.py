@@ -1,4 +1,4 @@
-"""What a ranking is made from, in columns: one array for each thing that is known of the candidates."""
+"""The input of a ranking in columns: one array for each feature of the candidates."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from recollect.core.dates.periods import from_microseconds, to_microseconds
 from recollect.models.memories import Kind
-from recollect.models.recall import Candidate, Facets, Factors, Features
+from recollect.models.recall import Candidate, Factors, Features, QueryAnalysis
 
 Ids = NDArray[np.bytes_]
 Scores = NDArray[np.float64]
@@ -21,58 +21,58 @@ Flags = NDArray[np.bool_]
 Numbers = NDArray[np.int64]
 Name = TypeVar("Name", bound=Hashable)
 ID = np.dtype("S16")
-"""A memory's id as its sixteen bytes, which sort as ids do."""
+"""A memory's ID as 16 bytes, which sort like IDs."""
 KINDS = tuple(Kind)
 NO_IDS: Ids = np.empty(0, ID)
 
 
 def to_ids(ids: Iterable[UUID]) -> Ids:
-    """Put ids into one column."""
+    """Convert IDs to a column."""
     return np.frombuffer(b"".join(each.bytes for each in ids), ID)
 
 
 def to_uuid(each: bytes) -> UUID:
-    """Read one id of a column, which numpy gives without the zeros at its end."""
+    """Convert one value of a column to an ID; numpy removes zeros at its end."""
     return UUID(bytes=each.ljust(16, b"\0"))
 
 
 def to_uuids(ids: Ids) -> list[UUID]:
-    """Read a column of ids."""
+    """Convert a column to IDs."""
     return [to_uuid(each) for each in ids.tolist()]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Candidates:
-    """What one channel proposes, best first: memories and how strongly, in the channel's own unit."""
+    """The candidates of one channel, best first: memories and scores in the channel's own unit."""
 
     ids: Ids = field(default_factory=lambda: NO_IDS)
     scores: Scores = field(default_factory=lambda: np.empty(0))
     factors: Scores | None = None
-    """A row for each: recency, similarity, importance and rank, where the score is made of them."""
+    """A row for each candidate: recency, similarity, importance and rank, if the score consists of them."""
 
     def __len__(self) -> int:
-        """Count them."""
+        """Return the number of candidates."""
         return len(self.ids)
 
-    def take(self, places: Numbers | NDArray[np.intp] | Flags) -> Candidates:
-        """Give some of them, in the order of the places."""
+    def select(self, places: Numbers | NDArray[np.intp] | Flags) -> Candidates:
+        """Return some candidates, in the order of the places."""
         return Candidates(self.ids[places], self.scores[places], None if self.factors is None else self.factors[places])
 
     def factors_of(self, place: int) -> Factors | None:
-        """Say what the score of one is made of."""
+        """Return the factors of one score, if known."""
         if self.factors is None or np.isnan(self.factors[place, 0]):
             return None
         recency, similarity, importance, rank = self.factors[place].tolist()
         return Factors(recency, similarity, importance, int(rank))
 
     def __iter__(self) -> Iterator[Candidate]:
-        """Give them one by one."""
+        """Iterate over the candidates."""
         for place, (each, score) in enumerate(zip(to_uuids(self.ids), self.scores.tolist(), strict=True)):
             yield Candidate(each, score, self.factors_of(place))
 
 
 def to_candidates(proposed: Sequence[Candidate]) -> Candidates:
-    """Put candidates into columns."""
+    """Convert candidates to columns."""
     factors = None
     if any(each.factors for each in proposed):
         nothing = (np.nan, np.nan, np.nan, 0)
@@ -91,27 +91,27 @@ def to_candidates(proposed: Sequence[Candidate]) -> Candidates:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class FeatureTable:
-    """What ranking knows of the candidates beside their scores, in ascending order of their ids."""
+    """The features of the candidates, in ascending order of their IDs."""
 
     ids: Ids
     occurred_at: Numbers
     """In microseconds since 1970."""
     accessed_at: Numbers
-    """The same where nobody asked when they were last accessed, or never were."""
+    """Equal to `occurred_at` if the last access is unknown, or if there was none."""
     kinds: Numbers
-    """By their places in `KINDS`."""
+    """As indices in `KINDS`."""
     speakers: Numbers
-    """By their places in `speaker_names`."""
+    """As indices in `speaker_names`."""
     speaker_names: tuple[str, ...]
-    """In the form names are compared by; empty for what nobody said."""
+    """Normalized names; empty for memories without a speaker."""
     sessions: Numbers
-    """By their places in `session_names`."""
+    """As indices in `session_names`."""
     session_names: tuple[str, ...]
     places: Scores
     cosines: Scores
-    """Not a number where a memory or the cue has no vector."""
+    """NaN if a memory or the cue has no vector."""
     terms: Flags
-    """A column for each term of the cue: whether a memory has it."""
+    """A column for each term of the cue: whether a memory contains it."""
     lengths: Numbers
     importances: Scores
     assistant: Flags
@@ -122,36 +122,36 @@ class FeatureTable:
     named: Flags
 
     def __len__(self) -> int:
-        """Count the candidates."""
+        """Return the number of candidates."""
         return len(self.ids)
 
-    def find(self, ids: Ids) -> NDArray[np.intp]:
-        """Find the places of ids that all are in the table."""
+    def find_indices(self, ids: Ids) -> NDArray[np.intp]:
+        """Return the indices of IDs that all are in the table."""
         return np.searchsorted(self.ids, ids)
 
     def knows(self, ids: Ids) -> Flags:
-        """Tell which ids are in the table."""
+        """Return which IDs are in the table."""
         if not len(self.ids):
             return np.zeros(len(ids), dtype=np.bool_)
-        known: Flags = self.ids[np.minimum(self.find(ids), len(self.ids) - 1)] == ids
+        known: Flags = self.ids[np.minimum(self.find_indices(ids), len(self.ids) - 1)] == ids
         return known
 
-    def take(self, places: NDArray[np.intp]) -> FeatureTable:
-        """Give some of them, in the order of the places."""
+    def select(self, places: NDArray[np.intp]) -> FeatureTable:
+        """Return some candidates, in the order of the places."""
         chosen = {name: getattr(self, name)[places] for name in ARRAYS}
         return FeatureTable(**chosen, speaker_names=self.speaker_names, session_names=self.session_names)
 
     def find_access(self, place: int) -> datetime | None:
-        """Say when a candidate was last accessed, if it is known to have been."""
+        """Return when a candidate was last accessed, or None if unknown."""
         accessed = int(self.accessed_at[place])
         return from_microseconds(accessed) if accessed != self.occurred_at[place] else None
 
-    def describe(self, memory_id: UUID) -> Features | None:
-        """Say what is known of one candidate."""
+    def get_features(self, memory_id: UUID) -> Features | None:
+        """Return the features of one candidate."""
         ids = to_ids([memory_id])
         if not self.knows(ids)[0]:
             return None
-        place = int(self.find(ids)[0])
+        place = int(self.find_indices(ids)[0])
         cosine = float(self.cosines[place])
         return Features(
             occurred_at=from_microseconds(int(self.occurred_at[place])),
@@ -179,14 +179,14 @@ ARRAYS: Mapping[str, np.dtype[np.generic]] = {
 
 
 def number(names: Iterable[Name]) -> tuple[Numbers, tuple[Name, ...]]:
-    """Give each name a number, the same for the same; and the names by their numbers."""
+    """Return a column of numbers for names, and the distinct names in this order."""
     numbers: dict[Name, int] = {}
     column = np.array([numbers.setdefault(name, len(numbers)) for name in names], dtype=np.int64)
     return column, tuple(numbers)
 
 
 def to_table(features: Mapping[UUID, Features], width: int) -> FeatureTable:
-    """Put what is known of candidates into columns; the cue has so many terms."""
+    """Convert the features of candidates to columns; `width` is the number of terms in the cue."""
     ordered = sorted(features)
     known = [features[each] for each in ordered]
     terms = np.zeros((len(known), width), dtype=np.bool_)
@@ -214,34 +214,34 @@ def to_table(features: Mapping[UUID, Features], width: int) -> FeatureTable:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class EvidencePairs:
-    """Which candidates rest on which: in each pair something learned, and one memory of its evidence."""
+    """Pairs of candidates: a learned memory, and one memory of its evidence."""
 
     learned: Ids = field(default_factory=lambda: NO_IDS)
     sources: Ids = field(default_factory=lambda: NO_IDS)
 
     def __len__(self) -> int:
-        """Count the pairs."""
+        """Return the number of pairs."""
         return len(self.learned)
 
-    def take(self, chosen: Flags) -> EvidencePairs:
-        """Give some of them."""
+    def select(self, chosen: Flags) -> EvidencePairs:
+        """Return some pairs."""
         return EvidencePairs(self.learned[chosen], self.sources[chosen])
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class RankingInput:
-    """All that a ranking is made from: the same input is always ranked the same."""
+    """The whole input of a ranking: equal input always gives the same ranking."""
 
     candidates: Mapping[str, Candidates]
-    """What each channel proposes, best first."""
+    """The candidates of each channel, best first."""
     features: FeatureTable | None
-    """What the candidates are like; None where a channel that is asked alone ranks by itself."""
-    facets: Facets
+    """The features of the candidates; None if a single channel ranks alone."""
+    facets: QueryAnalysis
     weights: Mapping[str, float]
     limit: int
     rarities: tuple[float, ...] = ()
-    """How telling each term of the cue is."""
+    """How rare each term of the cue is."""
     model: str = ""
-    """The embedding model by whose vectors candidates were compared with the cue; empty if by none."""
+    """The embedding model whose vectors were compared with the cue; empty if none was."""
     evidence: EvidencePairs = field(default_factory=EvidencePairs)
-    """What some of the candidates rest on: these memories are candidates, too."""
+    """The evidence of some candidates; these memories are candidates, too."""

@@ -1,4 +1,4 @@
-"""Compute features of a memory from its wording: whether it asks, tells a time or a number, or is an instruction."""
+"""Detect features of a memory's text: questions, times, numbers and instructions."""
 
 from __future__ import annotations
 
@@ -7,11 +7,11 @@ from enum import IntFlag
 
 from recollect.core.text.variants import fold_variants
 
-MOST_READ = 400
-"""So many characters of a memory are looked at: its form shows at its beginning."""
+MAX_CHARACTERS_READ = 400
+"""Only this beginning of a memory is checked, because it shows the form of the text."""
 QUESTION_MARKS = frozenset("?？")
 LAST_READ = 40
-"""So many characters of its end are looked at for a question mark, blanks behind it included."""
+"""Characters at the end to check for a question mark, including blanks after it."""
 _TIME_WORDS = (
     "yesterday|today|tonight|tomorrow|last|ago|next|week|weeks|weekend|month|months|year|years|day|days|morning|evening"
     "|recently|monday|tuesday|wednesday|thursday|friday|saturday|sunday|january|february|march|april|may|june|july"
@@ -39,8 +39,8 @@ _CHINESE_INSTRUCTION = (
 )
 
 
-class Tells(IntFlag):
-    """What a memory is like by its wording, as it is stored: one bit each."""
+class TextTraits(IntFlag):
+    """The features of a memory's text as stored: one bit each."""
 
     QUESTION = 1
     TIME = 2
@@ -48,40 +48,40 @@ class Tells(IntFlag):
     INSTRUCTION = 8
 
 
-def tell(content: str) -> Tells:
-    """Tell what a memory is like: found once, when it is written."""
-    beginning = fold_variants(content[:MOST_READ])
-    return Tells(
-        Tells.QUESTION * is_question(content)
-        + Tells.TIME * tells_time(beginning)
-        + Tells.NUMBER * tells_number(beginning)
-        + Tells.INSTRUCTION * is_instruction(beginning)
+def detect_traits(content: str) -> TextTraits:
+    """Return the features of a memory's text; computed once, when it is written."""
+    beginning = fold_variants(content[:MAX_CHARACTERS_READ])
+    return TextTraits(
+        TextTraits.QUESTION * is_question(content)
+        + TextTraits.TIME * tells_time(beginning)
+        + TextTraits.NUMBER * tells_number(beginning)
+        + TextTraits.INSTRUCTION * is_instruction(beginning)
     )
 
 
 def is_question(content: str) -> bool:
-    """Tell whether a text ends by asking."""
+    """Return whether a text ends with a question."""
     return content[-LAST_READ:].rstrip(" ")[-1:] in QUESTION_MARKS
 
 
 def tells_time(content: str) -> bool:
-    """Tell whether a text says when."""
+    """Return whether a text contains a time."""
     if not content.isascii():
         return bool(_TIME.search(content))
-    # Words against words: a pattern of so many tries them all at every letter.
+    # Sets of words: a pattern with this number of words would try all of them at every letter.
     words = _WORD.findall(content.lower())
     return not _TIMES.isdisjoint(words) or (bool(_YEAR.search(content)) and any(map(_YEAR.fullmatch, words)))
 
 
 def tells_number(content: str) -> bool:
-    """Tell whether a text says how many."""
+    """Return whether a text contains a number."""
     if not content.isascii():
         return bool(_NUMBER.search(content))
     return bool(_DIGIT.search(content)) or not _NUMBERS.isdisjoint(_WORD.findall(content.lower()))
 
 
 def is_instruction(content: str) -> bool:
-    """Tell whether a text says what is always, or never, to be done."""
+    """Return whether a text contains an instruction for the future."""
     lowered = content.lower()
     said = any(words in lowered for words in _INSTRUCTION)
     return said or (not content.isascii() and any(words in lowered for words in _CHINESE_INSTRUCTION))

@@ -1,4 +1,4 @@
-"""Topics and days that a chat model finds in a cue, checked and added to those that rules find."""
+"""Topics and days that a chat model finds in a cue, validated and added to those found by rules."""
 
 from __future__ import annotations
 
@@ -11,16 +11,16 @@ from typing import Any
 from pydantic import Field, field_validator
 
 from recollect.core.dates.periods import find_zone
-from recollect.core.recall.cues import Reading
+from recollect.core.recall.cues import ParsedCue
 from recollect.core.text.answers import AnswerSchema, counted
 from recollect.core.topics.paths import encode, find_topics, parse_topic, show_topic
 from recollect.models.recall import Cue, Period
 from recollect.models.topics import Topic
 
 TOPIC, DATE = "topic", "date"
-MOST_FOUND = 8
-"""At most so many topics are taken from one answer, and so many days."""
-MOST_SHOWN = 200
+MAX_MATCHES = 8
+"""Maximum number of topics from one answer, and of days."""
+MAX_LISTED = 200
 DAY = timedelta(days=1)
 _DATE = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}")
 
@@ -33,44 +33,44 @@ class Match(AnswerSchema):
 
 
 class Matches(AnswerSchema):
-    """What a cue asks about."""
+    """The topics and dates that a cue asks about."""
 
-    matches: list[Match] = counted(0, 2 * MOST_FOUND)
+    matches: list[Match] = counted(0, 2 * MAX_MATCHES)
 
     @field_validator("matches", mode="before")
     @classmethod
-    def _leave_out(cls, given: Any) -> Any:  # noqa: ANN401 - parsed JSON
-        """Drop items that cannot be used, so that they do not spoil the others."""
+    def _drop_unusable(cls, given: Any) -> Any:  # noqa: ANN401 - parsed JSON
+        """Drop unusable items, so that the other items stay valid."""
         return [each for each in given if _is_usable(each)] if isinstance(given, list) else given
 
 
-def extend(reading: Reading, cue: Cue, matches: Iterable[Match]) -> Reading:
-    """Add what a model found to what rules found, each once; what the caller named is not widened."""
+def extend(reading: ParsedCue, cue: Cue, matches: Iterable[Match]) -> ParsedCue:
+    """Add the findings of a model to those of the rules; values given by the caller are not extended."""
     found = list(matches)
     facets = reading.facets
     topics = [] if cue.topics else find_new_topics(facets.topics, _texts(found, TOPIC))
     days = find_days(_texts(found, DATE), find_zone(cue.zone)) if cue.since is None and cue.until is None else []
     known = {(period.start, period.end) for period in facets.periods}
-    new_days = [day for day in days if (day.start, day.end) not in known][:MOST_FOUND]
+    new_days = [day for day in days if (day.start, day.end) not in known][:MAX_MATCHES]
     return replace(
         reading, facets=replace(facets, topics=(*facets.topics, *topics), periods=(*facets.periods, *new_days))
     )
 
 
 def find_new_topics(known: Iterable[str], texts: Iterable[str]) -> list[str]:
-    """Return the valid paths, without those that are known."""
+    """Return the valid paths that are not known yet."""
     there = {encode(parse_topic(path)) for path in known}
-    return [show_topic(names) for names in find_topics(texts) if encode(names) not in there][:MOST_FOUND]
+    return [show_topic(names) for names in find_topics(texts) if encode(names) not in there][:MAX_MATCHES]
 
 
 def find_days(texts: Iterable[str], zone: tzinfo) -> list[Period]:
-    """Read days in the asker's time zone; invalid ones are left out."""
+    """Parse days in the cue's time zone; invalid ones are left out."""
     found = dict.fromkeys(text.strip() for text in texts)
     return [day for day in (read_day(text, zone) for text in found) if day is not None]
 
 
 def read_day(text: str, zone: tzinfo) -> Period | None:
-    """Read a day written as yyyy-MM-dd, from its midnight to the next one; None if it is none."""
+    """Parse a day such as 2024-01-31, from midnight to midnight; None if it is invalid."""
     if not _DATE.fullmatch(text):
         return None
     try:
@@ -79,15 +79,15 @@ def read_day(text: str, zone: tzinfo) -> Period | None:
         period = Period(start.astimezone(UTC), end.astimezone(UTC))
     except (ValueError, OverflowError):
         return None
-    # Where a zone has moved over the date line, a day is missing.
+    # If a zone moved across the date line, one day is missing.
     return period if period.start < period.end else None
 
 
 def choose_shown(topics: Sequence[Topic], letters: int) -> list[str]:
-    """Choose the paths that a model is shown, those with most memories first, in the order of the tree."""
+    """Choose the paths for a prompt, those with most memories first; return them in tree order."""
     shown: set[str] = set()
-    # What is above a topic has at least as many: the sort keeps it before.
-    for topic in sorted(topics, key=lambda topic: -(topic.memories + topic.below))[:MOST_SHOWN]:
+    # A parent topic has at least as many memories as its children, so the stable sort keeps it first.
+    for topic in sorted(topics, key=lambda topic: -(topic.memories + topic.below))[:MAX_LISTED]:
         letters -= len(topic.path)
         if letters < 0:
             break
@@ -95,8 +95,8 @@ def choose_shown(topics: Sequence[Topic], letters: int) -> list[str]:
     return [topic.path for topic in topics if topic.path in shown]
 
 
-def describe(before: Reading, after: Reading) -> str:
-    """Say how much was found beyond the rules."""
+def describe_additions(before: ParsedCue, after: ParsedCue) -> str:
+    """Return the number of findings beyond the rules, as text."""
     topics = len(after.facets.topics) - len(before.facets.topics)
     days = len(after.facets.periods) - len(before.facets.periods)
     counts = [_count(number, noun) for number, noun in ((topics, "topic"), (days, "day")) if number]

@@ -1,6 +1,6 @@
-"""Measure how well a ranking meets what is expected: recall, nDCG, evidence within tokens, intervals of the means.
+"""Measure the quality of rankings: recall, nDCG, evidence within token budgets, confidence intervals.
 
-The benches of the project and `recollect evaluate` measure by these functions alone.
+The benchmarks of the project and `recollect evaluate` use only these functions.
 """
 
 from __future__ import annotations
@@ -14,29 +14,29 @@ import numpy as np
 from numpy.typing import NDArray
 
 from recollect.models.evaluations import (
+    ConfidenceInterval,
     Evaluation,
     EvaluationDifference,
-    HitAbove,
-    Interval,
     Quality,
     QualityMean,
     QuestionResult,
+    UnexpectedHit,
 )
 from recollect.models.recall import Hit
 
 BUDGETS = (250, 500, 1_000, 2_000, 4_000)
-"""Tokens within which evidence is counted."""
+"""Token budgets within which evidence is counted."""
 DEPTH = 30
-"""How deep a ranking is measured."""
-MOST_ABOVE = 3
+"""Number of hits to measure."""
+MAX_UNEXPECTED_HITS = 3
 DRAWINGS = 1_000
 SEED = 7
-"""The same drawings each time: the same answers give the same intervals."""
+"""Always the same samples: equal answers give equal intervals."""
 COVERED = (0.025, 0.975)
 
 
 def measure(ranked: Sequence[str], expected: Set[str]) -> Quality:
-    """Compare ranked names, best first, with those that are expected."""
+    """Compare ranked names, best first, with the expected ones."""
     found = [name in expected for name in dict.fromkeys(ranked)]
     gain = math.fsum(hit / math.log2(place + 2) for place, hit in enumerate(found[:10]))
     ideal = math.fsum(1 / math.log2(place + 2) for place in range(min(len(expected), 10)))
@@ -47,10 +47,10 @@ def measure(ranked: Sequence[str], expected: Set[str]) -> Quality:
 def count_within(
     ranked: Sequence[tuple[Set[str], int]], expected: Set[str], budgets: Sequence[int] = BUDGETS
 ) -> dict[int, float]:
-    """Say which share of what is expected lies within each budget.
+    """Return the share of the expected names within each budget.
 
-    Each ranked piece has the names of what it holds, and costs tokens. Pieces are taken in order; one that finds no
-    room is passed over, and smaller ones behind it are still taken.
+    Each ranked piece has names and a number of tokens. Pieces are added in order; a piece that does not fit is skipped,
+    and smaller ones after it are still added.
     """
     return {budget: len(_take(ranked, budget) & expected) / len(expected) for budget in budgets}
 
@@ -64,7 +64,7 @@ def _take(ranked: Sequence[tuple[Set[str], int]], budget: int) -> set[str]:
 
 
 def name_hits(hits: Sequence[Hit], expected: Set[str]) -> list[Set[str]]:
-    """Say which expected memories each hit stands for: by its id or content, or a duplicate that it is listed for."""
+    """Return the expected memories of each hit: by its ID or content, or by the ID of a duplicate."""
     found: list[Set[str]] = []
     for hit in hits:
         names = {str(hit.memory.id), hit.memory.content, *map(str, hit.duplicates)} & expected
@@ -73,22 +73,22 @@ def name_hits(hits: Sequence[Hit], expected: Set[str]) -> list[Set[str]]:
 
 
 def write_piece(occurred_at: datetime, speaker: str, content: str) -> str:
-    """Write a memory as a prompt would show it, to be counted: the day, who said it, and what."""
+    """Format a memory as in a prompt, to count its tokens: date, speaker and text."""
     return f"{occurred_at:%F}{f' {speaker}' if speaker else ''}: {content}\n"
 
 
 def find_places(named: Sequence[Set[str]], expected: Sequence[str]) -> dict[str, int | None]:
-    """Find the place of each expected memory among the hits."""
+    """Return the place of each expected memory among the hits."""
     places = {name: place for place, names in reversed(list(enumerate(named, 1))) for name in names}
     return {name: places.get(name) for name in expected}
 
 
-def list_above(hits: Sequence[Hit], places: Mapping[str, int | None]) -> tuple[HitAbove, ...]:
-    """List the first hits that nobody expected, above the expected memory that stands lowest."""
+def list_above(hits: Sequence[Hit], places: Mapping[str, int | None]) -> tuple[UnexpectedHit, ...]:
+    """List the first unexpected hits above the lowest expected one."""
     taken = set(places.values())
     lowest = len(hits) + 1 if None in taken else max(place for place in places.values() if place is not None)
     above = [hit for place, hit in enumerate(hits, 1) if place < lowest and place not in taken]
-    return tuple(HitAbove(hit.memory.id, hit.memory.content, hit.relevance) for hit in above[:MOST_ABOVE])
+    return tuple(UnexpectedHit(hit.memory.id, hit.memory.content, hit.relevance) for hit in above[:MAX_UNEXPECTED_HITS])
 
 
 def average(rows: Sequence[Quality]) -> Quality:
@@ -96,16 +96,16 @@ def average(rows: Sequence[Quality]) -> Quality:
     return Quality(*(math.fsum(getattr(row, field.name) for row in rows) / len(rows) for field in fields(Quality)))
 
 
-def draw_interval(values: Sequence[float]) -> Interval:
-    """Say between which values a mean over questions lies, by drawing the questions again."""
+def draw_interval(values: Sequence[float]) -> ConfidenceInterval:
+    """Return a mean over questions with its confidence interval, by bootstrap."""
     known: NDArray[np.float64] = np.array(values, dtype=np.float64)
     drawn = known[_draw_places(len(known))].mean(axis=1)
     low, high = np.quantile(drawn, COVERED)
-    return Interval(float(known.mean()), float(low), float(high))
+    return ConfidenceInterval(float(known.mean()), float(low), float(high))
 
 
 def _draw_places(number: int) -> NDArray[np.intp]:
-    """Draw so many places of as many, DRAWINGS times: splitmix64, the same numbers on every machine."""
+    """Return DRAWINGS samples with replacement: splitmix64, the same numbers on every machine."""
     mixed = (np.arange(DRAWINGS * number, dtype=np.uint64) + np.uint64(SEED)) * np.uint64(0x9E3779B97F4A7C15)
     for shift, factor in ((30, 0xBF58476D1CE4E5B9), (27, 0x94D049BB133111EB)):
         mixed = (mixed ^ (mixed >> np.uint64(shift))) * np.uint64(factor)
@@ -113,12 +113,12 @@ def _draw_places(number: int) -> NDArray[np.intp]:
     return (mixed % np.uint64(number)).astype(np.intp).reshape(DRAWINGS, number)
 
 
-def draw_difference(values: Sequence[float], base: Sequence[float]) -> Interval:
-    """Say how much more is found than in another run of the same questions, in the same order."""
+def draw_difference(values: Sequence[float], base: Sequence[float]) -> ConfidenceInterval:
+    """Return the mean difference from another run of the same questions, in the same order."""
     return draw_interval([one - other for one, other in zip(values, base, strict=True)])
 
 
-def summarise(results: Sequence[QuestionResult]) -> QualityMean:
+def summarize(results: Sequence[QuestionResult]) -> QualityMean:
     """Return the means over some questions, with their intervals."""
     return QualityMean(
         len(results),
@@ -128,11 +128,13 @@ def summarise(results: Sequence[QuestionResult]) -> QualityMean:
     )
 
 
-def conclude(results: Sequence[QuestionResult], tokenizer: str, methods: Mapping[str, Mapping[str, int]]) -> Evaluation:
-    """Sum up all questions and each category, and put the worst questions first."""
+def build_evaluation(
+    results: Sequence[QuestionResult], tokenizer: str, methods: Mapping[str, Mapping[str, int]]
+) -> Evaluation:
+    """Summarize all questions and each category, and put the worst questions first."""
     categories = dict.fromkeys(sorted({result.question.category for result in results if result.question.category}))
-    means = {name: summarise([each for each in results if each.question.category == name]) for name in categories}
-    return Evaluation(summarise(results), means, tuple(sorted(results, key=_goodness)), tokenizer, methods)
+    means = {name: summarize([each for each in results if each.question.category == name]) for name in categories}
+    return Evaluation(summarize(results), means, tuple(sorted(results, key=_goodness)), tokenizer, methods)
 
 
 def _goodness(result: QuestionResult) -> tuple[float, ...]:
@@ -141,13 +143,13 @@ def _goodness(result: QuestionResult) -> tuple[float, ...]:
 
 
 def compare(now: Evaluation, before: Evaluation) -> EvaluationDifference | None:
-    """Pair the questions that both have; None if there are none."""
+    """Compare the questions that both evaluations have; None if there are none."""
     others = {_identify(each): each for each in before.results}
     pairs = [(each, others[_identify(each)]) for each in now.results if _identify(each) in others]
     if not pairs:
         return None
 
-    def differ(of: str) -> Interval:
+    def differ(of: str) -> ConfidenceInterval:
         return draw_interval([getattr(one.quality, of) - getattr(other.quality, of) for one, other in pairs])
 
     budgets = pairs[0][0].within.keys() & pairs[0][1].within.keys()

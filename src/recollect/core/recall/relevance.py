@@ -1,7 +1,7 @@
-"""How likely a memory helps with the cue: a number that means the same in every answer, scope and day.
+"""Relevance: the probability that a memory helps with the cue, comparable across answers, scopes and days.
 
-`bench/relevance.py` prints these tables, learned from questions that a scope answers and from questions about other
-people, and says what they are worth on questions they were not learned from.
+`bench/relevance.py` prints these tables. They are learned from questions that a scope answers, and from questions about
+other people. It also measures them on questions that were not used for learning.
 """
 
 from __future__ import annotations
@@ -17,18 +17,18 @@ from recollect.core.recall.columns import Scores
 from recollect.models.recall import Script
 
 FLOOR = 0.003
-"""What is less likely to help is not worth its tokens in a prompt."""
-ENOUGH = 0.027
-"""Where nothing is so likely to help, nothing is relevant."""
+"""Hits below this relevance are not worth their tokens in a prompt."""
+MIN_RELEVANCE_SAMPLES = 0.027
+"""If no hit reaches this relevance, no hit is relevant."""
 WHOLE = 0.9
-"""What has this part of the cue's words has enough of them, however short the cue."""
+"""A hit with this share of the cue's words has enough of them, even if the cue is short."""
 TELLING = frozenset({"keyword", "graph", "topic", "date"})
-"""Channels that find by what the cue names: no question set tells what each is worth, so their hits have enough."""
-LEAST_TELLING: Mapping[str, float] = MappingProxyType({"graph": 0.375})
-"""What a hit must score in such a channel: as a fact two hops from a name. From anywhere else, facts score less."""
+"""Channels that match names in the cue. No question set measures them, so their hits always have enough."""
+MIN_CHANNEL_SCORE: Mapping[str, float] = MappingProxyType({"graph": 0.375})
+"""Minimum score of a hit in such a channel: a fact two hops from a name. Other facts have lower scores."""
 MEASURES = ("base", "coverage", "best_coverage", "text", "words", "speaker", "place", "vector")
-"""What is measured of a hit: the part of the cue that it has, and that the best one has; its score in `text` beside the
-best one's, and by itself; whether the cue names who spoke; its place in the ranking; its cosine with the cue."""
+"""The measures of a hit: its share of the cue, and that of the best hit; its score in `text` relative to the best one,
+and absolute; whether the cue names the speaker; its place in the ranking; its cosine with the cue."""
 WITHOUT_VECTOR: Mapping[Script, tuple[float, ...]] = MappingProxyType(
     {
         Script.WORDS: (-4.51, 1.04, -1.89, 0.63, 1.39, 0.81, -0.6, 0.0),
@@ -45,37 +45,37 @@ WITH_VECTOR: Mapping[str, Mapping[Script, tuple[float, ...]]] = MappingProxyType
         },
     }
 )
-"""By embedding model: a cosine of one says something else than that of another."""
+"""By embedding model: the meaning of a cosine depends on the model."""
 
 
-class Rateable(Protocol):
-    """Something with a relevance, as hits have; None where it is not known."""
+class HasRelevance(Protocol):
+    """An object with a relevance, such as a hit; None if unknown."""
 
     @property
     def relevance(self) -> float | None:
-        """Return it."""
+        """Return the relevance."""
         ...
 
 
-Rated = TypeVar("Rated", bound=Rateable)
+Rated = TypeVar("Rated", bound=HasRelevance)
 
 
 def has_table(model: str, script: Script) -> bool:
-    """Tell whether it is known what the vectors of a model say of relevance."""
+    """Return whether there is a relevance table for the vectors of a model."""
     return script in WITH_VECTOR.get(model, {})
 
 
 def estimate(measures: Scores, script: Script, model: str = "") -> Scores:
-    """Estimate the relevance of hits, a row of measures for each; by words alone if no model's vectors tell of it."""
+    """Return the relevance of hits, one row of measures each; without vectors if the model has no table."""
     table = WITH_VECTOR[model][script] if has_table(model, script) else WITHOUT_VECTOR[script]
     likely: Scores = 1.0 / (1.0 + np.exp(-(measures @ np.array(table))))
     return likely
 
 
-def arrange(
+def relevance_inputs(
     coverage: Scores, text: Scores, text_scaled: Scores, speaker: Scores, vector: Scores, places: NDArray[np.intp]
 ) -> Scores:
-    """Lay out what is measured of the hits at some places of the candidates, best first."""
+    """Return the measures of the hits at some indices of the candidates, best first."""
     shown = coverage[places]
     columns = (
         np.ones(len(places)),
@@ -91,24 +91,24 @@ def arrange(
 
 
 def choose_relevant(hits: Sequence[Rated]) -> tuple[Rated, ...]:
-    """Choose what is worth its tokens in a prompt; nothing where nothing has enough, all where it is not known."""
+    """Choose the hits that are worth their tokens: none if no hit is relevant, all if it is unknown."""
     if any(hit.relevance is None for hit in hits):
         return tuple(hits)
     return () if is_irrelevant(hits) else drop_below(hits, FLOOR)
 
 
-def is_irrelevant(hits: Sequence[Rateable]) -> bool:
-    """Tell whether all of some hits are known to be hardly likely to help."""
-    return bool(hits) and all(hit.relevance is not None and hit.relevance < ENOUGH for hit in hits)
+def is_irrelevant(hits: Sequence[HasRelevance]) -> bool:
+    """Return whether all hits are known to be irrelevant."""
+    return bool(hits) and all(hit.relevance is not None and hit.relevance < MIN_RELEVANCE_SAMPLES for hit in hits)
 
 
 def drop_below(hits: Sequence[Rated], least: float) -> tuple[Rated, ...]:
-    """Drop what is less relevant than asked for, or not known to be."""
+    """Drop hits below a minimum relevance, or of unknown relevance."""
     return tuple(hit for hit in hits if hit.relevance is not None and hit.relevance >= least)
 
 
-def tell_irrelevant(hits: Sequence[Rateable]) -> str:
-    """Say that nothing is relevant enough, and how near it comes."""
+def explain_low_relevance(hits: Sequence[HasRelevance]) -> str:
+    """Return that nothing is relevant enough, with the highest relevance."""
     known = [hit.relevance for hit in hits if hit.relevance is not None]
     if not known:
         return "how likely the hits help was not found out in time"

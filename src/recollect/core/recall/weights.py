@@ -1,6 +1,6 @@
-"""Default weights of channels and preferences: learned on questions whose answers are known.
+"""Default weights of channels and preferences, learned on questions with known answers.
 
-`bench/learn.py` prints these tables; what they are worth on questions they were not learned from, `bench/quality.py`.
+`bench/learn.py` prints these tables; `bench/quality.py` measures them on other questions.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from types import MappingProxyType
 
 from recollect.models.recall import Script
 
-USUAL_CHANNELS = ("text", "vector", "keyword", "graph", "topic", "date")
+DEFAULT_CHANNELS = ("text", "vector", "keyword", "graph", "topic", "date")
 """The channels of a cue that names none."""
 EVERY_CHANNEL = ("vector", "text", "stream", "keyword", "graph", "topic", "date", "recent")
 _BOTH = {
@@ -39,7 +39,7 @@ LEARNED: Mapping[Script, Mapping[str, float]] = MappingProxyType(
         Script.CJK: MappingProxyType({name: chinese for name, (_, chinese) in _BOTH.items()}),
     }
 )
-"""For Chinese the weight of `vector` was chosen with the others given: they were learned by words alone."""
+"""For Chinese, the weight of `vector` was chosen later: the other weights were learned without vectors."""
 CHOSEN: Mapping[str, float] = MappingProxyType(
     {
         "stream": 4.0,
@@ -55,14 +55,14 @@ CHOSEN: Mapping[str, float] = MappingProxyType(
         "neo4j": 0.05,
     }
 )
-"""Weights that were not learned with the others. That of `evidence` was chosen on the training half of LoCoMo, with the
-others given (`bench/learned.py`). No question set tells the rest: of filed, linked and stated memories, of age where it
-counts, and of importance: the most important memory leads the least important one by as much as a tenth of the cue's
-words does. When a memory was last accessed counts for nothing unless an agent's profile says so. A mirror proposes ids
-alone: its weight decides between equals."""
+"""Weights that were not learned with the others. The weight of `evidence` was chosen on the training half of LoCoMo,
+with the others fixed (`bench/learned.py`). No question set measures the rest. These weights are for keywords, links and
+facts, for age in questions about the latest, and for importance: the most important memory gains as much over the least
+important one as a tenth of the cue's words. The last access counts only if an agent's profile sets a weight. Mirrors
+propose only IDs: their weight decides ties."""
 NAMES = frozenset({*CHOSEN, *LEARNED[Script.WORDS]})
 
 
-def usual_weights(script: Script) -> dict[str, float]:
+def default_weights(script: Script) -> dict[str, float]:
     """Return the weights for a cue of this script."""
     return {**CHOSEN, **LEARNED[script]}

@@ -1,4 +1,4 @@
-"""Compute what calls of a model cost, and whether a day's tokens are used up."""
+"""Compute the cost of model calls, and the limit of tokens per day."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from datetime import date
 from itertools import chain
 
 from recollect.errors import SetupError
-from recollect.models.service import LedgerSum
+from recollect.models.service import CostRow
 
 MILLION = 1_000_000
 
@@ -23,7 +23,7 @@ class Price:
 
 
 def read_prices(text: str) -> dict[str, Price]:
-    """Read prices as they are configured: `model=prompt/completion` for each model, blanks or commas between."""
+    """Parse configured prices: `model=prompt/completion`, separated by blanks or commas."""
     return dict(_read_price(entry) for entry in text.replace(",", " ").split())
 
 
@@ -35,30 +35,30 @@ def _read_price(entry: str) -> tuple[str, Price]:
     except ValueError:
         numbers = math.nan, math.nan
     if not model or not all(math.isfinite(number) and number >= 0 for number in numbers):
-        raise SetupError("RECOLLECT_CHAT_PRICES takes `model=prompt/completion`, such as `qwen3-8b=0.05/0.40`.")
+        raise SetupError("RECOLLECT_CHAT_PRICES must look like `qwen3-8b=0.05/0.40` (model=prompt/completion).")
     return model, Price(*numbers)
 
 
 def price_of(prices: Mapping[str, Price], model: str, prompt_tokens: int, completion_tokens: int) -> float | None:
-    """Return what a call cost; None where the model has no price."""
+    """Return the cost of a call; None if the model has no price."""
     price = prices.get(model)
     if price is None:
         return None
     return (prompt_tokens * price.prompt + completion_tokens * price.completion) / MILLION
 
 
-def add_sums(found: Sequence[Sequence[LedgerSum]]) -> list[LedgerSum]:
-    """Add up the sums of several servers, each in the order of days (the latest first), steps and models."""
+def add_sums(found: Sequence[Sequence[CostRow]]) -> list[CostRow]:
+    """Add up the sums of several servers, sorted by day (latest first), step and model."""
     if len(found) == 1:
         return list(found[0])
-    added: dict[tuple[date, str, str], LedgerSum] = {}
+    added: dict[tuple[date, str, str], CostRow] = {}
     for each in chain.from_iterable(found):
         key = (each.day, each.step, each.model)
         added[key] = join_sums(added[key], each) if key in added else each
     return sorted(added.values(), key=lambda each: (-each.day.toordinal(), each.step, each.model))
 
 
-def join_sums(one: LedgerSum, other: LedgerSum) -> LedgerSum:
+def join_sums(one: CostRow, other: CostRow) -> CostRow:
     """Add two sums of the same day, step and model."""
     prices = [each for each in (one.price, other.price) if each is not None]
     return replace(
@@ -74,5 +74,5 @@ def join_sums(one: LedgerSum, other: LedgerSum) -> LedgerSum:
 
 
 def choose_limit(usual: int, own: int | None) -> int | None:
-    """Return how many tokens a day a tenant may use, its own limit before the default; None, for 0, is no limit."""
+    """Return a tenant's limit of tokens per day, or the default; 0 becomes None, no limit."""
     return (usual if own is None else own) or None

@@ -1,4 +1,4 @@
-"""Erasures as a log outside the database keeps them: ids alone, one line each, and which of them a backup has."""
+"""Erasures in a log outside the database: only IDs, one line each, and the entries that a backup includes."""
 
 from __future__ import annotations
 
@@ -14,41 +14,41 @@ from recollect.errors import SetupError
 
 @dataclass(frozen=True, slots=True)
 class LoggedErasure:
-    """What one transaction erased: memories by their ids, a conversation, or without either a whole scope."""
+    """The erasures of one transaction: memories by ID, a conversation, or without both a whole scope."""
 
     scope_id: int
     at: datetime
     receipt: UUID | None = None
-    """The receipt of the purge or of the user's erasure; forgetting has none."""
+    """The receipt of a purge or of a user's erasure; forgetting has none."""
     conversation: str = ""
     ids: tuple[UUID, ...] = ()
 
 
 LogPosition: TypeAlias = Mapping[str, int]
-"""The number of the last entry in each stream of the log; every process writes a stream of its own."""
+"""The number of the last entry in each stream of the log; every process writes its own stream."""
 Entries: TypeAlias = Mapping[str, Mapping[int, LoggedErasure]]
 """All entries of a log by stream and number."""
 
 
 class ErasureLog(Protocol):
-    """A log of erasures outside the database, which any number of processes append to."""
+    """A log of erasures outside the database; several processes can append to it."""
 
     @property
     def place(self) -> str:
-        """Say where it is."""
+        """Return the location of the log."""
         ...
 
     async def append(self, erasure: LoggedErasure) -> None:
-        """Append an entry; it is durable when this returns. Raise ErasureLogError if that is not possible."""
+        """Append an entry, durable on return. Raise ErasureLogError if that is impossible."""
         ...
 
-    async def read(self) -> Entries:
-        """Read all entries."""
+    async def read_erasures(self) -> Entries:
+        """Return all entries."""
         ...
 
 
 def write_entry(erasure: LoggedErasure) -> str:
-    """Write an entry as one line, without its end."""
+    """Format an entry as one line, without the line end."""
     fields: dict[str, object] = {"scope": erasure.scope_id, "at": erasure.at.isoformat()}
     if erasure.receipt is not None:
         fields["receipt"] = str(erasure.receipt)
@@ -60,7 +60,7 @@ def write_entry(erasure: LoggedErasure) -> str:
 
 
 def read_entry(line: str, place: str) -> LoggedErasure:
-    """Read an entry; a damaged one must stop whoever relies on the log."""
+    """Parse an entry, or raise SetupError: callers must not rely on a damaged log."""
     try:
         fields = json.loads(line)
         receipt = fields.get("receipt")
@@ -72,16 +72,16 @@ def read_entry(line: str, place: str) -> LoggedErasure:
             tuple(UUID(each) for each in fields.get("memories", ())),
         )
     except (ValueError, KeyError, TypeError, AttributeError):
-        raise SetupError(f"The erasure log is damaged at {place}: restore it from a copy.") from None
+        raise SetupError(f"The erasure log is damaged at {place}. Restore it from a copy.") from None
 
 
 def find_position(entries: Entries) -> dict[str, int]:
-    """Say how far a log has come."""
+    """Return the position of a log."""
     return {stream: max(numbered) for stream, numbered in sorted(entries.items()) if numbered}
 
 
 def choose_newer(entries: Entries, position: LogPosition) -> list[LoggedErasure]:
-    """List the entries after a position, in the order of time."""
+    """List the entries after a position, in order of time."""
     return in_order(
         each
         for stream, numbered in entries.items()
@@ -91,7 +91,7 @@ def choose_newer(entries: Entries, position: LogPosition) -> list[LoggedErasure]
 
 
 def choose_since(entries: Entries, moment: datetime) -> list[LoggedErasure]:
-    """List the entries from a moment on, in the order of time."""
+    """List the entries since a time, in order of time."""
     return in_order(each for numbered in entries.values() for each in numbered.values() if each.at >= moment)
 
 

@@ -1,8 +1,8 @@
-"""Write and read the secrets of API keys: whose they are, chance, and a checksum.
+"""Create and parse the secrets of API keys: tenant, random bytes, and checksum.
 
-A secret is `rec_` and 52 characters of base64url: the tenant's number (3 bytes, so the first four characters), 32
-random bytes, and the CRC-32 of all before it (4 bytes). Whoever forwards requests can read the tenant, and a secret
-that was mistyped or cut off is noticed by itself. Only the random bytes make it secret: the checksum proves nothing.
+A secret is `rec_` and 52 characters of base64url: the tenant's number (3 bytes, the first four characters), 32 random
+bytes, and the CRC-32 of everything before it (4 bytes). Proxies can read the tenant, and mistyped or truncated secrets
+are detected. Only the random bytes are secret: the checksum proves nothing.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ SHAPE = re.compile(PREFIX + r"([A-Za-z0-9_-]{52})", re.ASCII)
 
 
 def write_secret(tenant_id: int, entropy: bytes) -> str:
-    """Write the secret of a tenant's key, made of 32 random bytes."""
+    """Return the secret of a tenant's key, made of 32 random bytes."""
     if len(entropy) != RANDOM_BYTES:
         raise ValueError("a secret has 32 random bytes")
     named = tenant_id.to_bytes(TENANT_BYTES, "big") + entropy
@@ -27,7 +27,7 @@ def write_secret(tenant_id: int, entropy: bytes) -> str:
 
 
 def tenant_of_secret(secret: str) -> int | None:
-    """Read the tenant's number in a secret; None if no key of ours can look like it."""
+    """Return the tenant's number in a secret; None if it is not a valid secret."""
     shaped = SHAPE.fullmatch(secret)
     if shaped is None:
         return None
@@ -37,5 +37,5 @@ def tenant_of_secret(secret: str) -> int | None:
 
 
 def checksum(named: bytes) -> bytes:
-    """Compute what follows the tenant and the random bytes."""
+    """Return the checksum of the tenant and the random bytes."""
     return crc32(PREFIX.encode() + named).to_bytes(CHECKSUM_BYTES, "big")

@@ -1,4 +1,4 @@
-"""Read usable texts, numbers, moments and lists from any JSON, and count what cannot be used."""
+"""Parse texts, numbers, times and lists from any JSON, and count unusable values."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from recollect.core.text.checks import EARLIEST, LATEST
 from recollect.core.text.names import CONTROL
-from recollect.models.knowledge import Span
+from recollect.models.knowledge import ValidTime
 
-MOST_READ = 10_000
-"""Longer lists are not read to their end."""
+MAX_ITEMS_READ = 10_000
+"""Maximum number of list items to read."""
 LOOPING = 200
 LOOP = re.compile(r"(.{2,120}?)\1{2,}", re.DOTALL)
-"""Small models repeat themselves until they are cut off."""
-LONGEST_DATE = 40
+"""Small models repeat themselves until they reach the maximum length."""
+MAX_DATE_LENGTH = 40
 PARTIAL_DATE = re.compile(r"(\d{4})(?:[-/.年](\d{1,2}))?(?:[-/.月](\d{1,2}))?[年月日号]?", re.ASCII)
 NO_DATE = frozenset(
     {"", "-", "null", "none", "nil", "n/a", "unknown", "unspecified", "present", "now", "current", "ongoing"}
@@ -30,29 +30,29 @@ DIGITS = re.compile(r"\s*#?(\d{1,6})(?:\.0+)?\s*", re.ASCII)
 
 
 class AnswerParser:
-    """Reads values one by one; what it drops is counted by its sort."""
+    """Parses single values, and counts dropped values by sort."""
 
     def __init__(self, zone: tzinfo = UTC) -> None:
         self.dropped: Counter[str] = Counter()
         self._zone = zone
 
     def drop(self, what: str, count: int = 1) -> None:
-        """Count something that cannot be used."""
+        """Count unusable values."""
         if count:
             self.dropped[what] += count
 
     def items(self, value: object, what: str) -> Iterator[object]:
-        """Return the items of a list; a single value counts as a list of one."""
+        """Yield the items of a list; a single value counts as a list of one."""
         if isinstance(value, list | tuple):
-            self.drop(what, max(len(value) - MOST_READ, 0))
-            yield from value[:MOST_READ]
+            self.drop(what, max(len(value) - MAX_ITEMS_READ, 0))
+            yield from value[:MAX_ITEMS_READ]
         elif isinstance(value, str | Mapping):
             yield value
         elif value is not None:
             self.drop(what)
 
     def text(self, value: object, longest: int, what: str) -> str:
-        """Read a text as one line that can be stored, without endless repetition, cut where it is too long."""
+        """Parse a text as one line that can be stored, without endless repetition and within a length."""
         if value is None:
             return ""
         if not isinstance(value, str):
@@ -68,7 +68,7 @@ class AnswerParser:
         return tidy(line, longest)
 
     def name(self, value: object, longest: int, what: str) -> str:
-        """Read a short text with a letter or digit in it; a longer one is no name."""
+        """Parse a short text that contains a letter or digit; a longer text is not a name."""
         if isinstance(value, str) and len(value) <= 4 * longest:
             line = tidy(value, 4 * longest)
             if len(line) <= longest and any(map(str.isalnum, line)):
@@ -77,10 +77,10 @@ class AnswerParser:
         return ""
 
     def number(self, value: object, least: int, most: int, what: str) -> int | None:
-        """Read a whole number within bounds, also from a text or a float."""
+        """Parse an integer within bounds, also from a text or a float."""
         found: int | None = None
         if isinstance(value, str):
-            match = DIGITS.fullmatch(value[:LONGEST_DATE])
+            match = DIGITS.fullmatch(value[:MAX_DATE_LENGTH])
             found = int(match[1]) if match else None
         elif isinstance(value, float) and math.isfinite(value):
             found = round(value)
@@ -92,18 +92,18 @@ class AnswerParser:
             self.drop(what)
         return None
 
-    def span(self, begins: object, ends: object) -> Span:
-        """Read when something is true; an end that is not after the beginning is dropped."""
+    def span(self, begins: object, ends: object) -> ValidTime:
+        """Parse a valid time; an end that is not after the beginning is dropped."""
         start, end = self._moment(begins), self._moment(ends)
         if start is None or end is None or start < end:
-            return Span(start, end)
+            return ValidTime(start, end)
         if start == end and _is_day(begins) and _is_day(ends):
-            return Span(start, end + timedelta(days=1))
+            return ValidTime(start, end + timedelta(days=1))
         self.drop("dates")
-        return Span(start)
+        return ValidTime(start)
 
     def _moment(self, value: object) -> datetime | None:
-        if value is None or (isinstance(value, str) and value[:LONGEST_DATE].strip().casefold() in NO_DATE):
+        if value is None or (isinstance(value, str) and value[:MAX_DATE_LENGTH].strip().casefold() in NO_DATE):
             return None
         moment = read_moment(value, self._zone) if isinstance(value, str) else None
         if moment is None:
@@ -112,9 +112,9 @@ class AnswerParser:
 
 
 def read_moment(text: str, zone: tzinfo = UTC) -> datetime | None:
-    """Read a date or a moment, one without an offset in the given zone; None if it is neither."""
-    written = text[: LONGEST_DATE + 1].strip()
-    if len(written) > LONGEST_DATE:
+    """Parse a date or time; without an offset it is in the given zone. None if it is invalid."""
+    written = text[: MAX_DATE_LENGTH + 1].strip()
+    if len(written) > MAX_DATE_LENGTH:
         return None
     partial = PARTIAL_DATE.fullmatch(written)
     try:
@@ -124,7 +124,7 @@ def read_moment(text: str, zone: tzinfo = UTC) -> datetime | None:
         else:
             moment = datetime.fromisoformat(written)
             moment = moment if moment.tzinfo else moment.replace(tzinfo=zone)
-        # In the first and last years of the calendar, time zones lead out of it.
+        # In the first and last years of the calendar, time zones lead to years outside it.
         return moment.astimezone(UTC) if EARLIEST.year < moment.year < LATEST.year else None
     except (ValueError, OverflowError):
         return None
@@ -136,17 +136,20 @@ def _is_day(value: object) -> bool:
 
 
 def counted(least: int, most: int) -> Any:  # noqa: ANN401 - what pydantic itself calls a field
-    """Describe a list whose length is asked of the model, but not enforced."""
+    """Return a list field whose length is in the schema for the model, but is not enforced."""
     return Field(json_schema_extra={"minItems": least, "maxItems": most})
 
 
 class AnswerSchema(BaseModel):
-    """An answer: its schema asks for more than is needed to use it. The model reads the words of its kinds."""
+    """An answer of a model; its docstring is part of the schema in the prompt.
+
+    The schema requires more than a usable answer needs.
+    """
 
     model_config = ConfigDict(frozen=True, json_schema_extra={"additionalProperties": False})
 
 
 def tidy(text: str, longest: int) -> str:
-    """Fold a text to one line without what cannot be stored, cut where it is too long."""
+    """Convert a text to one line without characters that cannot be stored, cut at a maximum length."""
     line = " ".join(CONTROL.sub(" ", text).split())
     return line if len(line) <= longest else line[: longest - 1].rstrip() + "…"

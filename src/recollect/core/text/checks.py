@@ -1,4 +1,4 @@
-"""Refuse texts, names, moments and JSON that cannot be stored."""
+"""Refuse texts, names, times and JSON that cannot be stored."""
 
 from __future__ import annotations
 
@@ -9,18 +9,18 @@ from datetime import UTC, datetime
 
 from recollect.core.text.names import CONTROL
 from recollect.errors import InvalidInputError
-from recollect.models.service import LONGEST_SCOPE_NAME, is_scope_name
+from recollect.models.service import MAX_SCOPE_NAME_LENGTH, is_scope_name
 
-LONGEST_CUE = 8_000
-
-
-LONGEST_NAME = 200
+MAX_CUE_LENGTH = 8_000
 
 
-MOST_HITS = 200
+MAX_NAME_LENGTH = 200
 
 
-LONGEST_KEY = 255
+MAX_HITS = 200
+
+
+MAX_KEY_LENGTH = 255
 
 
 UNSTORABLE = re.compile("[\x00\ud800-\udfff]")
@@ -30,19 +30,19 @@ EARLIEST, LATEST = datetime(2, 1, 1, tzinfo=UTC), datetime(9998, 12, 31, tzinfo=
 
 
 def check_scope(agent: str, user: str) -> None:
-    """Accept names of any script, written in one way only; the user may be empty."""
+    """Check the names of a scope: any script, in a unique form; the user may be empty."""
     for field, value in (("agent", agent), ("user", user)):
         if not (is_scope_name(value) or (field == "user" and value == "")):
             raise InvalidInputError(
-                f"{field} must be a name of 1 to {LONGEST_SCOPE_NAME} visible characters in Unicode's composed form "
+                f"{field} must be a name of 1 to {MAX_SCOPE_NAME_LENGTH} visible characters in Unicode's composed form "
                 "(NFC), without a slash, and with no blanks but single ones between words"
             )
 
 
 def check_limit(limit: int) -> None:
-    """Limit the number of results that one answer may hold."""
-    if not 1 <= limit <= MOST_HITS:
-        raise InvalidInputError(f"limit must be between 1 and {MOST_HITS}")
+    """Check the maximum number of results."""
+    if not 1 <= limit <= MAX_HITS:
+        raise InvalidInputError(f"limit must be between 1 and {MAX_HITS}")
 
 
 def check_text(field: str, value: str, longest: int) -> None:
@@ -54,33 +54,33 @@ def check_text(field: str, value: str, longest: int) -> None:
 
 
 def is_unstorable(value: str) -> bool:
-    """Tell whether PostgreSQL cannot store a text."""
+    """Return whether PostgreSQL cannot store a text."""
     return "\0" in value if value.isascii() else bool(UNSTORABLE.search(value))
 
 
-def check_line(field: str, value: str, longest: int = LONGEST_NAME) -> None:
-    """Refuse a short text that is too long or spans lines."""
-    # What is printable has no control characters: that is told without a search.
+def check_line(field: str, value: str, longest: int = MAX_NAME_LENGTH) -> None:
+    """Refuse a short text that is too long or has several lines."""
+    # Printable text has no control characters, and this check is faster than a search.
     if len(value) > longest or (not value.isprintable() and CONTROL.search(value)):
         raise InvalidInputError(f"{field} must be one line of at most {longest} characters")
 
 
 def check_idempotency_key(key: str) -> None:
-    """Accept printable ASCII of bounded length."""
-    if len(key) > LONGEST_KEY or not (key.isascii() and key.isprintable()):
-        raise InvalidInputError(f"Idempotency-Key must be at most {LONGEST_KEY} printable ASCII characters")
+    """Check that a key is printable ASCII of bounded length."""
+    if len(key) > MAX_KEY_LENGTH or not (key.isascii() and key.isprintable()):
+        raise InvalidInputError(f"Idempotency-Key must be at most {MAX_KEY_LENGTH} printable ASCII characters")
 
 
 def check_moment(field: str, moment: datetime) -> None:
-    """Accept only moments with an offset, in years that every clock can express."""
+    """Check that a time has an offset, and is in a year that every clock supports."""
     if moment.tzinfo is None:
         raise InvalidInputError(f"{field} must carry a time zone offset, as in 2026-01-31T12:00:00+08:00")
     if not EARLIEST <= moment <= LATEST:
-        raise InvalidInputError(f"{field} must lie between the years 2 and 9998")
+        raise InvalidInputError(f"{field} must be between the years 2 and 9998")
 
 
 def check_json(field: str, value: object, largest: int, deepest: int) -> int:
-    """Accept a JSON object of bounded size and depth whose every text can be stored; return its size in bytes."""
+    """Check that a JSON object can be stored, within a size and depth; return its size in bytes."""
     if not isinstance(value, dict):
         raise InvalidInputError(f"{field} must be a JSON object")
     if not value:
@@ -98,7 +98,7 @@ def check_json(field: str, value: object, largest: int, deepest: int) -> int:
 
 
 def walk_texts(value: object, left: int, complaint: str) -> Iterable[str]:
-    """Yield every text in a JSON value, names of fields included; raise if it is nested too deep."""
+    """Yield every text in a JSON value, including field names; raise if it is nested too deep."""
     if left < 0:
         raise InvalidInputError(complaint)
     if isinstance(value, str):
@@ -106,7 +106,7 @@ def walk_texts(value: object, left: int, complaint: str) -> Iterable[str]:
     elif isinstance(value, dict):
         for name, part in value.items():
             if not isinstance(name, str):
-                raise InvalidInputError("JSON must have texts as names of its fields")
+                raise InvalidInputError("JSON object keys must be strings")
             yield name
             yield from walk_texts(part, left - 1, complaint)
     elif isinstance(value, list | tuple):

@@ -1,4 +1,4 @@
-"""Normalise names and predicates for comparison, and compute how similar two names are."""
+"""Normalize names and predicates for comparison, and compute the similarity of names."""
 
 from __future__ import annotations
 
@@ -7,43 +7,43 @@ import unicodedata
 
 from recollect.core.text.variants import fold_characters
 
-LONGEST_KEY = 500
-"""More would not fit an index page in every script."""
-SPOKEN_AROUND = " \"'`´‘’“”«»‹›„‚,;:!?…·、。，；：！？～~-–—_|()[]{}<>（）【】《》〈〉「」『』〔〕"
-"""Characters around a name that are no part of it; "#", "+", "&" and the like are, as in C# and C++."""
+MAX_KEY_LENGTH = 500
+"""A longer key would exceed the size of an index entry in some scripts."""
+NAME_BOUNDARY_CHARACTERS = " \"'`´‘’“”«»‹›„‚,;:!?…·、。，；：！？～~-–—_|()[]{}<>（）【】《》〈〉「」『』〔〕"
+"""Characters around a name that do not belong to it; "#", "+", "&" and similar ones do, as in C# and C++."""
 CONTROL = re.compile("[\x00-\x1f\x7f\ud800-\udfff]")
-"""What no line of text may hold."""
+"""Characters that a line of text must not contain."""
 INVISIBLE = frozenset({"Cc", "Cf", "Cs"})
 POSSESSIVE = re.compile(r"(?<=\w)['’]s$")
 HUMP = re.compile(r"(?<=[a-z0-9])(?=[A-Z])")
 JOINTS = re.compile(r"[_\-–—]+")
 VOWEL_SIGNS = frozenset({0, *range(10, 36), 84, 91, 103, 118, 129, 130, 132})
-"""The combining classes that glibc takes for letters; accents, viramas and tones have others."""
+"""The combining classes that glibc treats as letters; accents, viramas and tones have others."""
 
 
-def normalise_name(text: str) -> str:
-    """Normalise an entity's name; a name of any script keeps its letters."""
+def normalize_name(text: str) -> str:
+    """Normalize an entity's name; a name in any script keeps its letters."""
     if not text:
         return ""
     folded = _fold(text)
     bare = folded
     while (shorter := _trim(bare)) != bare:
         bare = shorter
-    return (bare or folded)[:LONGEST_KEY].rstrip()
+    return (bare or folded)[:MAX_KEY_LENGTH].rstrip()
 
 
 def normalise_predicate(text: str) -> str:
-    """Normalise a predicate: `WORKS_AT`, `worksAt` and "works at" are one."""
-    return normalise_name(JOINTS.sub(" ", HUMP.sub(" ", text)))
+    """Normalize a predicate: `WORKS_AT`, `worksAt` and "works at" are equal."""
+    return normalize_name(JOINTS.sub(" ", HUMP.sub(" ", text)))
 
 
 def trigrams(text: str) -> frozenset[str]:
-    """List the trigrams of a text as pg_trgm does: two blanks before each word, and one behind it.
+    """Return the trigrams of a text like pg_trgm: two blanks before each word, and one after it.
 
-    A Chinese name has no blanks within, so it is one word: n characters give n + 1 trigrams, and one character
-    of two that differs leaves one trigram of five in common (李雷, 李磊: 0.2). Similarity finds Chinese names that
-    begin alike (清华, 清华大学: 0.33), and hardly any that are misspelt. In a database of the locale C, pg_trgm takes
-    no letter beyond ASCII for one; there this twin is none.
+    A Chinese name has no blanks, so it is one word: n characters have n + 1 trigrams, and names of two characters with
+    one difference share one trigram of five (李雷, 李磊: 0.2). Similarity finds Chinese names with the same beginning
+    (清华, 清华大学: 0.33), but hardly any misspelled ones. In a database with the locale C, pg_trgm accepts only
+    ASCII letters; this function then differs from it.
     """
     words = "".join(letter if _is_of_word(letter) else " " for letter in text.lower()).split()
     padded = (f"  {word} " for word in words)
@@ -51,7 +51,7 @@ def trigrams(text: str) -> frozenset[str]:
 
 
 def similarity(one: str, other: str) -> float:
-    """Compute the share of trigrams that two texts have in common, as pg_trgm does."""
+    """Return the share of trigrams that two texts have in common, like pg_trgm."""
     first, second = trigrams(one), trigrams(other)
     return len(first & second) / len(first | second) if first and second else 0.0
 
@@ -71,13 +71,13 @@ def _show(letter: str) -> str:
 
 
 def _trim(text: str) -> str:
-    """Strip what surrounds a name: punctuation, the stop of a sentence, a possessive 's."""
-    bare = text.strip(SPOKEN_AROUND).rstrip(". ")
+    """Strip punctuation, the period of a sentence and a possessive 's from a name."""
+    bare = text.strip(NAME_BOUNDARY_CHARACTERS).rstrip(". ")
     return POSSESSIVE.sub("", bare) if bare.endswith("s") else bare
 
 
 def _is_of_word(letter: str) -> bool:
-    """Tell what PostgreSQL takes for a letter or a digit where its locale is a UTF-8 one of glibc."""
+    """Return whether PostgreSQL treats a character as a letter or digit in a UTF-8 locale of glibc."""
     category = unicodedata.category(letter)
     if category in {"Mn", "Mc"}:
         return unicodedata.combining(letter) in VOWEL_SIGNS

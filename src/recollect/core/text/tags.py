@@ -1,4 +1,4 @@
-"""Keep a text inside the tags that stand around it in a prompt: it can neither close them nor look like one of them."""
+"""Keep a text inside its tags in a prompt: it can neither close them nor contain similar tags."""
 
 from __future__ import annotations
 
@@ -7,28 +7,28 @@ from string import ascii_lowercase, ascii_uppercase
 
 OPENING_SIGNS, CLOSING_SIGNS, SLASHES = "<＜﹤˂ᐸ❮⟨〈", ">＞﹥˃ᐳ❯⟩〉", "/／⁄∕⧸╱"
 WORDS = ("memories", "conversation")
-"""The tags around what a model that answers users is shown."""
+"""The tags in prompts for models that answer users."""
 ALPHABETS = (0x24B6, 0x24D0, 0xFF21, 0xFF41, *range(0x1D400, 0x1D6A4, 26))
-"""Where letters from A or a to Z stand once more: in circles, wide, and in the styles of mathematics."""
+"""The first code points of further alphabets from A or a to Z: circled, full-width, and mathematical."""
 ALIKE = {
     "a": "аαɑᴀ", "c": "сϲᴄⅽ", "e": "еεҽᴇℯ", "i": "іιıɪⅰ1l|", "m": "мṃᴍⅿ", "n": "ոпɴη", "o": "оοօᴏσ0",
     "r": "гᴦʀ", "s": "ѕꜱʂ", "t": "тτᴛ", "v": "νѵᴠⅴ",
 }  # fmt: skip
-"""Letters of other scripts, and digits, that look like one of those that the words have."""
+"""Letters of other scripts, and digits, that look like letters of these words."""
 CONTROLS = re.compile(r"[\x00-\x1f\x7f-\x9f]+")
 INVISIBLE = re.compile("[\u00ad\u200b\u200e\u200f\u202a-\u202e\u2060-\u2069\ufeff\ufff9-\ufffb\U000e0000-\U000e007f]+")
-"""What is not seen and no script needs: it hides words from readers, not from models. Joiners stay."""
+"""Invisible characters that no script needs: they hide words from readers, not from models. Joiners stay."""
 SIGNS = str.maketrans(dict.fromkeys(OPENING_SIGNS, "‹") | dict.fromkeys(CLOSING_SIGNS, "›"))
 
 
-def spell(word: str) -> str:
-    """Write a pattern for all that looks like a word, whatever stands between its letters and is none."""
+def confusable_pattern(word: str) -> str:
+    """Return a pattern for everything that looks like a word, with any other characters between its letters."""
     between = rf"[^\w{OPENING_SIGNS}]*"
-    return between.join(f"[{re.escape(''.join(look_alikes(letter)))}]" for letter in word)
+    return between.join(f"[{re.escape(''.join(list_confusables(letter)))}]" for letter in word)
 
 
-def look_alikes(letter: str) -> list[str]:
-    """List what looks like a small letter."""
+def list_confusables(letter: str) -> list[str]:
+    """List the characters that look like a small letter."""
     place = ascii_lowercase.index(letter)
     styled = [chr(start + place) for start in ALPHABETS]
     return [letter, ascii_uppercase[place], *styled, *ALIKE.get(letter, ""), *ALIKE.get(letter, "").upper()]
@@ -36,16 +36,16 @@ def look_alikes(letter: str) -> list[str]:
 
 TAG = re.compile(
     rf"[{OPENING_SIGNS}](?=[^\w{OPENING_SIGNS}>]*[{SLASHES}]"
-    rf"|[^\w{OPENING_SIGNS}]*(?:{'|'.join(map(spell, WORDS))}))"
+    rf"|[^\w{OPENING_SIGNS}]*(?:{'|'.join(map(confusable_pattern, WORDS))}))"
 )
-"""What could be read as the beginning of a tag; the search stops at the next sign."""
+"""Anything that looks like the beginning of a tag; the search stops at the next sign."""
 
 
-def defuse_tags(line: str) -> str:
-    """Change every sign that could begin one of the tags; what is code or an address otherwise stays as it is."""
+def escape_tags(line: str) -> str:
+    """Replace every sign that could begin one of the tags; other code and addresses stay unchanged."""
     return TAG.sub("‹", line if line.isprintable() else INVISIBLE.sub("", line))
 
 
-def defuse_signs(line: str) -> str:
-    """Change every sign that tags are made of: in notes for a model that nobody quotes from."""
+def escape_angle_brackets(line: str) -> str:
+    """Replace all angle brackets, for notes that need no exact quotes."""
     return (line if line.isprintable() else INVISIBLE.sub("", line)).translate(SIGNS)

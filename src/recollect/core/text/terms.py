@@ -1,4 +1,4 @@
-"""Turn texts of any script into the terms by which memories are found, and weigh the terms."""
+"""Convert texts in any script to search terms, and compute the weights of terms."""
 
 from __future__ import annotations
 
@@ -19,23 +19,23 @@ from recollect.core.text.words import QUESTION_PHRASES, QUESTION_WORDS, STOP_CHA
 from recollect.models.recall import Script
 
 K1 = 1.2
-"""How fast repetition of a term stops counting."""
+"""Limits the effect of repeated terms (BM25)."""
 B = 0.75
-"""How much the length of a memory counts against its terms. No other pair is better on all sets of bench/quality.py."""
+"""The effect of a memory's length (BM25). No other pair is better on all sets of bench/quality.py."""
 PRIOR_MEMORIES = 10
 PRIOR_LENGTH = 24.0
-"""A new scope counts as if it held ten memories of 24 terms already."""
-LONGEST_WORD = 64
-MOST_CUE_TERMS = 256
-"""Of a longer cue the last terms are kept: in a dialogue the newest words matter most."""
+"""A new scope counts as if it had ten memories of 24 terms."""
+MAX_WORD_LENGTH = 64
+MAX_CUE_TERMS = 256
+"""Maximum number of terms of a cue; the last ones are kept, because in a dialogue the newest words matter most."""
 SLOTS = 999_999_999
-"""pgvector's sparsevec has at most a thousand million dimensions, counted from 1."""
+"""pgvector's sparsevec has at most 1,000,000,000 dimensions, counted from 1."""
 CJK_SHARE = 0.3
 BEFORE = 400
-"""An utterance of at most so many characters is embedded with the message that follows it. What is longer, as answers
-of assistants are, would take the room of the message itself, and its end alone says little."""
+"""Maximum characters of an utterance that is embedded with the next message. A longer one, such as an assistant's
+answer, would displace the message itself, and its end alone means little."""
 TERM_BITS = 36
-"""Of the 64 bits of a hash, the low ones for the term; the others are the scope's, so that its terms lie together."""
+"""The low bits of a 64-bit hash are for the term; the others are for the scope, so that its terms are adjacent."""
 Term = TypeVar("Term")
 
 _CJK = (
@@ -44,9 +44,9 @@ _CJK = (
     "\uf900-\ufaff\U0001b000-\U0001b16f\U00020000-\U0003ffff"
 )
 UNSPACED = _CJK + "\u0e01-\u0e3a\u0e40-\u0e4e\u0e81-\u0ece\u1000-\u103f\u1780-\u17d3"
-"""Thai, Lao, Burmese and Khmer leave no space between words either."""
+"""Thai, Lao, Burmese and Khmer also have no spaces between words."""
 _MARKS = "\u0300-\u036f\u0591-\u05c7\u0610-\u061a\u064b-\u065f\u0670\u0900-\u0963\u0966-\u0dff"
-"""Vowel signs and accents, which `\\w` leaves out although they occur inside words."""
+r"""Vowel signs and accents, which `\\w` does not match although they occur inside words."""
 _LETTERS = rf"(?:[^\W_{UNSPACED}]|[{_MARKS}])+"
 _ASCII_WORDS = re.compile(r"[a-z0-9]+(?:'[a-z]+)*")
 _RUNS = re.compile(rf"([{UNSPACED}]+)|({_LETTERS}(?:'{_LETTERS})*)")
@@ -61,15 +61,15 @@ _of_thread = threading.local()
 
 
 def analyse(text: str) -> list[str]:
-    """List the terms of a text that is to be stored, in order and with repetition."""
+    """List the terms of a text to store, in order and with repetition."""
     return _split(_fold(text))
 
 
 def analyse_cue(text: str) -> list[str]:
-    """List the distinct terms to search, without question words."""
+    """List the distinct search terms of a cue, without question words."""
     folded = _fold(text)
     asked = [term for term in _split(_QUESTION_PHRASE.sub(" ", folded)) if term not in _QUESTION_TERMS]
-    return list(dict.fromkeys(asked or _split(folded)))[-MOST_CUE_TERMS:]
+    return list(dict.fromkeys(asked or _split(folded)))[-MAX_CUE_TERMS:]
 
 
 def _fold(text: str) -> str:
@@ -80,20 +80,20 @@ def _fold(text: str) -> str:
 
 def _split(folded: str) -> list[str]:
     if folded.isascii():
-        return [root for word in _ASCII_WORDS.findall(folded) if (root := _root(word[:LONGEST_WORD]))]
+        return [root for word in _ASCII_WORDS.findall(folded) if (root := _root(word[:MAX_WORD_LENGTH]))]
     terms: list[str] = []
     for run, word in _RUNS.findall(folded):
         if run:
             terms += [character for character in run if character not in STOP_CHARACTERS]
             terms += [first + second for first, second in pairwise(run)]
-        elif root := _root(word[:LONGEST_WORD]):
+        elif root := _root(word[:MAX_WORD_LENGTH]):
             terms.append(root)
     return terms
 
 
 @lru_cache(maxsize=1 << 16)
 def _root(word: str) -> str:
-    """Stem a word, or return nothing if it is a stop word."""
+    """Return the stem of a word, or an empty text for a stop word."""
     if not word.isascii():
         word = unicodedata.normalize("NFKC", _ACCENT.sub("", unicodedata.normalize("NFKD", word)))
     head, apostrophe, tail = word.rpartition("'")
@@ -102,7 +102,7 @@ def _root(word: str) -> str:
 
 
 def _stem(word: str) -> str:
-    """Stem with this thread's own stemmer: one instance must not be called by two threads at once."""
+    """Stem with this thread's stemmer: two threads must not use one instance at the same time."""
     stemmer = getattr(_of_thread, "stemmer", None)
     if stemmer is None:
         stemmer = _of_thread.stemmer = Stemmer.Stemmer("english", 0)
@@ -112,8 +112,8 @@ def _stem(word: str) -> str:
 _QUESTION_TERMS = frozenset(map(_stem, QUESTION_WORDS))
 
 
-def weigh(counts: Mapping[Term, int], average_length: float) -> dict[Term, float]:
-    """Weigh each distinct term of a memory by the document side of BM25."""
+def term_weights(counts: Mapping[Term, int], average_length: float) -> dict[Term, float]:
+    """Return the weight of each distinct term of a memory: the document side of BM25."""
     length = sum(counts.values())
     damping = K1 * (1 - B + B * length / average_length)
     if length == len(counts):
@@ -122,56 +122,56 @@ def weigh(counts: Mapping[Term, int], average_length: float) -> dict[Term, float
 
 
 def average_length(term_count: int, memory_count: int) -> float:
-    """Average the terms per memory, with a prior for a new scope."""
+    """Return the average number of terms per memory, with a prior for new scopes."""
     return (term_count + PRIOR_MEMORIES * PRIOR_LENGTH) / (memory_count + PRIOR_MEMORIES)
 
 
 def inverse_frequency(memory_count: int, containing: float) -> float:
-    """Say how distinctive a term is that so many of the memories contain; never negative."""
+    """Return how distinctive a term is that `containing` of the memories contain; never negative."""
     rest = max(memory_count - containing, 0.0)
     return math.log1p((rest + 0.5) / (containing + 0.5))
 
 
 @lru_cache(maxsize=1 << 16)
 def fingerprint_term(term: str) -> int:
-    """Hash a term to 64 bits, the same in every scope; this is the expensive half."""
+    """Return a 64-bit hash of a term, equal in every scope; this is the expensive half."""
     return int.from_bytes(blake2b(term.encode(), digest_size=8).digest(), "big")
 
 
 def within_scope(scope_id: int, fingerprint: int) -> int:
-    """Turn a term's fingerprint into its signed 64-bit hash: the scope's bits, then the term's."""
+    """Return the signed 64-bit hash of a term in a scope: the scope's bits, then the term's."""
     return scope_bits(scope_id) | fingerprint & (1 << TERM_BITS) - 1
 
 
 @lru_cache(maxsize=1 << 12)
 def scope_bits(scope_id: int) -> int:
-    """Hash a scope to the 28 high bits of a signed 64-bit number."""
+    """Return a hash of a scope as the 28 high bits of a signed 64-bit number."""
     digest = blake2b(scope_id.to_bytes(8, "big"), digest_size=8).digest()
     return int.from_bytes(digest, "big", signed=True) >> TERM_BITS << TERM_BITS
 
 
 def hash_term(scope_id: int, term: str) -> int:
-    """Hash a term within its scope to a signed 64-bit number."""
+    """Return the signed 64-bit hash of a term in its scope."""
     return within_scope(scope_id, fingerprint_term(term))
 
 
 def draw_number(*said: str) -> int:
-    """Turn a text into a pseudo-random number of 31 bits, by which samples of a scope are drawn."""
+    """Return a pseudo-random number of 31 bits from texts, for samples of a scope."""
     return int.from_bytes(blake2b("\0".join(said).encode(), digest_size=4).digest(), "big") >> 1
 
 
-def slot(fingerprint: int) -> int:
+def term_position(fingerprint: int) -> int:
     """Return the position of a term in a sparse vector, counted from 1, the same in every scope."""
     return fingerprint % SLOTS + 1
 
 
 def slot_of(term: str) -> int:
-    """Return the positions of terms in a sparse vector."""
-    return slot(fingerprint_term(term))
+    """Return the position of a term in a sparse vector."""
+    return term_position(fingerprint_term(term))
 
 
 def indexed_text(speaker: str, content: str) -> str:
-    """Join speaker and content: many cues ask who said something."""
+    """Join speaker and content: many cues ask for the speaker."""
     return f"{speaker}: {content}" if speaker else content
 
 
@@ -180,33 +180,33 @@ class Embeddable(Protocol):
 
     @property
     def speaker(self) -> str:
-        """Who said it."""
+        """Return the speaker."""
         ...
 
     @property
     def content(self) -> str:
-        """What it says."""
+        """Return the content."""
         ...
 
     @property
     def embedding_text(self) -> str:
-        """What to embed instead, if anything."""
+        """Return the text to embed instead, if any."""
         ...
 
 
 def utterance_before(speaker: str, content: str) -> str:
-    """Return what was said before a message, as it is embedded with it; empty if it is long."""
+    """Return the utterance before a message as embedded with it; empty if it is too long."""
     return indexed_text(speaker, content) if content.strip() and len(content) <= BEFORE else ""
 
 
 def embedded_text(memory: Embeddable, before: str = "") -> str:
-    """Return the text of a memory's vector: the one given for it, or speaker and content after the utterance before."""
+    """Return the text for a memory's vector: its own embedding text, or speaker and content after `before`."""
     said = indexed_text(memory.speaker, memory.content)
     return memory.embedding_text.strip() or (f"{before}\n{said}" if before else said)
 
 
 def script_of(text: str) -> Script:
-    """Tell which script dominates a text."""
+    """Return the dominant script of a text."""
     if text.isascii():
         return Script.WORDS
     folded = unicodedata.normalize("NFKC", text)
@@ -215,10 +215,10 @@ def script_of(text: str) -> Script:
 
 
 def has_ideographs(text: str) -> bool:
-    """Tell whether a text has Chinese characters."""
+    """Return whether a text contains Chinese characters."""
     return not text.isascii() and _IDEOGRAPH.search(text) is not None
 
 
 def is_chinese(text: str) -> bool:
-    """Tell Chinese from Japanese and Korean: most letters of its script are Chinese characters."""
+    """Return whether a text is Chinese, not Japanese or Korean: most letters are Chinese characters."""
     return script_of(text) is Script.CJK and 2 * len(_IDEOGRAPH.findall(text)) > len(_CJK_LETTER.findall(text))

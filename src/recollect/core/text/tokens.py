@@ -1,4 +1,4 @@
-"""Find the tokenizer that a model's name stands for, and estimate the tokens of a text where there is none."""
+"""Find the tokenizer of a model by name, and estimate the tokens of a text without a tokenizer."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from itertools import chain
 
 ESTIMATE = "estimate"
 TOKENIZERS = ("o200k_base", "cl100k_base", "qwen", "qwen3.5", "deepseek", ESTIMATE)
-"""Every known tokenizer; an installation uses those that RECOLLECT_TOKENIZERS names."""
+"""All known tokenizers; an installation uses those in RECOLLECT_TOKENIZERS."""
 
 _OLD_QWEN = frozenset({"", "1", "1.5", "2", "2.5", "3"})
 _NEW_QWEN = frozenset({"3.5", "3.6"})
@@ -21,7 +21,7 @@ _CL100K = re.compile(r"(?:gpt-4|gpt-3\.5|gpt-35)(?=[-@]|$)|text-embedding-(?:3|a
 _QWEN = re.compile(r"qwen(\d+(?:\.\d+)?)?(?=[-_]|$)|qwq(?=-|$)")
 _DEEPSEEK = re.compile(rf"deepseek(?:$|[-._](?:chat|reasoner|r1|v3|v4){_END})")
 _SMALL = re.compile(r"r1:(?!671b)")
-"""Ollama's tags of R1 other than 671b are distilled from other models, and use their tokens."""
+"""Ollama's tags of R1 other than 671b are distilled from other models, and use their tokenizers."""
 
 
 _RUNS = re.compile(
@@ -30,9 +30,9 @@ _RUNS = re.compile(
     re.DOTALL,
 )
 _PIECES = re.compile(r"[ \t]*[A-Za-z0-9]+|[ \t]+|[!-/:-@\[-`{-~]+|[\r\n]+|.", re.DOTALL)
-"""Whole runs, with all that their cost depends on: a piece costs the same wherever it stands."""
-LONGEST_KEPT = 24
-"""Longer pieces are rarely met again: their costs are not kept."""
+"""Whole runs with everything that affects their cost: equal pieces always have equal costs."""
+MAX_KEPT_LENGTH = 24
+"""Longer pieces rarely occur again: their costs are not cached."""
 _SCRIPTS = (
     (0x007F, 1.5),  # control characters
     (0x024F, 2.0),  # Latin with accents
@@ -56,25 +56,25 @@ _SCRIPTS = (
 _LAST_OF_SCRIPT = [last for last, _ in _SCRIPTS]
 SLACK = 2
 GLUED = 0.4
-"""Where letters follow letters of another case, or digits, words are rarely whole."""
+"""The cost of words after letters of another case or digits, because such words are rarely one token."""
 FOREIGN = 0.6
-"""English words rarely end in a, i, o or u; those of languages that vocabularies know less well do."""
+"""English words rarely end in a, i, o or u, but words of languages that vocabularies cover less often do."""
 
 
 def estimate(text: str) -> int:
-    """Estimate tokens by the characters of a text: at least as many as any tokenizer that the tests compare it with."""
+    """Estimate tokens from characters: at least as many as any tokenizer in the tests."""
     pieces = _PIECES.findall(text)
-    short = len(max(pieces, key=len, default="")) <= LONGEST_KEPT
+    short = len(max(pieces, key=len, default="")) <= MAX_KEPT_LENGTH
     cost = math.fsum(chain.from_iterable(map(_kept_costs if short else _costs, pieces)))
     return math.ceil(cost) + SLACK if text else 0
 
 
 def _costs(piece: str) -> tuple[float, ...]:
-    return _kept_costs(piece) if len(piece) <= LONGEST_KEPT else _list_costs(piece)
+    return _kept_costs(piece) if len(piece) <= MAX_KEPT_LENGTH else _list_costs(piece)
 
 
 def _list_costs(text: str) -> tuple[float, ...]:
-    """List what each run of a text costs."""
+    """Return the cost of each run of a text."""
     return tuple(_cost(found, text) for found in _RUNS.finditer(text))
 
 
@@ -87,7 +87,7 @@ def _cost(run: re.Match[str], text: str) -> float:
     if kind in {"word", "capitals"}:
         return _word_cost(run[0]) + (GLUED if before.isascii() and before.isalnum() else 0)
     if kind == "digit":
-        # A blank belongs to the word after it, but is a token of its own before a number.
+        # A blank belongs to the word after it, but is a separate token before a number.
         return 2 if before == " " else 1
     if kind == "blanks":
         return 0.02 if length == 1 else 0.95 + 0.05 * max(0, length - 16)
@@ -107,7 +107,10 @@ def _word_cost(word: str) -> float:
 
 
 def find_tokenizer(name: str, known: Sequence[str]) -> str:
-    """Name the tokenizer for a tokenizer's or a model's name: the estimate if it is not known, the first for none."""
+    """Return the tokenizer for the name of a tokenizer or model.
+
+    An unknown name gives the estimate, an empty one the first tokenizer.
+    """
     if not name:
         return known[0] if known else ESTIMATE
     found = name if name in (*known, *TOKENIZERS) else _tokenizer_of(name.strip().lower())
@@ -120,7 +123,7 @@ def _tokenizer_of(model: str) -> str:
         return "qwen" if "qwen" in path else ESTIMATE
     if _SMALL.search(path):
         return ESTIMATE
-    # Fine-tunes and gateways put words before the model, Ollama puts a size after it, all joined by colons.
+    # Fine-tunes and gateways add words before the model, Ollama adds a size after it, all joined by colons.
     for part in path.split(":"):
         if found := _family_of(part):
             return found

@@ -1,4 +1,4 @@
-"""Words without meaning of their own: stop words and fillers."""
+"""Words without a topic: stop words and fillers."""
 
 from __future__ import annotations
 
@@ -25,10 +25,9 @@ STOP_WORDS = frozenset(
         *("shouldn", "t", "ve", "wasn", "weren", "won", "wouldn"),
     )
 )
-"""English words dropped on both sides; the last two lines are what is left of "don't", "isn't" and the like.
-
-"I", "my", "you" and "your" stay: whether a turn speaks of oneself tells the user's turns from the
-assistant's, which matters in long chats with one."""
+"""English words dropped from memories and cues; the last two lines are the remains of "don't", "isn't" and similar
+words. "I", "my", "you" and "your" stay: they distinguish the user's turns from the assistant's, which matters in long
+chats."""
 
 QUESTION_WORDS = frozenset(
     (
@@ -36,16 +35,16 @@ QUESTION_WORDS = frozenset(
         *("can", "could", "should", "would", "many", "much", "kind", "type", "sort"),
     )
 )
-"""English words dropped from a cue only: a memory may well be about a band called "The Who"."""
+"""English words dropped from cues only: a memory may be about a band called "The Who"."""
 
 STOP_CHARACTERS = frozenset("的了是在和与也都就而及着或吗呢吧啊")
-"""Characters dropped as single terms; the pairs they stand in stay."""
+"""Characters dropped as single terms; pairs with them stay."""
 
 QUESTION_PHRASES = (
     *("为什么", "什么时候", "什么", "哪里", "哪儿", "哪个", "哪些", "哪", "多少", "怎么样", "怎样", "怎么"),
     *("如何", "何时", "何地", "请问", "谁", "几(?![乎何])", "吗", "呢"),
 )
-"""Chinese patterns cut out of a cue before it is split, the longer ones first."""
+"""Chinese patterns removed from a cue before it is split, the longest first."""
 
 
 _ENGLISH = """
@@ -98,13 +97,13 @@ _CHINESE = """
 """
 ENGLISH_FILLERS = frozenset(_ENGLISH.split())
 CHINESE_FILLERS = frozenset(_CHINESE.split())
-"""Cut out before Chinese is taken apart, the longer ones first."""
+"""Removed before Chinese is split, the longest first."""
 LOOSE_FRONT, LOOSE_END = (
     "到会要能想说看来对吃买用叫当比像但因如所可好出起回连过地写",
     "来上下里后时个们起出好点些次对过地要想",
 )
-"""Characters left over where a filler was cut off, and too common within words to cut there."""
+"""Characters that remain next to removed fillers, but are too common in words to be removed there."""
 TITLES = frozenset({"dr", "mr", "mrs", "ms", "prof", "st"})
-"""These stand before a name; the stop behind them ends no sentence."""
+"""Abbreviations before names; the period after them does not end a sentence."""
 NAME_JOINTS = frozenset({"of", "the", "de", "la", "van", "von", "der"})
-"""Small words that may stand within a name."""
+"""Small words that may occur inside a name."""

@@ -1,7 +1,7 @@
-"""Read and write the paths of topics, and build their tree.
+"""Parse and format topic paths, and build topic trees.
 
-A path is written `a->b->c`. A topic is the same whatever the case, width and marks around its names are: what it is
-known by in the database are labels of plain ASCII that are made from its normalised names, and no two names share one.
+A path is written `a->b->c`. Case, width and punctuation around names do not matter: in the database, topics have labels
+of plain ASCII made from their normalized names, and no two names share a label.
 """
 
 from __future__ import annotations
@@ -13,24 +13,24 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import TypeAlias
 
-from recollect.core.text.names import CONTROL, normalise_name
+from recollect.core.text.names import CONTROL, normalize_name
 from recollect.errors import InvalidInputError
-from recollect.models.topics import Reach, Topic
+from recollect.models.topics import LinkStrength, Topic
 
 Names: TypeAlias = tuple[str, ...]
-"""A path taken apart, from the root down."""
+"""The names of a path, from the root down."""
 ARROW = "->"
 MARK = re.compile(r"\[[^\]]*\]|\{\s*\w+\s*:\s*\d+\s*\}")
 """Decorations of a shown tree, such as `[root]` and `{memories: 3}`."""
-LONGEST_TOPIC, MOST_LEVELS, MOST_RELATED = 100, 16, 16
-LONGEST_TEXT = 2_000
-LONGEST_LABEL, LONGEST_LABELS = 900, 2_000
-"""In letters of the encoding: one label, and all of a path, which must fit an index page."""
+MAX_TOPIC_LENGTH, MAX_LEVELS, MAX_RELATED = 100, 16, 16
+MAX_TEXT_LENGTH = 2_000
+MAX_LABEL_LENGTH, MAX_LABELS_LENGTH = 900, 2_000
+"""Maximum characters of the encoding: of one label, and of a whole path, which must fit an index page."""
 
 
 @dataclass(frozen=True, slots=True)
 class TopicNode:
-    """A topic as the store lists it: its labels, name, links, and whether anything of it is visible."""
+    """A topic from the store: its labels, name, number of links, and whether any of its memories is visible."""
 
     labels: tuple[str, ...]
     name: str
@@ -41,38 +41,38 @@ class TopicNode:
 
 
 def parse_topic(text: str) -> Names:
-    """Split a path: decorations of a shown tree are no part of names, and what is empty is no level."""
+    """Split a path; decorations of a shown tree and empty levels are removed."""
     while True:
         levels = [" ".join(MARK.sub("", level).split()) for level in text.split(ARROW)]
-        names = tuple(level for level in levels if normalise_name(level))
+        names = tuple(level for level in levels if normalize_name(level))
         if (shown := ARROW.join(names)) == text:
             return names
-        # Only now what is left may look like a decoration or an arrow.
+        # After the first pass, the rest may again look like a decoration or an arrow.
         text = shown
 
 
 def show_topic(names: Names) -> str:
-    """Write a path."""
+    """Format a path."""
     return ARROW.join(names)
 
 
 def read_topic(text: str, field: str = "path") -> Names:
-    """Split a path that must be valid, or say what is wrong with it."""
-    if len(text) > LONGEST_TEXT or CONTROL.search(text):
-        raise InvalidInputError(f"{field} must be one line of at most {LONGEST_TEXT} characters")
+    """Parse a path, or raise an error if it is invalid."""
+    if len(text) > MAX_TEXT_LENGTH or CONTROL.search(text):
+        raise InvalidInputError(f"{field} must be one line of at most {MAX_TEXT_LENGTH} characters")
     names = parse_topic(text)
     if not names:
-        raise InvalidInputError(f"{field} must name a topic, as in travel->Japan")
-    if len(names) > MOST_LEVELS or any(len(name) > LONGEST_TOPIC for name in names):
-        raise InvalidInputError(f"{field} must have at most {MOST_LEVELS} levels of {LONGEST_TOPIC} characters each")
+        raise InvalidInputError(f"{field} must be a topic path, for example travel->Japan")
+    if len(names) > MAX_LEVELS or any(len(name) > MAX_TOPIC_LENGTH for name in names):
+        raise InvalidInputError(f"{field} must have at most {MAX_LEVELS} levels of {MAX_TOPIC_LENGTH} characters each")
     encoded = encode(names)
-    if len(encoded) > LONGEST_LABELS or max(map(len, encoded.split("."))) > LONGEST_LABEL:
+    if len(encoded) > MAX_LABELS_LENGTH or max(map(len, encoded.split("."))) > MAX_LABEL_LENGTH:
         raise InvalidInputError(f"{field} is too long: give its topics shorter names, or fewer levels")
     return names
 
 
 def find_topics(texts: Iterable[str]) -> list[Names]:
-    """Split those paths that are valid, each topic once."""
+    """Parse the valid paths, without duplicate topics."""
     found: dict[str, Names] = {}
     for text in texts:
         try:
@@ -83,38 +83,38 @@ def find_topics(texts: Iterable[str]) -> list[Names]:
     return list(found.values())
 
 
-def check_reach(reach: Reach) -> None:
-    """Refuse values outside 0 to 1."""
+def check_reach(reach: LinkStrength) -> None:
+    """Refuse values outside 0..1."""
     for field in ("activation", "diffusion", "independence"):
         if not 0 <= getattr(reach, field) <= 1:
             raise InvalidInputError(f"{field} must be between 0 and 1")
 
 
-def check_filing(topic: str, related: Sequence[str], reach: Reach) -> None:
-    """Refuse what a memory cannot be filed under."""
+def check_filing(topic: str, related: Sequence[str], reach: LinkStrength) -> None:
+    """Refuse invalid topics and link strengths of a memory."""
     check_reach(reach)
-    if len(related) > MOST_RELATED:
-        raise InvalidInputError(f"related_topics must hold at most {MOST_RELATED} items")
+    if len(related) > MAX_RELATED:
+        raise InvalidInputError(f"related_topics must hold at most {MAX_RELATED} items")
     if topic:
         read_topic(topic, "topic")
     elif related:
-        raise InvalidInputError("related_topics need a topic that they are related to")
+        raise InvalidInputError("related_topics requires topic")
     for path in related:
         read_topic(path, "related_topics")
 
 
 def encode(names: Names) -> str:
-    """Write a path as the labels that identify it, joined by dots."""
+    """Encode a path as labels joined by dots, which identify it."""
     return ".".join(encode_label(name) for name in names)
 
 
 def encode_label(name: str) -> str:
-    """Write a name as letters, digits, `-` and `_` of ASCII; equal for equal normalised names, and only for them."""
-    return "".join(map(_encode_letter, normalise_name(name)))
+    """Encode a name as ASCII letters, digits, `-` and `_`; equal only for equal normalized names."""
+    return "".join(map(_encode_letter, normalize_name(name)))
 
 
 def decode_label(label: str) -> str:
-    """Read the normalised name that a label was made from."""
+    """Decode the normalized name of a label."""
     return re.sub(r"__([0-9a-f]{6})|_([0-9a-f]{4})|-", _decode_letter, label)
 
 
@@ -137,14 +137,14 @@ def prefixes(names: Names) -> list[Names]:
 
 
 def choose_paths(paths: Sequence[Names], label: str) -> tuple[str, tuple[str, ...]]:
-    """Choose where a segment belongs: the first path that was found for it, the others being related; or its label."""
+    """Choose the topic of a segment: its first path, with the others as related topics, or its label."""
     found = find_topics([show_topic(path) for path in paths]) or find_topics([label])
-    shown = [show_topic(names) for names in found[: MOST_RELATED + 1]]
+    shown = [show_topic(names) for names in found[: MAX_RELATED + 1]]
     return (shown[0], tuple(shown[1:])) if shown else ("", ())
 
 
 def grow(nodes: Sequence[TopicNode], level: int = 1) -> list[Topic]:
-    """Build the tree of names and counts, from a level on, without topics that have nothing visible."""
+    """Build the tree of names and counts, from a level on, without topics that have no visible memories."""
     names = {node.labels: node.name for node in nodes}
     below: Counter[tuple[str, ...]] = Counter()
     seen: set[tuple[str, ...]] = set()

@@ -1,4 +1,4 @@
-"""Rate what is filed under a topic and around it, for recall at a moment."""
+"""Rate memories under a topic and around it, for recall at a given time."""
 
 from __future__ import annotations
 
@@ -10,41 +10,41 @@ from uuid import UUID
 
 from recollect.core.topics.paths import encode, find_topics, parse_topic, prefixes, show_topic
 from recollect.models.recall import Candidate
-from recollect.models.topics import USUAL_REACH, Reach, TopicLink, TopicSource
+from recollect.models.topics import DEFAULT_LINK_STRENGTH, LinkStrength, TopicLink, TopicSource
 
 PARENT_TAKEN = RELATED_TAKEN = 2
-"""So many links of a parent and of every related topic are looked at: the newest."""
+"""Maximum number of newest links to use of a parent topic, and of every related topic."""
 DAY = timedelta(days=1)
 RECENCIES = ((1, 0.30), (3, 0.22), (7, 0.15), (30, 0.08))
-"""What a link is worth up to so many whole days of age; an older one nothing."""
+"""The value of a link up to an age in whole days; an older link has 0."""
 SHARES: Mapping[TopicSource, tuple[float, float]] = {
     TopicSource.PRIMARY: (1.00, 0.30),
     TopicSource.DESCENDANT: (0.80, 0.30),
     TopicSource.RELATED: (0.65, 1.00),
     TopicSource.PARENT: (0.45, 0.20),
 }
-"""What each way of finding a link is worth, and how much diffusion counts then."""
+"""The value of each way to find a link, and the factor of its diffusion."""
 ALONE_DIFFUSION, SHORT_LOSS = 0.45, 0.05
 
 
 @dataclass(frozen=True, slots=True)
-class Found:
-    """A link that a recall by topic found, and how."""
+class TopicMatch:
+    """A link that a recall by topic found, and how it was found."""
 
     memory_id: UUID
     source: TopicSource
     occurred_at: datetime
-    reach: Reach
+    reach: LinkStrength
 
 
 def make_reach(
     activation: float | None = None, diffusion: float | None = None, independence: float | None = None
-) -> Reach:
-    """Limit the reach of a link to 0..1; missing values have their defaults."""
-    return Reach(
-        _clamp(activation, USUAL_REACH.activation),
-        _clamp(diffusion, USUAL_REACH.diffusion),
-        _clamp(independence, USUAL_REACH.independence),
+) -> LinkStrength:
+    """Limit the strength of a link to 0..1; missing values get their defaults."""
+    return LinkStrength(
+        _clamp(activation, DEFAULT_LINK_STRENGTH.activation),
+        _clamp(diffusion, DEFAULT_LINK_STRENGTH.diffusion),
+        _clamp(independence, DEFAULT_LINK_STRENGTH.independence),
     )
 
 
@@ -52,15 +52,15 @@ def _clamp(value: float | None, usual: float) -> float:
     return usual if value is None or math.isnan(value) else min(1.0, max(0.0, value))
 
 
-def steady(reach: Reach, related: int, messages: int) -> Reach:
-    """Lower the diffusion of a link without related topics, and the activation of one that rests on few messages."""
+def damp_link(reach: LinkStrength, related: int, messages: int) -> LinkStrength:
+    """Reduce the diffusion of a link without related topics, and the activation of a link with few messages."""
     diffusion = reach.diffusion if related else min(reach.diffusion, ALONE_DIFFUSION)
     activation = reach.activation if messages > 1 else max(0.0, reach.activation - SHORT_LOSS)
     return replace(reach, activation=activation, diffusion=diffusion)
 
 
-def rate(found: Found, now: datetime) -> float:
-    """Rate a link at a moment."""
+def rate(found: TopicMatch, now: datetime) -> float:
+    """Return the rating of a link at a given time."""
     share, relation = SHARES[found.source]
     reach = found.reach
     recency = rate_recency(found.occurred_at, now)
@@ -68,24 +68,24 @@ def rate(found: Found, now: datetime) -> float:
 
 
 def rate_recency(occurred_at: datetime, now: datetime) -> float:
-    """Rate a link's age; what is in the future counts as new."""
+    """Return the rating of a link's age; a time in the future counts as new."""
     days = max(now - occurred_at, timedelta(0)) // DAY
     return next((worth for most, worth in RECENCIES if days <= most), 0.0)
 
 
-def rank(found: Iterable[Found], now: datetime, limit: int) -> list[Candidate]:
-    """Order what was found, best first and the newest among equals; of one memory the best link counts."""
+def rank(found: Iterable[TopicMatch], now: datetime, limit: int) -> list[Candidate]:
+    """Sort links best first, ties newest first; for each memory the best link counts."""
     best: dict[UUID, tuple[float, datetime]] = {}
     for each in found:
         rated = (rate(each, now), each.occurred_at)
         best[each.memory_id] = max(rated, best.get(each.memory_id, rated))
-    # What was written first comes first among all that is equal.
+    # Among complete ties, the memory that was written first comes first.
     ordered = sorted(sorted(best), key=best.__getitem__, reverse=True)
     return [Candidate(memory_id, best[memory_id][0]) for memory_id in ordered[:limit]]
 
 
-def relink(links: Sequence[TopicLink], new: TopicLink) -> list[TopicLink]:
-    """File a memory: where it is filed under this topic already, time and reach are replaced and relations added."""
+def update_link(links: Sequence[TopicLink], new: TopicLink) -> list[TopicLink]:
+    """Add a link of a memory; an existing link to the topic gets the new time and strength, and more relations."""
     same = [link for link in links if _is_same(link, new)]
     written = [path for link in (*same, new) for path in link.related]
     related = [show_topic(names) for names in find_topics(written) if encode(names) != _key(new.path)]
@@ -96,7 +96,7 @@ def relink(links: Sequence[TopicLink], new: TopicLink) -> list[TopicLink]:
 def collect(
     links: Sequence[TopicLink], path: str, now: datetime, limit: int, *, descendants: bool = False
 ) -> list[Candidate] | None:
-    """Recall by one topic from links alone, as the store's channel does; None where there is no such topic."""
+    """Recall by one topic from links alone, as the store's channel does; None if the topic does not exist."""
     asked = parse_topic(path)
     key, above = encode(asked), encode(asked[:-1])
     written = [each for link in links for each in (link.path, *link.related)]
@@ -113,8 +113,8 @@ def collect(
     return rank(found, now, limit)
 
 
-def _find(link: TopicLink, source: TopicSource) -> Found:
-    return Found(link.memory_id, source, link.occurred_at, link.reach)
+def _find(link: TopicLink, source: TopicSource) -> TopicMatch:
+    return TopicMatch(link.memory_id, source, link.occurred_at, link.reach)
 
 
 def _newest(links: Sequence[TopicLink], key: str, most: int) -> list[TopicLink]:

@@ -28,10 +28,10 @@ from recollect.doors.cli.terminal import (
     with_mind,
     with_options,
 )
-from recollect.doors.words import translate
-from recollect.models.agents import Association, Enrich, Fit, Overview, Profile, Tuned, Tuning
+from recollect.doors.greeting import translate
+from recollect.models.agents import Association, EnrichSource, FitQuality, Overview, Profile, Tuning, TuningTarget
 from recollect.models.memories import Triple
-from recollect.models.recall import Mode, Weighing
+from recollect.models.recall import Mode, StreamWeights
 from recollect.models.service import Change
 
 if TYPE_CHECKING:
@@ -41,9 +41,9 @@ commands = typer.Typer()
 
 Perceived = Annotated[
     tuple[str, str, str],
-    typer.Argument(metavar="SUBJECT PREDICATE OBJECT", help="What is perceived; '' for a part that is missing."),
+    typer.Argument(metavar="SUBJECT PREDICATE OBJECT", help="Subject, predicate and object; '' for a missing part."),
 ]
-WEIGHINGS = tuple(field.name for field in fields(Weighing))
+STREAM_PRESETS = tuple(field.name for field in fields(StreamWeights))
 FADING = ("fading_days", "fading_threshold", "fading_fact_days")
 RETENTION = ("archive_after_days", "delete_after_days", "purge_after_days")
 TOPICS = ("segment_depth", "idle_minutes")
@@ -51,8 +51,8 @@ NAMES, LANGUAGE, ENRICH = "names", "language", "enrich"
 RECALL, ALSO = ("min_relevance", "consult", "judge"), "also"
 PLAIN = (*RECALL, *RETENTION, *FADING, *TOPICS, ENRICH, LANGUAGE)
 """Options with the name of a profile's field, and its value."""
-BEGAN, MOST_SHOWN = "began", 20
-TUNED = {Tuned.STREAM: "the stream", Tuned.USUAL: "the usual recall"}
+BEGAN, MAX_LISTED = "began", 20
+TUNED = {TuningTarget.STREAM: "the stream", TuningTarget.USUAL: "the usual recall"}
 
 
 def show_profile(profile: Profile) -> None:
@@ -66,54 +66,67 @@ def show_profile(profile: Profile) -> None:
     recency=Annotated[float | None, typer.Option(help="Weight of recency.")],
     similarity=Annotated[float | None, typer.Option(help="Weight of similarity.")],
     importance=Annotated[float | None, typer.Option(help="Weight of importance.")],
-    decay=Annotated[float | None, typer.Option(help="What recency keeps from one rank to the next.")],
-    limit=Annotated[int | None, typer.Option(help="Most hits to return.")],
-    channels=Annotated[list[str] | None, typer.Option("--channel", help="A way of recalling; repeat for more.")],
+    decay=Annotated[float | None, typer.Option(help="Recency factor from one rank to the next.")],
+    limit=Annotated[int | None, typer.Option(help="Maximum number of hits.")],
+    channels=Annotated[list[str] | None, typer.Option("--channel", help="Recall channel. Repeatable.")],
     weights=Annotated[
-        list[str] | None, typer.Option("--weight", help="What one weighs, as text=0.5; repeat.", metavar="NAME=NUMBER")
+        list[str] | None,
+        typer.Option(
+            "--weight",
+            help="Weight of a channel or preference, for example text=0.5. Repeatable.",
+            metavar="NAME=NUMBER",
+        ),
     ],
-    min_relevance=Annotated[float | None, typer.Option(help="Only what helps so likely, 0 to 1.")],
-    consult=Annotated[bool | None, typer.Option("--consult/--no-consult", help="Let the chat model read cues.")],
-    judge=Annotated[bool | None, typer.Option("--judge/--no-judge", help="Let the chat model drop useless hits.")],
-    also=Annotated[list[str] | None, typer.Option(help="A scope to read as well, agent or agent/user; repeat.")],
+    min_relevance=Annotated[float | None, typer.Option(help="Minimum relevance, 0 to 1.")],
+    consult=Annotated[
+        bool | None, typer.Option("--consult/--no-consult", help="Ask the chat model for topics and dates of queries.")
+    ],
+    judge=Annotated[
+        bool | None, typer.Option("--judge/--no-judge", help="Ask the chat model to drop irrelevant results.")
+    ],
+    also=Annotated[list[str] | None, typer.Option(help="Also search this scope, as agent or agent/user. Repeatable.")],
     **FILTER_OPTIONS,
-    threshold=Annotated[float | None, typer.Option(help="Importance that sets off a reflection; 0 for never.")],
-    archive_after_days=Annotated[float | None, typer.Option(help="Days without use before archiving; 0 for never.")],
-    delete_after_days=Annotated[float | None, typer.Option(help="Days without use before deleting; 0 for never.")],
-    purge_after_days=Annotated[float | None, typer.Option(help="Days from deleting to purging; 0 for never.")],
-    fading_days=Annotated[float | None, typer.Option(help="Days over which what is unused fades; 0 for never.")],
-    fading_threshold=Annotated[float | None, typer.Option(help="What scores above it fades.")],
-    fading_fact_days=Annotated[float | None, typer.Option(help="Days that a fact may grow old; 0 for any age.")],
-    segment_depth=Annotated[
-        float | None, typer.Option(help="How far likeness must dip where a topic ends; 2 ends none.")
+    threshold=Annotated[float | None, typer.Option(help="Importance that triggers a reflection; 0 = never.")],
+    archive_after_days=Annotated[
+        float | None, typer.Option(help="Archive conversations after this many idle days; 0 = never.")
     ],
-    idle_minutes=Annotated[float | None, typer.Option(help="Minutes of silence that end a topic; 0 for never.")],
-    enrich=Annotated[Enrich | None, typer.Option(help="What is learned from: talk, or all.")],
-    names=Annotated[list[str] | None, typer.Option("--name", help="What those are called whose memory it is.")],
-    language=Annotated[str | None, typer.Option(help="Language of prompts: en, zh, or '' for the cue's.")],
+    delete_after_days=Annotated[
+        float | None, typer.Option(help="Delete conversations after this many idle days; 0 = never.")
+    ],
+    purge_after_days=Annotated[
+        float | None, typer.Option(help="Purge deleted conversations after this many days; 0 = never.")
+    ],
+    fading_days=Annotated[float | None, typer.Option(help="Days until an unused memory fades; 0 = never.")],
+    fading_threshold=Annotated[float | None, typer.Option(help="Memories that score above this fade.")],
+    fading_fact_days=Annotated[float | None, typer.Option(help="Maximum age of a fact in days; 0 = no limit.")],
+    segment_depth=Annotated[float | None, typer.Option(help="Similarity drop that ends a segment; 2 = never.")],
+    idle_minutes=Annotated[float | None, typer.Option(help="Close a segment after this many idle minutes; 0 = never.")],
+    enrich=Annotated[EnrichSource | None, typer.Option(help="Learn from: talk (conversations) or all.")],
+    names=Annotated[list[str] | None, typer.Option("--name", help="Names of the agent or user, ignored in queries.")],
+    language=Annotated[str | None, typer.Option(help="Prompt language: en, zh, or '' for that of the query.")],
 )
 @printing(show_profile)
 def profile(
     agent: Agent,
-    reset: Annotated[bool, typer.Option("--reset", help="Begin with a profile where all is as usual.")] = False,
+    reset: Annotated[bool, typer.Option("--reset", help="Reset to the default profile.")] = False,
     tenant: Tenant = "default",
     **chosen: Any,  # noqa: ANN401 - what `with_options` names
 ) -> Profile:
-    """Show an agent's default settings, and change what is given."""
+    """Show or change an agent's default settings."""
 
-    async def work(mind: Mind) -> Profile:
+    async def update_profile(mind: Mind) -> Profile:
         before = Profile() if reset else await mind.profile()
         after = change(before, {name: value for name, value in chosen.items() if value is not None})
         if reset or after != before:
             await mind.set_profile(after)
         return after
 
-    return with_mind(agent, "", tenant, work)
+    return with_mind(agent, "", tenant, update_profile)
 
 
 def change(before: Profile, chosen: Mapping[str, Any]) -> Profile:
     """Replace the given fields of a profile."""
-    weighing = {name: value for name, value in chosen.items() if name in WEIGHINGS}
+    weighing = {name: value for name, value in chosen.items() if name in STREAM_PRESETS}
     return replace(
         before,
         weighing=replace(before.weighing, **weighing),
@@ -133,11 +146,11 @@ def change(before: Profile, chosen: Mapping[str, Any]) -> Profile:
 
 
 def tabulate(profile: Profile, *, changed: bool = False) -> Table:
-    """Show a profile, or only what was changed of it; other fields have their defaults."""
+    """Show a profile, or only its changed fields; other fields have their defaults."""
     values = asdict(profile.weighing) | asdict(profile)
     table = table_of("profile", "")
     plain = (*FILTER_OPTIONS, "limit", "channels", "weights", *RECALL, ALSO, "reflection_threshold")
-    for name in (*WEIGHINGS, *plain, *RETENTION, *FADING, *TOPICS, ENRICH, NAMES, LANGUAGE):
+    for name in (*STREAM_PRESETS, *plain, *RETENTION, *FADING, *TOPICS, ENRICH, NAMES, LANGUAGE):
         usual = values[name] in (None, (), {}, "")
         if not (changed and usual):
             table.add_row(name, "usual" if usual else str(values[name]))
@@ -175,24 +188,26 @@ def show_overview(found: Overview) -> None:
 @commands.command()
 @printing(show_overview)
 def overview(agent: Agent, user: User = "", tenant: Tenant = "default") -> Overview:
-    """Show what a scope holds in numbers, its strongest keywords, and its agent's settings."""
+    """Show statistics, top keywords and agent settings of a scope."""
     return with_mind(agent, user, tenant, lambda mind: mind.overview())
 
 
 @commands.command()
-@with_options(json=Annotated[bool | None, typer.Option("--json", help="Print JSON, a change a line.")])
+@with_options(json=Annotated[bool | None, typer.Option("--json", help="Print one JSON object per change.")])
 def changes(
     agent: Agent,
     user: User = "",
-    since: Annotated[str, typer.Option(help="Follow on after this cursor.", show_default="from now on")] = "",
-    limit: Annotated[int | None, typer.Option(min=1, help="Stop after so many changes.", show_default="never")] = None,
+    since: Annotated[str, typer.Option(help="Resume after this cursor.", show_default="from now on")] = "",
+    limit: Annotated[
+        int | None, typer.Option(min=1, help="Stop after this many changes.", show_default="never")
+    ] = None,
     tenant: Tenant = "default",
     **chosen: Any,  # noqa: ANN401 - what `with_options` names
 ) -> None:
-    """Follow what changes in a scope as it happens, until Ctrl-C; then say from where to follow on."""
+    """Stream changes of a scope until Ctrl-C, then print the cursor to resume from."""
     reached = since
 
-    async def work(mind: Mind) -> None:
+    async def print_changes(mind: Mind) -> None:
         nonlocal reached
         seen = 0
         async for change in mind.changes(since):
@@ -206,13 +221,13 @@ def changes(
                 return
 
     with suppress(KeyboardInterrupt):
-        with_mind(agent, user, tenant, work)
+        with_mind(agent, user, tenant, print_changes)
     out.print(translate("Follow on with --since {cursor}", cursor=reached), highlight=False, soft_wrap=True)
 
 
 async def show_change(mind: Mind, change: Change) -> None:
-    """Print one change: when, what happened, and the memories that it is about as far as they are there."""
-    about = await mind.get_many(change.ids[:MOST_SHOWN]) if change.ids else []
+    """Print one change: its time and operation, and those of its memories that still exist."""
+    about = await mind.get_many(change.ids[:MAX_LISTED]) if change.ids else []
     lines = [each.content.replace("\n", " ") for each in about] or [f"{len(change.ids)} ids" if change.ids else ""]
     for line in lines:
         out.print(f"{change.at:%F %T} {change.operation:12} {escape(line)}", highlight=False, soft_wrap=True)
@@ -233,31 +248,31 @@ def associate(
     triple: Perceived,
     agent: Agent,
     user: User = "",
-    limit: Annotated[int, typer.Option(help="Most events, and most thoughts, to show.")] = 30,
-    original: Annotated[bool, typer.Option("--original", help="As the code of Generative Agents does.")] = False,
+    limit: Annotated[int, typer.Option(help="Maximum number of events and of thoughts.")] = 30,
+    original: Annotated[bool, typer.Option("--original", help="Match the code of Generative Agents exactly.")] = False,
     tenant: Tenant = "default",
 ) -> Association:
-    """Show which events and thoughts something perceived reminds of, by the keywords they share."""
+    """Find events and thoughts that share keywords with an observation."""
     perceived = Triple(*triple)
     [found] = with_mind(agent, user, tenant, lambda mind: mind.associate(perceived, limit=limit, original=original))
     return found
 
 
 def show_tunings(tunings: list[Tuning]) -> None:
-    """Show what was learned, and what came of it."""
+    """Show the learned weights and whether they were applied."""
     for tuning in tunings:
         out.print(show_tuning(tuning))
-        out.print(tell_tuning(tuning))
+        out.print(format_tuning(tuning))
 
 
 @commands.command()
 @printing(show_tunings)
 def tune(
     agent: Agent,
-    apply: Annotated[bool, typer.Option("--apply", help="Change the agent's profile, if it is recommended.")] = False,
+    apply: Annotated[bool, typer.Option("--apply", help="Apply the new weights if they are better.")] = False,
     tenant: Tenant = "default",
 ) -> list[Tuning]:
-    """Learn an agent's weights from feedback, and show before and after on feedback that was held out."""
+    """Learn an agent's ranking weights from feedback and show the effect on held-out feedback."""
     with err.status("learning"):
         return with_mind(agent, "", tenant, lambda mind: mind.tune(apply=apply))
 
@@ -274,8 +289,8 @@ def show_tuning(tuning: Tuning) -> Table:
     return table
 
 
-def tell_tuning(tuning: Tuning) -> str:
-    """Say what came of learning."""
+def format_tuning(tuning: Tuning) -> str:
+    """Return whether learned weights were applied or are recommended."""
     if tuning.applied:
         return "Applied to the agent's profile."
     if tuning.recommended:
@@ -283,7 +298,7 @@ def tell_tuning(tuning: Tuning) -> str:
     return "Not recommended: on the feedback held out it is worse, or no better than chance explains."
 
 
-def add_fits(table: Table, title: str, fits: tuple[Fit, Fit]) -> None:
+def add_fits(table: Table, title: str, fits: tuple[FitQuality, FitQuality]) -> None:
     """Add how well marked hits are ordered before and after."""
     before, after = fits
     table.add_section()

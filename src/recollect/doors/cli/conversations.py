@@ -29,7 +29,7 @@ from recollect.doors.cli.terminal import (
     table_of,
     with_mind,
 )
-from recollect.doors.words import translate
+from recollect.doors.greeting import translate
 from recollect.errors import ConflictError, NotFoundError, RecollectError
 from recollect.mind.conversations import ConversationView
 from recollect.mind.mind import Mind
@@ -37,38 +37,38 @@ from recollect.mind.service import Recollect
 from recollect.models.conversations import (
     Context,
     Conversation,
-    Conversations,
+    ConversationPage,
     ConversationState,
+    HistoryOptions,
     NewMessage,
     PurgeReceipt,
-    Window,
 )
-from recollect.models.knowledge import StoredSegment
+from recollect.models.knowledge import SegmentRecord
 from recollect.models.memories import Role
-from recollect.models.recall import Recollection
+from recollect.models.recall import RecallResult
 from recollect.settings import Settings
 from recollect.wiring import open_recollect
 
 commands = typer.Typer()
 
-app = typer.Typer(help="Look after conversations, from the first word to the last.", no_args_is_help=True)
-Name = Annotated[str, typer.Argument(help="The conversation's id.")]
+app = typer.Typer(help="Manage conversations.", no_args_is_help=True)
+Name = Annotated[str, typer.Argument(help="Conversation ID.")]
 State = Annotated[
     ConversationState | None,
     typer.Option(help="active, archived, deleted or purging.", show_default="active, archived"),
 ]
-Limit = Annotated[int, typer.Option(help="Most to show.")]
-DryRun = Annotated[bool, typer.Option("--dry-run", help="Only say what would be done.")]
-CountOnly = Annotated[bool, typer.Option("--dry-run", help="Only count what would go.")]
+Limit = Annotated[int, typer.Option(help="Maximum number of results.")]
+DryRun = Annotated[bool, typer.Option("--dry-run", help="Only show what would be done.")]
+CountOnly = Annotated[bool, typer.Option("--dry-run", help="Only count what would be deleted.")]
 T = TypeVar("T")
 Run = Callable[[Coroutine[Any, Any, T]], T]
 BAR = 40
-MOST_SHOWN = 10
-HELP = "/history shows the thread, /leaves where its branches end, /quit ends; everything else is said."
+MAX_LISTED = 10
+HELP = "/history: show the thread; /leaves: list branches; /quit: exit. Anything else is sent as a message."
 SILENT = "No chat model is configured (RECOLLECT_CHAT_URL): type the answer yourself, or leave the line empty."
 
 
-def show_conversations(found: Conversations) -> None:
+def show_conversations(found: ConversationPage) -> None:
     """Show conversations, the latest first."""
     table = table_of("conversation", "name", "state", "messages", "last message", "in this state since")
     for each in found.conversations:
@@ -81,8 +81,8 @@ def show_conversations(found: Conversations) -> None:
 @printing(show_conversations)
 def list_conversations(
     agent: Agent, user: User = "", state: State = None, limit: Limit = 50, tenant: Tenant = "default"
-) -> Conversations:
-    """List a scope's conversations, the latest first."""
+) -> ConversationPage:
+    """List conversations, newest first."""
     return with_mind(agent, user, tenant, lambda mind: mind.conversations(state, limit=limit))
 
 
@@ -101,11 +101,11 @@ def show_conversation(found: Conversation) -> None:
 @app.command()
 @printing(show_conversation)
 def show(conversation: Name, agent: Agent, user: User = "", tenant: Tenant = "default") -> Conversation:
-    """Show one conversation, in any state."""
+    """Show a conversation, whatever its state."""
     return with_mind(agent, user, tenant, lambda mind: mind.conversation(conversation).read())
 
 
-def show_segments(found: list[StoredSegment]) -> None:
+def show_segments(found: list[SegmentRecord]) -> None:
     """Show where topics ended."""
     table = table_of("messages", "label", "ended by", "state", "closed")
     for each in found:
@@ -121,40 +121,40 @@ def segments(
     conversation: Name,
     agent: Agent,
     user: User = "",
-    close: Annotated[bool, typer.Option("--close", help="End the topic that is still running.")] = False,
+    close: Annotated[bool, typer.Option("--close", help="Close the open segment.")] = False,
     tenant: Tenant = "default",
-) -> list[StoredSegment]:
-    """Show where a conversation's topics ended, and the outcome of each segment."""
+) -> list[SegmentRecord]:
+    """List the topic segments of a conversation and their status."""
 
-    async def work(mind: Mind) -> list[StoredSegment]:
+    async def fetch_segments(mind: Mind) -> list[SegmentRecord]:
         view = mind.conversation(conversation)
         return await (view.close_segment() if close else view.segments())
 
-    return with_mind(agent, user, tenant, work)
+    return with_mind(agent, user, tenant, fetch_segments)
 
 
 @app.command()
 def archive(conversation: Name, agent: Agent, user: User = "", tenant: Tenant = "default") -> None:
-    """Take a conversation out of recall; it stays readable, and the next message brings it back."""
-    tell(move(agent, user, tenant, conversation, ConversationView.archive))
+    """Exclude a conversation from recall. It stays readable; a new message reactivates it."""
+    describe_state(move(agent, user, tenant, conversation, ConversationView.archive))
 
 
 @app.command()
 def restore(conversation: Name, agent: Agent, user: User = "", tenant: Tenant = "default") -> None:
-    """Bring an archived or deleted conversation back as it was."""
-    tell(move(agent, user, tenant, conversation, ConversationView.restore))
+    """Restore an archived or deleted conversation."""
+    describe_state(move(agent, user, tenant, conversation, ConversationView.restore))
 
 
 @app.command()
 def delete(
     conversation: Name, agent: Agent, user: User = "", dry_run: CountOnly = False, tenant: Tenant = "default"
 ) -> None:
-    """Make a conversation invisible, with all that was derived from it; it can be restored until it is purged."""
+    """Delete a conversation and everything derived from it. You can restore it until it is purged."""
     if dry_run:
         found = with_mind(agent, user, tenant, lambda mind: mind.conversation(conversation).delete(dry_run=True))
         print_counts("{counts} would go out of sight.", found.hidden)
         return
-    tell(move(agent, user, tenant, conversation, ConversationView.delete))
+    describe_state(move(agent, user, tenant, conversation, ConversationView.delete))
 
 
 @app.command()
@@ -166,7 +166,7 @@ def purge(
     yes: Yes = False,
     tenant: Tenant = "default",
 ) -> None:
-    """Erase a conversation for good and show the receipt; nothing brings it back."""
+    """Erase a conversation permanently and show the receipt."""
     if dry_run:
         foreseen = with_mind(agent, user, tenant, lambda mind: mind.conversation(conversation).purge(dry_run=True))
         print_counts("{counts} would be erased.", foreseen.removed)
@@ -198,11 +198,11 @@ def show_receipts(found: list[PurgeReceipt]) -> None:
 def receipts(
     agent: Agent,
     user: User = "",
-    conversation: Annotated[str, typer.Option(help="Only of this conversation.", show_default="all")] = "",
+    conversation: Annotated[str, typer.Option(help="Only receipts of this conversation.", show_default="all")] = "",
     limit: Limit = 50,
     tenant: Tenant = "default",
 ) -> list[PurgeReceipt]:
-    """List what purges removed, the latest first."""
+    """List purge receipts, newest first."""
     return with_mind(agent, user, tenant, lambda mind: mind.conversation(conversation).receipts(limit))
 
 
@@ -212,15 +212,15 @@ def describe_counts(counts: Mapping[str, int]) -> str:
 
 
 def print_counts(said: str, counts: Mapping[str, int]) -> None:
-    """Say what a dry run counted."""
+    """Print the counts of a dry run."""
     out.print(translate(said, counts=describe_counts(counts) or "0"), highlight=False, soft_wrap=True)
 
 
 @app.command()
 def retain(dry_run: DryRun = False) -> None:
-    """Change the state, in every tenant, of conversations that are due by the rules, now and not by a worker."""
+    """Apply the retention rules of all tenants now instead of waiting for the worker."""
 
-    async def work(recollect: Recollect) -> None:
+    async def retain_conversations(recollect: Recollect) -> None:
         due = await recollect.operator.retain(dry_run=True)
         table = Table("agent", "user", "conversation", "is", "becomes", "messages", "idle since")
         for each in due:
@@ -233,7 +233,7 @@ def retain(dry_run: DryRun = False) -> None:
                 task = progress.add_task("moving on", total=len(due))
                 await recollect.operator.retain(lambda done: progress.update(task, completed=done))
 
-    run_on_each(work)
+    run_on_each(retain_conversations)
 
 
 def move(
@@ -245,7 +245,7 @@ def move(
 ) -> Conversation:
     """Change a conversation's state, and wait until its memories have followed."""
 
-    async def work(recollect: Recollect) -> Conversation:
+    async def move_conversation(recollect: Recollect) -> Conversation:
         mind = await recollect.mind(agent, user, tenant=tenant)
         found = await verb(mind.conversation(conversation))
         with Progress(console=err, transient=True) as progress:
@@ -253,11 +253,11 @@ def move(
             await recollect.operator.sync_states(mind, lambda messages: progress.advance(task, messages))
         return found
 
-    return run(work)
+    return run(move_conversation)
 
 
-def tell(found: Conversation) -> None:
-    """Say where a conversation stands."""
+def describe_state(found: Conversation) -> None:
+    """Print the state of a conversation."""
     out.print(f"{found.id} is {found.state}", highlight=False)
 
 
@@ -265,11 +265,11 @@ def tell(found: Conversation) -> None:
 def chat(
     agent: Agent,
     user: User = "",
-    conversation: Annotated[str, typer.Option(help="Your name for the conversation.")] = "chat",
-    budget: Annotated[int, typer.Option(help="Most tokens in a prompt.")] = 4_000,
+    conversation: Annotated[str, typer.Option(help="Conversation ID.")] = "chat",
+    budget: Annotated[int, typer.Option(help="Token budget of each prompt.")] = 4_000,
     tenant: Tenant = "default",
 ) -> None:
-    """Chat, and see how each prompt is assembled: what is recalled, how much history, and what each costs."""
+    """Chat in the terminal and see how each prompt is built."""
     settings = Settings()
     # Lines are awaited outside of the event loop, where Ctrl-C ends the program at once.
     with asyncio.Runner() as runner:
@@ -280,7 +280,7 @@ def chat(
             runner.run(check(view))
             told = (HELP,) if settings.chat_url else (HELP, SILENT)
             out.print("\n".join(map(translate, told)), highlight=False)
-            while (line := hear("you")) not in {None, "/quit"}:
+            while (line := read_input("you")) not in {None, "/quit"}:
                 respond(runner.run, view, line or "", budget, answering=bool(settings.chat_url))
         except KeyboardInterrupt:
             out.print()
@@ -296,7 +296,7 @@ async def check(view: ConversationView) -> None:
             raise ConflictError(f"This conversation is {state}: restore it with `recollect conversations restore`.")
 
 
-def hear(who: str) -> str | None:
+def read_input(who: str) -> str | None:
     """Read one line; None at the end of the input."""
     try:
         line = out.input(f"[bold]{who}>[/bold] ")
@@ -311,7 +311,7 @@ def hear(who: str) -> str | None:
 def respond(run: Run[Any], view: ConversationView, line: str, budget: int, *, answering: bool) -> None:
     """Do what a line asks for; an error of ours does not end the chat, unless the input is not a terminal."""
     try:
-        obey(run, view, line, budget, answering=answering)
+        run_chat_command(run, view, line, budget, answering=answering)
     except NotFoundError:
         out.print(translate("nothing was said yet"))
     except RecollectError as problem:
@@ -320,7 +320,7 @@ def respond(run: Run[Any], view: ConversationView, line: str, budget: int, *, an
         err.print(f"[red]{problem.code}[/red]: {escape(str(problem))}", highlight=False, soft_wrap=True)
 
 
-def obey(run: Run[Any], view: ConversationView, line: str, budget: int, *, answering: bool) -> None:
+def run_chat_command(run: Run[Any], view: ConversationView, line: str, budget: int, *, answering: bool) -> None:
     """Run a command; any other line is a message, answered by the chat model or by hand."""
     if line == "/history":
         run(show_history(view, budget))
@@ -339,7 +339,7 @@ def answer_by_hand(run: Run[Any], view: ConversationView, line: str, budget: int
     """Show the prompt, and append the message with the typed answer, if there is one."""
     context: Context = run(view.context(line, budget))
     show_prompt(context)
-    answer = hear("assistant")
+    answer = read_input("assistant")
     said = [] if context.asked else [NewMessage(Role.USER, line)]
     said += [NewMessage(Role.ASSISTANT, answer, parent=None if said else context.asked)] if answer else []
     if said:
@@ -356,18 +356,20 @@ def show_prompt(context: Context) -> None:
     table.add_row("unused", str(budget - total), "░" * round(BAR * (budget - total) / budget))
     out.print(table)
     if context.hits:
-        out.print(recall.to_table(Recollection(context.hits[:MOST_SHOWN], context.methods)))
+        out.print(recall.to_table(RecallResult(context.hits[:MAX_LISTED], context.methods)))
     turns = len({message.turn for message in context.history.messages})
     whole = "all of the thread" if context.history.complete else "the newest ones"
     history = f"{turns} turn{'s' * (turns > 1)} of history, {whole}" if turns else "no history"
     summary = "a summary" if context.summary else "no summary"
-    best = f", the best {MOST_SHOWN} above" if len(context.hits) > MOST_SHOWN else ""
+    best = f", the best {MAX_LISTED} above" if len(context.hits) > MAX_LISTED else ""
     out.print(f"{history}; {len(context.hits)} memories{best}; {summary}", highlight=False)
 
 
 async def show_history(view: ConversationView, budget: int) -> None:
     """Show as much of the thread as fits the budget."""
-    history = await view.history(Window(budget, unanswered=True, user_prefix="you", assistant_prefix="assistant"))
+    history = await view.history(
+        HistoryOptions(budget, unanswered=True, user_prefix="you", assistant_prefix="assistant")
+    )
     out.print(escape(history.text), highlight=False, soft_wrap=True)
     out.print(f"{history.tokens} tokens", highlight=False)
 

@@ -17,34 +17,34 @@ from recollect.doors.cli.recall import read_weight, write_relevance
 from recollect.doors.cli.terminal import Agent, Tenant, User, err, out, printing, table_of, with_mind, with_options
 from recollect.doors.evaluations import (
     QUALITY,
+    format_difference,
+    format_methods,
     list_budgets,
     list_qualities,
     read_evaluation,
     read_questions,
     shorten,
-    tell_difference,
-    tell_methods,
     to_json,
     to_markdown,
     write_change,
     write_place,
 )
-from recollect.doors.words import translate
+from recollect.doors.greeting import translate
 from recollect.errors import InvalidInputError
 from recollect.mind.recall import compare_evaluations, fit_relevance
 from recollect.mind.recall import evaluate as evaluate_mind
-from recollect.models.evaluations import Evaluation, RelevanceFit
-from recollect.models.kept import KeptRecalls, Replay
-from recollect.models.recall import ChannelScore, Cue, Explanation, Fate, Period, Placing
+from recollect.models.evaluations import Evaluation, RelevanceCalibration
+from recollect.models.recall import CandidateOutcome, ChannelScore, Cue, Explanation, Period, RankedCandidate
+from recollect.models.saved_recalls import Replay, SavedRecallPage
 
 commands = typer.Typer()
 
-LONGEST_CATEGORY = 14
-MOST_WORST = 5
-RecallId = Annotated[UUID, typer.Argument(metavar="RECALL_ID", help="The id that the recall was kept by.")]
+MAX_CATEGORY_LENGTH = 14
+MAX_WORST_QUESTIONS = 5
+RecallId = Annotated[UUID, typer.Argument(metavar="RECALL_ID", help="Recall ID.")]
 
 
-def show_recalls(found: KeptRecalls) -> None:
+def show_recalls(found: SavedRecallPage) -> None:
     """Show kept recalls."""
     out.print(tabulate_recalls(found))
     if found.next_cursor:
@@ -56,19 +56,19 @@ def show_recalls(found: KeptRecalls) -> None:
 def recalls(
     agent: Agent,
     user: User = "",
-    limit: Annotated[int, typer.Option(help="Most recalls to show.", min=1, max=200)] = 20,
+    limit: Annotated[int, typer.Option(help="Maximum number of recalls.", min=1, max=200)] = 20,
     tenant: Tenant = "default",
-) -> KeptRecalls:
-    """List the recalls that were kept, the latest first."""
+) -> SavedRecallPage:
+    """List saved recalls, newest first."""
     return with_mind(agent, user, tenant, lambda mind: mind.recalls.list(limit=limit))
 
 
 def show_explanation(found: Explanation, *, whole: bool = False) -> None:
     """Show how channels searched, and the hits, or every candidate."""
-    for line in describe(found):
+    for line in format_recall_lines(found):
         out.print(line, highlight=False, soft_wrap=True)
     out.print(tabulate_channels(found))
-    shown = [each for each in found.placings if whole or each.fate is Fate.HIT]
+    shown = [each for each in found.placings if whole or each.fate is CandidateOutcome.HIT]
     out.print(tabulate_placings(shown, fates=whole) if shown else translate("nothing found"))
     rest = len(found.placings) - len(shown)
     if rest:
@@ -83,10 +83,10 @@ def explain(
     recall_id: RecallId,
     agent: Agent,
     user: User = "",
-    whole: Annotated[bool, typer.Option("--all", help="Show every candidate, not the hits alone.")] = False,
+    whole: Annotated[bool, typer.Option("--all", help="Show every candidate, not only hits.")] = False,
     tenant: Tenant = "default",
 ) -> Explanation | None:
-    """Say why a recall answered as it did: what each channel proposed and added, and what came of it."""
+    """Explain the ranking of a saved recall."""
     found = with_mind(agent, user, tenant, lambda mind: mind.recalls.explain(recall_id))
     if not whole:
         return found
@@ -97,13 +97,15 @@ def explain(
 def show_replay(found: Replay) -> None:
     """Show what moved."""
     out.print(tabulate_placings(found.placings, moved=True) if found.placings else translate("nothing found"))
-    out.print(conclude(found))
+    out.print(describe_replay(found))
 
 
 @commands.command()
 @with_options(
-    as_of=Annotated[datetime | None, typer.Option(help="Ask again, by what was believed then, in UTC.")],
-    weight=Annotated[list[str] | None, typer.Option(help="What a channel or preference is to weigh: `text=0.5`.")],
+    as_of=Annotated[datetime | None, typer.Option(help="Run the recall again as of this time (UTC).")],
+    weight=Annotated[
+        list[str] | None, typer.Option(help="Weight of a channel or preference, for example text=0.5. Repeatable.")
+    ],
 )
 @printing(show_replay)
 def replay(
@@ -113,7 +115,7 @@ def replay(
     tenant: Tenant = "default",
     **chosen: Any,  # noqa: ANN401 - what `with_options` names
 ) -> Replay:
-    """Rank what a recall found again, by other weights if they are named; or ask it again as of a moment."""
+    """Rank a saved recall again with other weights, or run it again as of an earlier time."""
     weights = dict(map(read_weight, chosen["weight"] or ()))
     as_of = chosen["as_of"].replace(tzinfo=UTC) if chosen["as_of"] else None
     return with_mind(agent, user, tenant, lambda mind: mind.recalls.replay(recall_id, weights, as_of=as_of))
@@ -121,21 +123,25 @@ def replay(
 
 @commands.command()
 @with_options(
-    report=Annotated[Path | None, typer.Option(help="Write a report in Markdown there.")],
-    json=Annotated[Path | None, typer.Option(help="Write all of it as JSON there, to compare with later.")],
-    compare=Annotated[Path | None, typer.Option(help="What --json wrote before: show the difference.")],
-    channel=Annotated[list[str] | None, typer.Option(help="Ask this channel; repeat for more.")],
-    weight=Annotated[list[str] | None, typer.Option(help="What a channel or preference is to weigh: `text=0.5`.")],
-    fit=Annotated[bool | None, typer.Option("--fit", help="Fit relevance to half of them, and try it on the rest.")],
+    report=Annotated[Path | None, typer.Option(help="Write a Markdown report to this file.")],
+    json=Annotated[Path | None, typer.Option(help="Write the results to this JSON file.")],
+    compare=Annotated[Path | None, typer.Option(help="Compare with a file written by --json.")],
+    channel=Annotated[list[str] | None, typer.Option(help="Use this channel. Repeatable.")],
+    weight=Annotated[
+        list[str] | None, typer.Option(help="Weight of a channel or preference, for example text=0.5. Repeatable.")
+    ],
+    fit=Annotated[
+        bool | None, typer.Option("--fit", help="Calibrate relevance on half of the questions and test on the rest.")
+    ],
 )
 def evaluate(
-    questions: Annotated[Path, typer.Argument(help="JSON Lines, each with `cue` and `expected`.")],
+    questions: Annotated[Path, typer.Argument(help="JSON Lines file with `cue` and `expected` per line.")],
     agent: Agent,
     user: User = "",
     tenant: Tenant = "default",
     **chosen: Any,  # noqa: ANN401 - what `with_options` names
 ) -> None:
-    """Measure how well recall finds what your own questions expect; nothing is changed."""
+    """Measure recall quality on your own questions. Changes nothing."""
     asked = read_questions(questions)
     before = read_evaluation(chosen["compare"]) if chosen["compare"] else None
     like = Cue(channels=tuple(chosen["channel"] or ()), weights=dict(map(read_weight, chosen["weight"] or ())))
@@ -152,7 +158,7 @@ def evaluate(
     print_evaluation(found)
     if difference:
         out.print(f"against {chosen['compare']}, {difference.questions} questions in common, 95 % in brackets:")
-        for line in tell_difference(difference):
+        for line in format_difference(difference):
             out.print(f"  {line}", highlight=False, markup=False)
     if chosen["report"]:
         chosen["report"].write_text(to_markdown(found, difference), encoding="utf-8")
@@ -169,15 +175,15 @@ def print_evaluation(found: Evaluation) -> None:
     for head, rows in ((QUALITY, list_qualities(found)), list_budgets(found)):
         table = Table(*(Column(name, justify="right" if place else "left") for place, name in enumerate(head)))
         for name, *cells in rows:
-            table.add_row(escape(shorten(name, LONGEST_CATEGORY)), *cells)
+            table.add_row(escape(shorten(name, MAX_CATEGORY_LENGTH)), *cells)
         out.print(table)
-    for line in tell_methods({name: how for name, how in found.methods.items() if any(map(is_skipped, how))}):
+    for line in format_methods({name: how for name, how in found.methods.items() if any(map(is_skipped, how))}):
         err.print(line, highlight=False, markup=False)
     nothing = [result for result in found.results if not result.quality.recall_10]
     if nothing:
         said = "{count} questions found nothing they expect among ten hits; the worst first:"
         out.print(translate(said, count=len(nothing)), highlight=False)
-    for result in nothing[:MOST_WORST]:
+    for result in nothing[:MAX_WORST_QUESTIONS]:
         out.print(f"- {shorten(result.question.cue)}", highlight=False, markup=False)
         for expected, place in result.places.items():
             where = "not in the scope" if expected in result.unknown else write_place(place)
@@ -186,7 +192,7 @@ def print_evaluation(found: Evaluation) -> None:
             out.print(f"  first instead: {shorten(above.content)}", highlight=False, markup=False)
 
 
-def print_fits(fits: Sequence[RelevanceFit]) -> None:
+def print_fits(fits: Sequence[RelevanceCalibration]) -> None:
     """Print what fitted tables of relevance are worth on the questions that were held out."""
     if not fits:
         out.print("Too few questions to fit relevance: both halves need evidence among 20 hits.")
@@ -203,12 +209,12 @@ def print_fits(fits: Sequence[RelevanceFit]) -> None:
 
 
 def is_skipped(method: str) -> bool:
-    """Tell whether a channel did not search."""
+    """Return whether a channel did not search."""
     return method.startswith("skipped")
 
 
-def conclude(found: Replay) -> str:
-    """Say in one line how a replay compares with the recall."""
+def describe_replay(found: Replay) -> str:
+    """Return how a replay compares with the recall, in one line."""
     if found.same:
         return "The hits and scores are those of the recall."
     new = sum(each.before is None for each in found.placings)
@@ -216,8 +222,8 @@ def conclude(found: Replay) -> str:
     return f"{new} of the {len(found.placings)} hits are new, {moved} stand elsewhere."
 
 
-def describe(found: Explanation) -> list[str]:
-    """Say what was asked and read, a line each; defaults are left out."""
+def format_recall_lines(found: Explanation) -> list[str]:
+    """Return the query and its analysis, one line each; defaults are left out."""
     facets = found.facets
     lines = {
         "asked": escape(str(found.cue.get("text", ""))),
@@ -226,20 +232,20 @@ def describe(found: Explanation) -> list[str]:
         "keywords": escape(", ".join(facets.keywords)),
         "names": escape(", ".join(facets.names)),
         "topics": escape(", ".join(facets.topics)),
-        "periods": escape(", ".join(map(tell, facets.periods))),
+        "periods": escape(", ".join(map(format_period, facets.periods))),
         "asks about": ", ".join(sorted(facets.asks)),
         "message": escape(found.message),
     }
     return [f"[bold]{name}[/bold]: {line}" for name, line in lines.items() if line]
 
 
-def tell(period: Period) -> str:
+def format_period(period: Period) -> str:
     """Write a period with the words that name it."""
     span = f"{period.start:%F %R} to {period.end:%F %R}"
     return f"{period.phrase} ({span})" if period.phrase else span
 
 
-def tabulate_recalls(found: KeptRecalls) -> Table:
+def tabulate_recalls(found: SavedRecallPage) -> Table:
     """Tabulate kept recalls."""
     table = table_of(Column("recall", no_wrap=True, min_width=36), "asked", "status", "hits", "ms", "cue")
     for each in found.recalls:
@@ -249,7 +255,7 @@ def tabulate_recalls(found: KeptRecalls) -> Table:
 
 
 def tabulate_channels(found: Explanation) -> Table:
-    """Tabulate how each channel searched, what it proposed, and its weight; then the weights of preferences."""
+    """Tabulate how each channel searched, its proposals and its weight; then the weights of preferences."""
     table = Table("channel", "weight", "proposed", "from", "to", "how")
     told = sorted({name for each in found.placings for name in each.preferences})
     for name in dict.fromkeys([*found.methods, *found.proposals, *told]):
@@ -261,7 +267,7 @@ def tabulate_channels(found: Explanation) -> Table:
     return table
 
 
-def tabulate_placings(placings: Sequence[Placing], *, fates: bool = False, moved: bool = False) -> Table:
+def tabulate_placings(placings: Sequence[RankedCandidate], *, fates: bool = False, moved: bool = False) -> Table:
     """Tabulate candidates, best first: for each channel its own score and its share, then what preferences add."""
     names = sorted({name for each in placings for name in each.channels})
     extra = (["fate"] if fates else []) + (["before"] if moved else [])
@@ -281,13 +287,13 @@ def write_part(part: ChannelScore | None) -> str:
     return f"{part.score:.4g}\n{part.share:+.4f}" if part else ""
 
 
-def moment(placing: Placing) -> str:
+def moment(placing: RankedCandidate) -> str:
     """Write when a memory happened, as far as it is known."""
     known = placing.memory or placing.features
     return f"{known.occurred_at:%F %R}" if known else ""
 
 
-def words(placing: Placing) -> str:
+def words(placing: RankedCandidate) -> str:
     """Write what a memory says, or its id if it is no hit or hidden."""
     more = f" (and {len(placing.duplicates)} like it)" if placing.duplicates else ""
     return (shorten(placing.memory.content) if placing.memory else str(placing.id)) + more

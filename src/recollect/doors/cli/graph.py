@@ -13,29 +13,33 @@ from rich.markup import escape
 from rich.tree import Tree
 
 from recollect.doors.cli.terminal import Agent, Tenant, User, err, out, printing, table_of, with_mind, with_options
-from recollect.doors.words import translate
+from recollect.doors.greeting import translate
 from recollect.errors import NotFoundError
 from recollect.models.knowledge import (
     FactPath,
     GraphFormat,
     MergeProposal,
-    Neighbourhood,
+    Neighbors,
     Relation,
-    Timeline,
+    TimelinePage,
 )
 
 if TYPE_CHECKING:
     from recollect.mind.mind import Mind
 
-commands = typer.Typer(help="Follow facts from entity to entity.", no_args_is_help=True)
-Limit = Annotated[int, typer.Option(help="Most to show.", min=1, max=200)]
-Whom = Annotated[str, typer.Argument(metavar="ENTITY", help="Its name, or its id.")]
-AsOf = Annotated[datetime | None, typer.Option(help="What was believed then, in UTC.", show_default="now")]
-At = Annotated[datetime | None, typer.Option(help="What was true then, in UTC.", show_default="--as-of, or now")]
+commands = typer.Typer(help="Explore the knowledge graph.", no_args_is_help=True)
+Limit = Annotated[int, typer.Option(help="Maximum number of results.", min=1, max=200)]
+Whom = Annotated[str, typer.Argument(metavar="ENTITY", help="Entity name or ID.")]
+AsOf = Annotated[
+    datetime | None, typer.Option(help="Facts as they were recorded at this time (UTC).", show_default="now")
+]
+At = Annotated[
+    datetime | None, typer.Option(help="Facts that were true at this time (UTC).", show_default="--as-of, or now")
+]
 LONG_PAGE = 200
 
 
-def print_neighbours(found: Neighbourhood) -> None:
+def print_neighbours(found: Neighbors) -> None:
     """Print what facts lead to, as a tree."""
     out.print(grow(found))
     if not found.whole:
@@ -49,17 +53,17 @@ def show_neighbours(
     entity: Whom,
     agent: Agent,
     user: User = "",
-    hops: Annotated[int, typer.Option(help="How many facts to follow one after the other.", min=1, max=3)] = 1,
-    beam: Annotated[int, typer.Option(help="Most facts to follow in one hop.", min=1, max=500)] = 100,
+    hops: Annotated[int, typer.Option(help="Number of hops.", min=1, max=3)] = 1,
+    beam: Annotated[int, typer.Option(help="Maximum number of facts per hop.", min=1, max=500)] = 100,
     tenant: Tenant = "default",
     **times: Any,  # noqa: ANN401 - what `with_options` names
-) -> Neighbourhood:
-    """Show what facts lead to from an entity, as a tree."""
+) -> Neighbors:
+    """Show the entities around an entity as a tree."""
 
-    async def work(mind: Mind) -> Neighbourhood:
-        return await mind.knowledge.neighbours(await find(mind, entity), hops, beam, **in_utc(times))
+    async def fetch_neighbors(mind: Mind) -> Neighbors:
+        return await mind.knowledge.neighbours(await find_entity_id(mind, entity), hops, beam, **in_utc(times))
 
-    return with_mind(agent, user, tenant, work)
+    return with_mind(agent, user, tenant, fetch_neighbors)
 
 
 def print_connections(found: list[FactPath]) -> None:
@@ -75,28 +79,28 @@ def print_connections(found: list[FactPath]) -> None:
 @with_options(as_of=AsOf, at=At)
 @printing(print_connections)
 def show_connections(
-    ends: Annotated[tuple[str, str], typer.Argument(metavar="START END", help="Two entities, by name or id.")],
+    ends: Annotated[tuple[str, str], typer.Argument(metavar="START END", help="Two entities, by name or ID.")],
     agent: Agent,
     user: User = "",
-    hops: Annotated[int, typer.Option(help="Most facts on a path.", min=1, max=6)] = 4,
-    limit: Annotated[int, typer.Option(help="Most paths to show.", min=1, max=50)] = 10,
+    hops: Annotated[int, typer.Option(help="Maximum path length.", min=1, max=6)] = 4,
+    limit: Annotated[int, typer.Option(help="Maximum number of paths.", min=1, max=50)] = 10,
     tenant: Tenant = "default",
     **times: Any,  # noqa: ANN401 - what `with_options` names
 ) -> list[FactPath]:
-    """Show how two entities are joined, the shortest path first."""
+    """Show how two entities are connected, shortest path first."""
 
-    async def work(mind: Mind) -> list[FactPath]:
-        start, end = [await find(mind, name) for name in ends]
+    async def fetch_connections(mind: Mind) -> list[FactPath]:
+        start, end = [await find_entity_id(mind, name) for name in ends]
         return await mind.knowledge.connections(start, end, hops, limit, **in_utc(times))
 
-    return with_mind(agent, user, tenant, work)
+    return with_mind(agent, user, tenant, fetch_connections)
 
 
-def print_timeline(found: Timeline) -> None:
+def print_timeline(found: TimelinePage) -> None:
     """Print versions of facts."""
     table = table_of("true", "fact", "version", "believed")
     for each in found.relations:
-        true, believed = tell(each.valid_at, each.invalid_at), tell(each.created_at, each.superseded_at)
+        true, believed = format_span(each.valid_at, each.invalid_at), format_span(each.created_at, each.superseded_at)
         table.add_row(true, escape(each.text), str(each.version), believed)
     out.print(table)
     if found.next_cursor:
@@ -110,49 +114,49 @@ def show_timeline(
     entity: Whom,
     agent: Agent,
     user: User = "",
-    limit: Annotated[int, typer.Option(help="Most versions to show.", min=1, max=LONG_PAGE)] = 50,
+    limit: Annotated[int, typer.Option(help="Maximum number of versions.", min=1, max=LONG_PAGE)] = 50,
     tenant: Tenant = "default",
     **times: Any,  # noqa: ANN401 - what `with_options` names
-) -> Timeline:
-    """Show all versions of the facts about an entity, in the order in which they came true."""
+) -> TimelinePage:
+    """Show every version of the facts about an entity in chronological order."""
 
-    async def work(mind: Mind) -> Timeline:
+    async def fetch_timeline(mind: Mind) -> TimelinePage:
         as_of = in_utc(times).get("as_of")
-        return await mind.knowledge.timeline(await find(mind, entity), as_of=as_of, limit=limit)
+        return await mind.knowledge.timeline(await find_entity_id(mind, entity), as_of=as_of, limit=limit)
 
-    return with_mind(agent, user, tenant, work)
+    return with_mind(agent, user, tenant, fetch_timeline)
 
 
 @commands.command("export")
 @with_options(as_of=AsOf, at=At)
 def export(
-    file: Annotated[Path, typer.Argument(help="Where to write it.", dir_okay=False, writable=True)],
+    file: Annotated[Path, typer.Argument(help="Output file.", dir_okay=False, writable=True)],
     agent: Agent,
     user: User = "",
     format: Annotated[GraphFormat, typer.Option(help="graphml or cypher.")] = GraphFormat.GRAPHML,  # noqa: A002
     tenant: Tenant = "default",
     **times: Any,  # noqa: ANN401 - what `with_options` names
 ) -> None:
-    """Write all facts and the entities they join to a file that other programs read."""
+    """Export the graph as GraphML or Cypher."""
     with err.status("writing"), file.open("w", encoding="utf-8", newline="\n") as opened:
-        written = with_mind(agent, user, tenant, write(opened.write, format, in_utc(times)))
+        written = with_mind(agent, user, tenant, build_export_task(opened.write, format, in_utc(times)))
     out.print(f"{written:,} characters written to {escape(str(file))}", highlight=False, soft_wrap=True)
 
 
-def write(
+def build_export_task(
     put: Callable[[str], int],
     format: GraphFormat,  # noqa: A002
     times: dict[str, datetime],
 ) -> Callable[[Mind], Any]:
     """Return the task of exporting a graph, piece by piece."""
 
-    async def work(mind: Mind) -> int:
+    async def export_pieces(mind: Mind) -> int:
         return sum([put(piece) async for piece in mind.knowledge.export(format, **times)])
 
-    return work
+    return export_pieces
 
 
-async def find(mind: Mind, named: str) -> UUID:
+async def find_entity_id(mind: Mind, named: str) -> UUID:
     """Find an entity by its id, or by a name if only one is called so."""
     try:
         return UUID(named)
@@ -165,25 +169,25 @@ async def find(mind: Mind, named: str) -> UUID:
     ]
     if len(exact) != 1:
         how_many = "Several entities are" if exact else "No entity is"
-        raise NotFoundError(f"{how_many} called so: `recollect entities` lists them with their ids.")
+        raise NotFoundError(f"{how_many} entities have this name. List them with IDs: `recollect entities`.")
     return exact[0]
 
 
 @commands.command("merge")
 def merge_entities(
     entity: Whom,
-    absorbed: Annotated[str, typer.Argument(metavar="ABSORBED", help="The name or id of the same one.")],
+    absorbed: Annotated[str, typer.Argument(metavar="ABSORBED", help="Name or ID of the duplicate.")],
     agent: Agent,
     user: User = "",
     tenant: Tenant = "default",
 ) -> None:
-    """Let an entity absorb another that is the same, with its names and its facts."""
+    """Merge a duplicate entity into another, with its names and facts."""
 
-    async def work(mind: Mind) -> tuple[UUID, str]:
-        other = await find(mind, absorbed)
-        return other, (await mind.knowledge.merge(await find(mind, entity), other)).name
+    async def merge_named_entities(mind: Mind) -> tuple[UUID, str]:
+        other = await find_entity_id(mind, absorbed)
+        return other, (await mind.knowledge.merge(await find_entity_id(mind, entity), other)).name
 
-    other, name = with_mind(agent, user, tenant, work)
+    other, name = with_mind(agent, user, tenant, merge_named_entities)
     out.print(f"{escape(name)} has absorbed {other}: `recollect graph split` takes it back.")
 
 
@@ -203,11 +207,11 @@ def propose_merges(
     agent: Agent,
     user: User = "",
     tenant: Tenant = "default",
-    judge: Annotated[bool, typer.Option(help="Ask the chat model which of them surely are one.")] = False,
+    judge: Annotated[bool, typer.Option(help="Ask the chat model to confirm duplicates.")] = False,
 ) -> list[MergeProposal]:
-    """List which entities may be one, with the ids for `recollect graph merge`."""
+    """List entities that may be duplicates, with IDs for `recollect graph merge`."""
 
-    async def work(mind: Mind) -> list[MergeProposal]:
+    async def fetch_proposals(mind: Mind) -> list[MergeProposal]:
         page = await mind.knowledge.proposed_merges(judge=judge)
         found = [*page.proposals]
         while page.next_cursor:
@@ -215,33 +219,33 @@ def propose_merges(
             found += page.proposals
         return found
 
-    return with_mind(agent, user, tenant, work)
+    return with_mind(agent, user, tenant, fetch_proposals)
 
 
 @commands.command("split")
 def split_entity(
-    absorbed: Annotated[UUID, typer.Argument(metavar="ABSORBED", help="The id of the absorbed one.")],
+    absorbed: Annotated[UUID, typer.Argument(metavar="ABSORBED", help="ID of the merged entity.")],
     agent: Agent,
     user: User = "",
     tenant: Tenant = "default",
 ) -> None:
-    """Take back that an entity was absorbed, with the facts that it had."""
+    """Undo a merge."""
     entity = with_mind(agent, user, tenant, lambda mind: mind.knowledge.split(absorbed))
     out.print(f"{escape(entity.name)} stands for itself again.")
 
 
-def tell(begins: datetime | None, ends: datetime | None) -> str:
+def format_span(begins: datetime | None, ends: datetime | None) -> str:
     """Write a span of time; a missing beginning or end is left out."""
     written = (f"{moment.astimezone(UTC):%F %R}" if moment else "" for moment in (begins, ends))
     return " - ".join(written).strip()
 
 
 def in_utc(times: dict[str, datetime | None]) -> dict[str, datetime]:
-    """Take the given times as UTC."""
+    """Return the times that are given, as UTC."""
     return {name: moment.replace(tzinfo=UTC) for name, moment in times.items() if moment is not None}
 
 
-def grow(found: Neighbourhood) -> Tree:
+def grow(found: Neighbors) -> Tree:
     """Draw the path to every neighbour, each fact once."""
     root = Tree(f"{escape(found.entity.name)} ({found.entity.type})")
     relations = {relation.memory_id: relation for relation in found.relations}

@@ -15,7 +15,7 @@ from rich.table import Column, Table
 from recollect.doors.cli.terminal import (
     FILTER_OPTIONS,
     Agent,
-    Steps,
+    ProgressBars,
     Tenant,
     User,
     err,
@@ -25,30 +25,32 @@ from recollect.doors.cli.terminal import (
     with_mind,
     with_options,
 )
+from recollect.doors.greeting import translate
 from recollect.doors.imports import dify, exports, jsonl
 from recollect.doors.imports.generative_agents.folder import find_name
-from recollect.doors.imports.generative_agents.journey import FolderReport, Gathered, export_folder, import_folder
-from recollect.doors.words import translate
+from recollect.doors.imports.generative_agents.transfer import FolderExport, FolderReport, export_folder, import_folder
 from recollect.mind.service import Recollect
-from recollect.models.imports import ExportImport, ExportOrder, ExportReport, ImportOrder
+from recollect.models.imports import ExportReport, ExportRequest, ImportOptions, ImportResult
 from recollect.models.recall import Filter
 
 commands = typer.Typer()
 
-import_app = typer.Typer(help="Load memories into a scope.", no_args_is_help=True)
-export_app = typer.Typer(help="Write a scope's memories to files.", no_args_is_help=True)
-NamedByFolder = Annotated[str, typer.Option(help="Whose memory it is; the folder's name unless given.")]
-ExportFile = Annotated[Path, typer.Argument(metavar="FILE", help="The export.", exists=True, dir_okay=False)]
-OtherAgent = Annotated[str | None, typer.Option(help="Whose memory it becomes; as in the file unless given.")]
-OtherUser = Annotated[str | None, typer.Option(help="Whom it is about or with; as in the file unless given.")]
-WhichAgent = Annotated[str, typer.Option(help="Whose memory it is.")]
-ImportName = Annotated[str, typer.Option(help="What the import is called in the origin of new memories.")]
-AsNew = Annotated[bool, typer.Option("--as-new", help="Bring the memories as new ones, also into a filled scope.")]
+import_app = typer.Typer(help="Import memories.", no_args_is_help=True)
+export_app = typer.Typer(help="Export memories.", no_args_is_help=True)
+NamedByFolder = Annotated[str, typer.Option(help="Agent. Default: the folder name.")]
+ExportFile = Annotated[
+    Path, typer.Argument(metavar="FILE", help="Path of the export file.", exists=True, dir_okay=False)
+]
+OtherAgent = Annotated[str | None, typer.Option(help="Target agent. Default: as in the file.")]
+OtherUser = Annotated[str | None, typer.Option(help="Target user. Default: as in the file.")]
+WhichAgent = Annotated[str, typer.Option(help="Agent.")]
+ImportName = Annotated[str, typer.Option(help="Import name, stored as the origin of the memories.")]
+AsNew = Annotated[bool, typer.Option("--as-new", help="Import as new memories. The scope may already hold memories.")]
 EXPORT_OPTIONS: dict[str, object] = {
-    "all_agents": Annotated[bool | None, typer.Option("--all-agents", help="The user's scopes of all agents.")],
-    "all_scopes": Annotated[bool | None, typer.Option("--all-scopes", help="All scopes of the tenant.")],
+    "all_agents": Annotated[bool | None, typer.Option("--all-agents", help="Export the user's scopes of all agents.")],
+    "all_scopes": Annotated[bool | None, typer.Option("--all-scopes", help="Export all scopes of the tenant.")],
     "vectors": Annotated[
-        list[str] | None, typer.Option(help="With the vectors of this model, or `all`; repeat for more.")
+        list[str] | None, typer.Option(help="Include the vectors of this model, or `all`. Repeatable.")
     ],
 }
 import_app.command("dify")(dify.import_dify)
@@ -57,7 +59,7 @@ exports.add_commands(import_app)
 
 @import_app.command("jsonl")
 def import_lines(path: Path, agent: Agent, user: User = "", tenant: Tenant = "default") -> None:
-    """Load a file of JSON Lines into a scope; each line has at least `content`."""
+    """Import memories from a JSON Lines file. Each line needs `content`."""
     with Progress(console=err) as progress:
         task = progress.add_task(f"importing {path.name}", total=path.stat().st_size)
         report: Callable[[int], None] = lambda size: progress.advance(task, size)  # noqa: E731
@@ -75,19 +77,19 @@ def export_lines(
     tenant: Tenant = "default",
     **given: Any,  # noqa: ANN401 - what `with_options` names
 ) -> None:
-    """Write a scope's memories to a file of JSON Lines, all of them or those that the options admit."""
+    """Export memories as JSON Lines, all or filtered."""
     only = Filter(**read_filter(given))
     with Progress(console=err) as progress:
         task = progress.add_task(f"exporting to {path.name}", total=None)
         report: Callable[[int], None] = lambda count: progress.advance(task, count)  # noqa: E731
 
-        async def work(recollect: Recollect) -> tuple[int, str]:
+        async def write_lines_file(recollect: Recollect) -> tuple[int, str]:
             mind = await recollect.mind(agent, user, tenant=tenant)
             total = await jsonl.export_lines(mind, path, report, only)
-            _, others = await recollect.operator.take_stock(mind)
-            return total, jsonl.tell_left_out(others)
+            _, others = await recollect.operator.read_inventory(mind)
+            return total, jsonl.explain_omitted(others)
 
-        total, left_out = run(work)
+        total, left_out = run(write_lines_file)
     out.print(translate("{count} memories exported.", count=total))
     if left_out:
         err.print(f"{left_out} `recollect export scope` writes all of it.", highlight=False, soft_wrap=True)
@@ -102,15 +104,16 @@ def import_export(
     name: ImportName = "",
     as_new: AsNew = False,
 ) -> None:
-    """Restore what `export scope` wrote, in scopes that are empty, as it was: with ids, origin, trust and times."""
-    order = ImportOrder(name or path.stem, agent, user, as_new=as_new)
+    """Restore a file written by `export scope` into empty scopes, with IDs, origins, trust and times."""
+    order = ImportOptions(name or path.stem, agent, user, as_new=as_new)
     with Progress(console=err) as progress, path.open("rb") as file:
-        steps = Steps(progress)
+        steps = ProgressBars(progress)
 
-        async def work(recollect: Recollect) -> ExportImport:
-            return await recollect.operator.exports.read(await recollect.operator.act_for(tenant), order, file, steps)
+        async def import_whole_export(recollect: Recollect) -> ImportResult:
+            caller = await recollect.operator.act_for(tenant)
+            return await recollect.operator.exports.import_export_file(caller, order, file, steps, limited=False)
 
-        outcome = run(work)
+        outcome = run(import_whole_export)
     print_sections({"stored": outcome.lines, "left out": outcome.left_out})
     for remark in outcome.remarks:
         err.print(remark, highlight=False, markup=False, soft_wrap=True)
@@ -128,29 +131,29 @@ def export_scope(
     tenant: Tenant = "default",
     **given: Any,  # noqa: ANN401 - what `with_options` names
 ) -> None:
-    """Write a scope with everything it holds to a file: conversations, versions, evidence, facts, topics, items."""
+    """Export a complete scope: memories, conversations, versions, evidence, facts, topics and items."""
     if not agent and not given["all_agents"] and not given["all_scopes"]:
-        raise typer.BadParameter("name --agent, or choose --all-agents or --all-scopes")
+        raise typer.BadParameter("use --agent, --all-agents or --all-scopes")
     if (given["all_scopes"] and (agent or user or given["all_agents"])) or (given["all_agents"] and agent):
         raise typer.BadParameter("--all-agents and --all-scopes cannot be narrowed further")
     of_all = bool(given["all_scopes"])
-    order = ExportOrder(agent or None, None if of_all else user, tuple(given["vectors"] or ()))
+    order = ExportRequest(agent or None, None if of_all else user, tuple(given["vectors"] or ()))
     with Progress(console=err) as progress:
-        steps = Steps(progress)
+        steps = ProgressBars(progress)
 
-        async def work(recollect: Recollect) -> ExportReport:
+        async def write_scope_export(recollect: Recollect) -> ExportReport:
             caller = await recollect.operator.act_for(tenant)
             with replacing(path) as file:
-                return await recollect.operator.exports.write(caller, order, file, steps)
+                return await recollect.operator.exports.write_export_file(caller, order, file, steps)
 
-        written = run(work)
+        written = run(write_scope_export)
     print_sections({"exported": written.lines})
     out.print(f"{count_scopes(written.scopes)} exported to {path}.", highlight=False, markup=False, soft_wrap=True)
 
 
 @contextmanager
 def replacing(path: Path) -> Iterator[BinaryIO]:
-    """Write a file beside the path, and put it there when it is complete."""
+    """Write a temporary file in the same folder, and move it to the path when it is complete."""
     with tempfile.NamedTemporaryFile(dir=path.parent, prefix=f".{path.name}.", delete=False) as file:
         beside = Path(file.name)
         try:
@@ -171,22 +174,22 @@ def print_sections(columns: Mapping[str, Mapping[str, int]]) -> None:
 
 
 def count_scopes(number: int) -> str:
-    """Say how many scopes there are."""
+    """Return the number of scopes with its noun."""
     return "1 scope" if number == 1 else f"{number} scopes"
 
 
 @import_app.command("generative-agents")
 def import_saved_mind(path: Path, agent: NamedByFolder = "", user: User = "", tenant: Tenant = "default") -> None:
-    """Load the folder that Generative Agents saved one of its people in, into an empty scope."""
+    """Import a saved Generative Agents persona into an empty scope."""
     name = agent or find_name(path)
     with Progress(console=err) as progress:
-        steps = Steps(progress)
+        steps = ProgressBars(progress)
 
-        async def work(recollect: Recollect) -> FolderReport:
+        async def import_saved_folder(recollect: Recollect) -> FolderReport:
             mind = await recollect.mind(name, user, tenant=tenant)
             return await import_folder(recollect, mind, path, steps)
 
-        arrival = run(work)
+        arrival = run(import_saved_folder)
     table = Table("", *(Column(name, justify="right") for name in ("in the folder", "stored", "differ")))
     for line in arrival.lines:
         table.add_row(line.thing, str(line.in_folder), str(line.stored), str(line.differ))
@@ -198,16 +201,16 @@ def import_saved_mind(path: Path, agent: NamedByFolder = "", user: User = "", te
 
 @export_app.command("generative-agents")
 def export_saved_mind(path: Path, agent: NamedByFolder = "", user: User = "", tenant: Tenant = "default") -> None:
-    """Write an agent's memories to a folder as Generative Agents saves its people in."""
+    """Export an agent in the folder format of Generative Agents."""
     name = agent or find_name(path)
     with Progress(console=err) as progress:
-        steps = Steps(progress)
+        steps = ProgressBars(progress)
 
-        async def work(recollect: Recollect) -> Gathered:
+        async def export_saved_folder(recollect: Recollect) -> FolderExport:
             mind = await recollect.mind(name, user, tenant=tenant)
             return await export_folder(recollect.operator, mind, path, steps)
 
-        written = run(work)
+        written = run(export_saved_folder)
     out.print(translate("{count} memories exported.", count=len(written.memories)))
     if written.left_out:
         err.print(f"{written.left_out} memories of other kinds than event, thought and chat are left out.")

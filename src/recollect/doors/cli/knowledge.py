@@ -13,10 +13,10 @@ from rich.progress import Progress
 from rich.table import Column, Table
 
 from recollect.doors.cli import graph
-from recollect.doors.cli.graph import AsOf, At, Limit, find, in_utc, tell
+from recollect.doors.cli.graph import AsOf, At, Limit, find_entity_id, format_span, in_utc
 from recollect.doors.cli.terminal import (
     Agent,
-    Steps,
+    ProgressBars,
     Tenant,
     User,
     err,
@@ -31,8 +31,18 @@ from recollect.doors.cli.terminal import (
     with_mind,
     with_options,
 )
-from recollect.doors.words import translate
-from recollect.models.knowledge import Cost, Entities, EntityType, Fact, Facts, NewFact, Reread, Rerun, RerunPlan
+from recollect.doors.greeting import translate
+from recollect.models.knowledge import (
+    Cost,
+    EnrichPlan,
+    EnrichRequest,
+    EnrichResult,
+    EntityPage,
+    EntityType,
+    Fact,
+    FactPage,
+    NewFact,
+)
 
 if TYPE_CHECKING:
     from recollect.mind.mind import Mind
@@ -40,24 +50,26 @@ if TYPE_CHECKING:
 
 commands = typer.Typer()
 
-ChosenAgent = Annotated[str, typer.Option(help="Whose memory it is.", show_default="all of the tenant's")]
-ChosenUser = Annotated[str | None, typer.Option(help="Whom it is about or with.", show_default="all of the agent's")]
-Since = Annotated[datetime | None, typer.Option(help="Only what was said since then, in UTC.", show_default="ever")]
-Model = Annotated[str, typer.Option(help="Another model of the endpoint.", show_default="RECOLLECT_CHAT_MODEL")]
+ChosenAgent = Annotated[str, typer.Option(help="Agent.", show_default="all of the tenant's")]
+ChosenUser = Annotated[
+    str | None, typer.Option(help="User. Omit for the agent's own memory.", show_default="all of the agent's")
+]
+Since = Annotated[datetime | None, typer.Option(help="Only messages since this time (UTC).", show_default="ever")]
+Model = Annotated[str, typer.Option(help="Chat model to use.", show_default="RECOLLECT_CHAT_MODEL")]
 WIDE = 120
 """Where a table has room for whole ids."""
 COSTS = ("calls", "prompt", "completion", "price")
 
 
-def show_facts(page: Facts) -> None:
-    """Show facts, each with when it is true and since when it is believed."""
+def show_facts(page: FactPage) -> None:
+    """List facts with the time they are true and when they were recorded."""
     if not page.facts:
         out.print(translate("nothing known"))
         return
     table = table_of(id_column("id"), "version", "fact", "true", "believed")
     for fact in page.facts:
-        believed = tell(fact.created_at, fact.superseded_at)
-        true = tell(fact.span.valid_at, fact.span.invalid_at)
+        believed = format_span(fact.created_at, fact.superseded_at)
+        true = format_span(fact.span.valid_at, fact.span.invalid_at)
         table.add_row(shorten_id(fact.memory_id or fact.id), str(fact.version), escape(fact.text), true, believed)
     out.print(table)
     if page.next_cursor is not None:
@@ -67,7 +79,7 @@ def show_facts(page: Facts) -> None:
 @commands.command()
 @with_options(
     entity=Annotated[str | None, typer.Option(help="Only facts about this entity, by name or id.")],
-    versions=Annotated[str | None, typer.Option(help="All versions of this fact instead.", metavar="ID")],
+    versions=Annotated[str | None, typer.Option(help="Show all versions of this fact.", metavar="ID")],
     as_of=AsOf,
     at=At,
 )
@@ -79,17 +91,17 @@ def facts(
     limit: Limit = 50,
     tenant: Tenant = "default",
     **chosen: Any,  # noqa: ANN401 - what `with_options` names
-) -> Facts:
-    """Show facts, each with when it is true and since when it is believed."""
+) -> FactPage:
+    """List facts with the time they are true and when they were recorded."""
     as_of, at = (moment and moment.replace(tzinfo=UTC) for moment in (chosen["as_of"], chosen["at"]))
 
-    async def work(mind: Mind) -> Facts:
+    async def list_matching_facts(mind: Mind) -> FactPage:
         if chosen["versions"]:
-            return Facts(tuple(await mind.knowledge.fact_versions(await find_id(mind, chosen["versions"]))))
-        entity = await find(mind, chosen["entity"]) if chosen["entity"] else None
+            return FactPage(tuple(await mind.knowledge.fact_versions(await find_id(mind, chosen["versions"]))))
+        entity = await find_entity_id(mind, chosen["entity"]) if chosen["entity"] else None
         return await mind.knowledge.facts(entity, predicate, as_of=as_of, at=at, limit=limit)
 
-    return with_mind(agent, user, tenant, work)
+    return with_mind(agent, user, tenant, list_matching_facts)
 
 
 def show_stated(fact: Fact) -> None:
@@ -99,35 +111,40 @@ def show_stated(fact: Fact) -> None:
 
 @commands.command("state")
 @with_options(
-    since=Annotated[datetime | None, typer.Option(help="Since when it is true, in UTC.", show_default="now")],
-    until=Annotated[datetime | None, typer.Option(help="Until when it is true, in UTC.", show_default="open")],
-    replaces=Annotated[list[str] | None, typer.Option(help="A fact that it contradicts; repeat.", metavar="ID")],
-    text=Annotated[str | None, typer.Option(help="The fact in one sentence.", show_default="its three parts")],
+    since=Annotated[datetime | None, typer.Option(help="True since (UTC).", show_default="now")],
+    until=Annotated[datetime | None, typer.Option(help="True until (UTC).", show_default="open")],
+    replaces=Annotated[
+        list[str] | None, typer.Option(help="ID of a fact that this one replaces. Repeatable.", metavar="ID")
+    ],
+    text=Annotated[str | None, typer.Option(help="The fact as a sentence.", show_default="its three parts")],
 )
 @printing(show_stated)
 def state_fact(
     parts: Annotated[
-        tuple[str, str, str], typer.Argument(metavar="SUBJECT PREDICATE OBJECT", help="Li works_at Globex")
+        tuple[str, str, str],
+        typer.Argument(
+            metavar="SUBJECT PREDICATE OBJECT", help="Subject, predicate and object, for example: Li works_at Globex"
+        ),
     ],
     agent: Agent,
     user: User = "",
     tenant: Tenant = "default",
     **chosen: Any,  # noqa: ANN401 - what `with_options` names
 ) -> Fact:
-    """State a fact."""
+    """Add a fact."""
     since, until = (moment and moment.replace(tzinfo=UTC) for moment in (chosen["since"], chosen["until"]))
     stated = NewFact(*parts, text=chosen["text"] or "", valid_at=since, invalid_at=until)
 
-    async def work(mind: Mind) -> Fact:
+    async def add_stated_fact(mind: Mind) -> Fact:
         replaced = tuple(await find_ids(mind, chosen["replaces"]))
         [fact] = await mind.knowledge.add(replace(stated, replaces=replaced))
         return fact
 
-    return with_mind(agent, user, tenant, work)
+    return with_mind(agent, user, tenant, add_stated_fact)
 
 
-def show_entities(page: Entities) -> None:
-    """Show entities with what else they are called; their ids, too, where there is room."""
+def show_entities(page: EntityPage) -> None:
+    """Show entities with their aliases; also their IDs if the terminal is wide enough."""
     if not page.entities:
         out.print(translate("nobody known"))
         return
@@ -145,34 +162,36 @@ def show_entities(page: Entities) -> None:
 @commands.command()
 @with_options(
     meaning=Annotated[
-        str | None, typer.Option(help="The nearest to this text first.", show_default="the oldest first")
+        str | None, typer.Option(help="Sort by similarity to this text.", show_default="the oldest first")
     ],
-    as_of=Annotated[datetime | None, typer.Option(help="As they were merged then, in UTC.", show_default="now")],
+    as_of=Annotated[
+        datetime | None, typer.Option(help="Entities as they were merged at this time (UTC).", show_default="now")
+    ],
 )
 @printing(show_entities)
 def entities(
     agent: Agent,
     search: Annotated[str, typer.Argument(help="Part of a name.", show_default="all")] = "",
     user: User = "",
-    type: Annotated[EntityType | None, typer.Option(help="Only of this type.", show_default="all")] = None,  # noqa: A002
+    type: Annotated[EntityType | None, typer.Option(help="Only entities of this type.", show_default="all")] = None,  # noqa: A002
     limit: Limit = 50,
     tenant: Tenant = "default",
     **chosen: Any,  # noqa: ANN401 - what `with_options` names
-) -> Entities:
-    """Show whom and what facts speak of, with what else they are called."""
+) -> EntityPage:
+    """List entities and their aliases."""
     meaning, as_of = chosen["meaning"] or "", in_utc({"as_of": chosen["as_of"]}).get("as_of")
 
-    async def work(mind: Mind) -> Entities:
+    async def list_matching_entities(mind: Mind) -> EntityPage:
         return await mind.knowledge.entities(search, type=type, meaning=meaning, as_of=as_of, limit=limit)
 
-    return with_mind(agent, user, tenant, work)
+    return with_mind(agent, user, tenant, list_matching_entities)
 
 
 @commands.command()
 @with_options(
-    dry_run=Annotated[bool | None, typer.Option("--dry-run", help="Only show what it would cost.")],
-    yes=Annotated[bool | None, typer.Option("--yes", help="Do not ask before spending.")],
-    ignore_budget=Annotated[bool | None, typer.Option("--ignore-budget", help="Go on beyond the tokens of the day.")],
+    dry_run=Annotated[bool | None, typer.Option("--dry-run", help="Only estimate the cost.")],
+    yes=Annotated[bool | None, typer.Option("--yes", help="Do not ask before spending tokens.")],
+    ignore_budget=Annotated[bool | None, typer.Option("--ignore-budget", help="Ignore the daily token budget.")],
 )
 def enrich(
     agent: ChosenAgent = "",
@@ -182,11 +201,11 @@ def enrich(
     tenant: Tenant = "default",
     **options: Any,  # noqa: ANN401 - what `with_options` names
 ) -> None:
-    """Read history again with another model or prompt, beside what stands, and switch to it at once."""
+    """Re-run extraction with another model or prompt, then switch to the new result atomically."""
     moment = since.replace(tzinfo=UTC) if since and since.tzinfo is None else since
-    wanted = Rerun(agent, user, moment, model, bool(options["ignore_budget"]), tenant)
+    wanted = EnrichRequest(agent, user, moment, model, bool(options["ignore_budget"]), tenant)
 
-    async def work(recollect: Recollect) -> None:
+    async def enrich_again(recollect: Recollect) -> None:
         plans = await recollect.reruns.plan(wanted)
         out.print(show_plans(plans) if plans else "There is nothing to read again.")
         if not plans or options["dry_run"]:
@@ -194,13 +213,13 @@ def enrich(
         if not options["yes"]:
             typer.confirm("Read it again?", abort=True)
         with Progress(console=err) as progress:
-            done = await recollect.reruns.run(wanted, Steps(progress))
+            done = await recollect.reruns.run(wanted, ProgressBars(progress))
         out.print(show_done(plans, done))
 
-    run(work)
+    run(enrich_again)
 
 
-def show_plans(plans: Sequence[RerunPlan]) -> Table:
+def show_plans(plans: Sequence[EnrichPlan]) -> Table:
     """Tabulate what each scope would cost, and all of them together."""
     table = tabulate("agent", "user", "segments", "messages", *COSTS)
     for plan in plans:
@@ -213,7 +232,7 @@ def show_plans(plans: Sequence[RerunPlan]) -> Table:
     return table
 
 
-def show_done(plans: Sequence[RerunPlan], done: Sequence[Reread]) -> Table:
+def show_done(plans: Sequence[EnrichPlan], done: Sequence[EnrichResult]) -> Table:
     """Tabulate the result of each scope and the ledger's cost, next to the estimate."""
     table = tabulate("agent", "user", "read again", "left", "facts replaced", *COSTS)
     for each in done:

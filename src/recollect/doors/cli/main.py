@@ -13,118 +13,114 @@ try:
     from rich.markup import escape
     from typer.core import TyperCommand, TyperGroup
 except ImportError:  # the extra is not installed
-    sys.exit("The command line needs more: run pip install 'recollect-memory[server]'")
+    sys.exit("The command line needs an extra: pip install 'recollect-memory[server]'")
 
 from recollect.errors import RecollectError
-from recollect.loading import load, own_version
+from recollect.loading import load, package_version
 
 MCP = "recollect.doors.mcp.command"
-ROOMS: Mapping[str, Mapping[str, str]] = {
+COMMAND_MODULES: Mapping[str, Mapping[str, str]] = {
     "start": {
-        "up": "Start everything on this machine: PostgreSQL, migrations, API, worker, a first API key.",
-        "serve": "Serve the HTTP API; run `recollect worker` beside it.",
+        "up": "Start PostgreSQL, the API, the worker and the console on this machine, and print an API key.",
+        "serve": "Run the HTTP API. Run `recollect worker` alongside it.",
         "worker": "Run background jobs until stopped.",
-        "migrate": "Bring the database to the newest schema.",
+        "migrate": "Create or upgrade the database schema.",
     },
     "operators.doctor": {
-        "doctor": "Say what runs, where the data lies, which versions there are, what is missing, and what to do.",
+        "doctor": "Check the installation and suggest fixes.",
     },
     "memories": {
-        "remember": "Remember one thing.",
-        "get": "Show one memory with all its fields.",
-        "browse": "List the memories of a scope, the newest first.",
-        "pin": "Let every context show memories, before what is recalled; or no longer.",
-        "revise": "Add a version of a memory in place of the current one, or show its versions.",
-        "forget": "Delete memories for good, by their ids or all that the options admit, with all that was derived "
-        "from them.",
+        "remember": "Store a memory.",
+        "get": "Show a memory with all its fields.",
+        "browse": "List memories, newest first.",
+        "pin": "Pin memories so that every prompt includes them (`--off` to unpin).",
+        "revise": "Update a memory, or show its versions.",
+        "forget": "Delete memories permanently, by ID or filter, with everything derived from them.",
     },
     "recall": {
-        "recall": "Show what a cue reminds of, best first, and why.",
-        "block": "Show what a cue reminds of as text for a prompt, within a budget in tokens.",
-        "resolve": "Show the memory that a short id of a block stands for, and what it was made from.",
+        "recall": "Search memories. Shows the best match first, with reasons.",
+        "block": "Search memories and print them as prompt text within a token budget.",
     },
     "explain": {
-        "recalls": "List the recalls that were kept, the latest first.",
-        "explain": "Say why a recall answered as it did: what each channel proposed and added, and what came of it.",
-        "replay": "Rank what a recall found again, by other weights if they are named; or ask it again as of a moment.",
-        "evaluate": "Measure how well recall finds what your own questions expect; nothing is changed.",
+        "recalls": "List saved recalls, newest first.",
+        "explain": "Explain the ranking of a saved recall.",
+        "replay": "Rank a saved recall again with other weights, or run it again as of an earlier time.",
+        "evaluate": "Measure recall quality on your own questions. Changes nothing.",
     },
     "conversations": {
-        "chat": "Chat, and see how each prompt is assembled: what is recalled, how much history, and what each costs.",
-        "conversations": "Look after conversations, from the first word to the last.",
+        "chat": "Chat in the terminal and see how each prompt is built.",
+        "conversations": "Manage conversations.",
     },
     "agents": {
-        "associate": "Show which events and thoughts something perceived reminds of, by the keywords they share.",
-        "overview": "Show what a scope holds in numbers, its strongest keywords, and its agent's settings.",
-        "changes": "Follow what changes in a scope as it happens, until Ctrl-C; then say from where to follow on.",
-        "profile": "Show an agent's default settings, and change what is given.",
-        "tune": "Learn an agent's weights from feedback, and show before and after on feedback that was held out.",
+        "associate": "Find events and thoughts that share keywords with an observation.",
+        "overview": "Show statistics, top keywords and agent settings of a scope.",
+        "changes": "Stream changes of a scope until Ctrl-C, then print the cursor to resume from.",
+        "profile": "Show or change an agent's default settings.",
+        "tune": "Learn an agent's ranking weights from feedback and show the effect on held-out feedback.",
     },
     "knowledge": {
-        "state": "State a fact.",
-        "facts": "Show facts, each with when it is true and since when it is believed.",
-        "entities": "Show whom and what facts speak of, with what else they are called.",
-        "graph": "Follow facts from entity to entity.",
-        "enrich": "Read history again with another model or prompt, beside what stands, and switch to it at once.",
+        "state": "Add a fact.",
+        "facts": "List facts with the time they are true and when they were recorded.",
+        "entities": "List entities and their aliases.",
+        "graph": "Explore the knowledge graph.",
+        "enrich": "Re-run extraction with another model or prompt, then switch to the new result atomically.",
     },
     "topics": {
-        "topics": "Show what memories are about, and put it in order.",
+        "topics": "Show and edit the topic tree.",
     },
     "imports": {
-        "import": "Load memories into a scope.",
-        "export": "Write a scope's memories to files.",
+        "import": "Import memories.",
+        "export": "Export memories.",
     },
     "operators.bench": {
-        "bench": "Time this installation: writes and recalls in a scope of its own, which is emptied afterwards.",
+        "bench": "Measure the speed of writes and recalls in a temporary scope.",
     },
-    "operators.rewrites": {
-        "rewrite-tables": "Rewrite every table that can hold content, so that no erased byte stays in the data files.",
-        "rewrite-terms": "Fold terms, keywords, names and topics by the newest rules, where older ones folded them.",
+    "operators.maintenance": {
+        "rewrite-tables": "Rewrite all tables so that no erased content remains in the data files.",
     },
     "operators.fading": {
-        "fade": "Let what has decayed or expired leave recall, and show why; all of it can be revived.",
+        "fade": "Remove decayed and expired memories from recall and show why. You can restore them.",
     },
     "operators.mirrors": {
-        "mirror": "Look after mirrors of the record in OpenSearch and Neo4j.",
+        "mirror": "Manage the OpenSearch and Neo4j mirrors.",
     },
     "operators.shards": {
-        "shard": "Look after several PostgreSQL servers that share the tenants.",
+        "shard": "Manage shards: several PostgreSQL servers that share the tenants.",
     },
     "operators.backups": {
-        "backup": "Make backups, look through them, and restore them.",
+        "backup": "Back up and restore the embedded server, and replay erasures on any server.",
     },
     "operators.cold": {
-        "cold": "Look after scopes that lie in object storage.",
+        "cold": "Manage scopes in object storage.",
     },
     MCP: {
-        "mcp": "Serve the memory to an MCP client over standard input and output, until the client leaves.",
+        "mcp": "Run an MCP server over stdio.",
     },
     "operators.plan": {
-        "plan": "Say which disk, RAM and cores an installation needs, and when to use shards or replicas.",
+        "plan": "Compute the disk, RAM and cores that an installation needs, and when to use shards.",
     },
     "operators.tenants": {
-        "key": "Make, list, limit and revoke API keys.",
-        "tenants": "Say what a tenant may use and ask.",
+        "key": "Manage API keys.",
+        "tenants": "Limit, suspend and export tenants.",
     },
     "operators.models": {
-        "model": "Pull embedding models that run in this process, and use them.",
+        "model": "Download and use local embedding models.",
     },
     "service": {
-        "reflect": "Think about what has gathered, now and not by a worker; show the questions and the thoughts.",
-        "status": "Show which models the service uses, and what it still has to do for a tenant.",
-        "ledger": "Show what models cost by day, step and model, and what is left of today's budget.",
-        "jobs": "See what waits, runs or has failed, and let it be tried again.",
-        "space": "Look after embedding spaces: the vectors of one model each.",
-        "index": "Give the few largest scopes an approximate vector index each.",
-        "reader": "Make, list and drop roles that read a tenant's memories by SQL.",
+        "reflect": "Reflect on recent memories now, without a worker. Show the questions and the thoughts.",
+        "ledger": "Show model costs by day, step and model, and the rest of today's budget.",
+        "jobs": "Show and retry background jobs.",
+        "space": "Manage embedding spaces, one per embedding model.",
+        "index": "Build an approximate vector index for the largest scopes.",
+        "reader": "Manage SQL roles that can read a tenant's memories.",
     },
 }
 """Which rooms have which commands, each with its help line; a test compares them."""
-HOMES = {name: room for room, commands in ROOMS.items() for name in commands}
-HELP = {name: line for commands in ROOMS.values() for name, line in commands.items()}
+HOMES = {name: room for room, commands in COMMAND_MODULES.items() for name in commands}
+HELP = {name: line for commands in COMMAND_MODULES.values() for name, line in commands.items()}
 
 
-class Commands(TyperGroup):
+class LazyCommands(TyperGroup):
     """The commands of all rooms: listing them loads none, running one loads its room."""
 
     def list_commands(self, ctx: object) -> list[str]:  # noqa: ARG002 - the library's name
@@ -138,6 +134,7 @@ class Commands(TyperGroup):
     def resolve_command(self, ctx: Any, args: list[str]) -> Any:  # noqa: ANN401 - the library's names
         """Load the command that is to be run."""
         if args[0] not in HELP:
+            self.commands = dict.fromkeys(HELP, TyperCommand("any"))  # the nearest names are suggested
             return super().resolve_command(ctx, args)
         # Loading makes no garbage, and looking for it takes a fifth of the time of a short command.
         gc.disable()
@@ -157,18 +154,18 @@ def load_command(name: str) -> Any:  # noqa: ANN401 - typer's own class
     return typer.main.get_group(module.commands).commands[name]
 
 
-app = typer.Typer(cls=Commands, no_args_is_help=True, add_completion=True)
+app = typer.Typer(cls=LazyCommands, no_args_is_help=True, add_completion=True)
 
 
 def print_version(wanted: bool) -> None:
     """Print the version, and end."""
     if wanted:
-        print(own_version())  # noqa: T201 - a console is not needed
+        print(package_version())  # noqa: T201 - a console is not needed
         raise typer.Exit
 
 
 @app.callback()
-def describe(
+def handle_global_options(
     version: Annotated[
         bool, typer.Option("--version", callback=print_version, is_eager=True, help="Print the version.")
     ] = False,
@@ -181,12 +178,12 @@ def main() -> None:
     try:
         app()
     except RecollectError as problem:
-        complain(problem.code, str(problem))
+        fail(problem.code, str(problem))
     except OSError as problem:
-        complain("setup", f"{problem.filename or ''}: {problem.strerror or problem}")
+        fail("setup", f"{problem.filename or ''}: {problem.strerror or problem}")
 
 
-def complain(code: str, message: str) -> None:
-    """Say what went wrong in one line, and end."""
+def fail(code: str, message: str) -> None:
+    """Print an error in one line, and exit."""
     Console(stderr=True).print(f"[red]{code}[/red]: {escape(message)}", highlight=False, soft_wrap=True)
     sys.exit(1)

@@ -17,7 +17,7 @@ from recollect.doors.cli.terminal import (
     Agent,
     MemoryId,
     MemoryIds,
-    Steps,
+    ProgressBars,
     Tenant,
     User,
     Yes,
@@ -34,8 +34,18 @@ from recollect.doors.cli.terminal import (
     with_mind,
     with_options,
 )
-from recollect.doors.words import translate
-from recollect.models.memories import IfNew, Kind, Memory, MemoryOrder, NewMemory, Page, Receipt, Revised, Revision
+from recollect.doors.greeting import translate
+from recollect.models.memories import (
+    IfNew,
+    Kind,
+    Memory,
+    MemoryOrder,
+    MemoryPage,
+    MemoryUpdate,
+    NewMemory,
+    Receipt,
+    UpdateResult,
+)
 from recollect.models.recall import Filter
 
 if TYPE_CHECKING:
@@ -46,8 +56,8 @@ if TYPE_CHECKING:
 commands = typer.Typer()
 
 
-class NewBy(StrEnum):
-    """How to tell whether something is new."""
+class DedupMode(StrEnum):
+    """How to decide whether a memory is new."""
 
     SAME = "same"
     NEAR = "near"
@@ -61,24 +71,25 @@ def show_receipt(receipt: Receipt) -> None:
 @commands.command()
 @with_options(
     expires_at=Annotated[
-        datetime | None, typer.Option(help="When to recall it no more, in UTC.", show_default="never")
+        datetime | None, typer.Option(help="Exclude from recall after this time (UTC).", show_default="never")
     ],
-    pin=Annotated[bool, typer.Option("--pin", help="Let every context show it.")],
+    pin=Annotated[bool, typer.Option("--pin", help="Include it in every prompt.")],
     if_new=Annotated[
-        NewBy | None, typer.Option(help="Only if it is not known: by the same text, or also by nearly the same terms.")
+        DedupMode | None,
+        typer.Option(help="Skip duplicates: `same` text, or `near` the same words."),
     ],
 )
 @printing(show_receipt)
 def remember(
-    content: Annotated[str, typer.Argument(help="What to remember.")],
+    content: Annotated[str, typer.Argument(help="Text of the memory.")],
     agent: Agent,
     user: User = "",
-    kind: Annotated[Kind, typer.Option(help="What sort of thing it is.")] = Kind.EVENT,
-    importance: Annotated[float | None, typer.Option(help="1 to 10; by rules if left out.")] = None,
+    kind: Annotated[Kind, typer.Option(help="Kind of memory.")] = Kind.EVENT,
+    importance: Annotated[float | None, typer.Option(help="1 to 10. Estimated if omitted.")] = None,
     tenant: Tenant = "default",
     **chosen: Any,  # noqa: ANN401 - what `with_options` names
 ) -> Receipt:
-    """Remember one thing."""
+    """Store a memory."""
     expiry = chosen["expires_at"].replace(tzinfo=UTC) if chosen["expires_at"] else None
     memory = NewMemory(content, kind, importance=importance, expires_at=expiry, pinned=bool(chosen["pin"]))
     if_new: IfNew = chosen["if_new"].value if chosen["if_new"] else ""
@@ -87,7 +98,7 @@ def remember(
 
 
 def show_memory(memory: Memory) -> None:
-    """Show one memory, a field a line; what is empty is left out."""
+    """Show one memory, one line per field; empty fields are left out."""
     table = table_of("", "", show_header=False)
     fields = {
         "id": memory.id,
@@ -114,16 +125,12 @@ def show_memory(memory: Memory) -> None:
 @commands.command("get")
 @printing(show_memory)
 def get_memory(memory_id: MemoryId, agent: Agent, user: User = "", tenant: Tenant = "default") -> Memory:
-    """Show one memory with all its fields."""
-
-    async def work(mind: Mind) -> Memory:
-        return await mind.get(await find_id(mind, memory_id))
-
-    return with_mind(agent, user, tenant, work)
+    """Show a memory with all its fields."""
+    return with_mind(agent, user, tenant, lambda mind: mind.get(memory_id))
 
 
-def show_page(page: Page) -> None:
-    """Show one page of memories, and how to go on."""
+def show_page(page: MemoryPage) -> None:
+    """Show one page of memories, and the cursor of the next page."""
     if not page.memories:
         out.print(translate("nothing found"))
         return
@@ -138,32 +145,32 @@ def show_page(page: Page) -> None:
 
 @commands.command("browse")
 @with_options(
-    after=Annotated[str | None, typer.Option(help="Go on behind this memory.", metavar="ID")],
-    oldest=Annotated[bool | None, typer.Option("--oldest", help="The oldest first.", show_default="the newest")],
+    after=Annotated[str | None, typer.Option(help="Start after this memory.", metavar="ID")],
+    oldest=Annotated[bool | None, typer.Option("--oldest", help="Oldest first.", show_default="the newest")],
     **FILTER_OPTIONS,
 )
 @printing(show_page)
 def browse_memories(
     agent: Agent,
-    words: Annotated[str, typer.Argument(help="Only memories with these words.", show_default="all")] = "",
+    words: Annotated[str, typer.Argument(help="Only memories that contain these words.", show_default="all")] = "",
     user: User = "",
-    limit: Annotated[int, typer.Option(help="Most to show.", min=1, max=200)] = 20,
+    limit: Annotated[int, typer.Option(help="Maximum number of results.", min=1, max=200)] = 20,
     tenant: Tenant = "default",
     **given: Any,  # noqa: ANN401 - what `with_options` names
-) -> Page:
-    """List the memories of a scope, the newest first."""
+) -> MemoryPage:
+    """List memories, newest first."""
     only, order = Filter(**read_filter(given)), MemoryOrder.OLDEST if given["oldest"] else MemoryOrder.NEWEST
 
-    async def work(mind: Mind) -> Page:
+    async def list_memory_page(mind: Mind) -> MemoryPage:
         cursor = await find_id(mind, given["after"]) if given["after"] else None
         return await mind.browse(cursor, limit, only, order=order, words=words)
 
-    return with_mind(agent, user, tenant, work)
+    return with_mind(agent, user, tenant, list_memory_page)
 
 
-def show_revised(found: Revised | list[Memory]) -> None:
+def show_revised(found: UpdateResult | list[Memory]) -> None:
     """Show what a revision did, or the versions of a memory."""
-    if isinstance(found, Revised):
+    if isinstance(found, UpdateResult):
         said = "contested" if found.contested else found.progress if found.changed else "unchanged"
         out.print(f"{found.id} {said}", highlight=False)
         return
@@ -177,24 +184,22 @@ def show_revised(found: Revised | list[Memory]) -> None:
 @commands.command()
 @with_options(
     importance=Annotated[float | None, typer.Option(help="1 to 10.", show_default="as it is")],
-    keyword=Annotated[
-        list[str] | None, typer.Option(help="A word to file it under, in place of the others; repeat for more.")
-    ],
-    topic=Annotated[str | None, typer.Option(help="The topic to file it under.", show_default="as it is")],
-    pin=Annotated[bool | None, typer.Option("--pin/--no-pin", help="Whether every context shows it.")],
-    versions=Annotated[bool | None, typer.Option("--versions", help="Only show its versions.")],
+    keyword=Annotated[list[str] | None, typer.Option(help="Keyword; replaces the existing ones. Repeatable.")],
+    topic=Annotated[str | None, typer.Option(help="Topic; replaces the existing ones.", show_default="as it is")],
+    pin=Annotated[bool | None, typer.Option("--pin/--no-pin", help="Pin or unpin.")],
+    versions=Annotated[bool | None, typer.Option("--versions", help="Only show the versions.")],
 )
 @printing(show_revised)
 def revise(
     memory_id: MemoryId,
     agent: Agent,
-    content: Annotated[str, typer.Argument(help="What is remembered from now on.")] = "",
+    content: Annotated[str, typer.Argument(help="New text.")] = "",
     user: User = "",
     tenant: Tenant = "default",
     **chosen: Any,  # noqa: ANN401 - what `with_options` names
-) -> Revised | list[Memory]:
-    """Add a version of a memory in place of the current one, or show its versions."""
-    revision = Revision(
+) -> UpdateResult | list[Memory]:
+    """Update a memory, or show its versions."""
+    revision = MemoryUpdate(
         content or None,
         chosen["importance"],
         keywords=tuple(chosen["keyword"]) if chosen["keyword"] else None,
@@ -202,11 +207,11 @@ def revise(
         pinned=chosen["pin"],
     )
 
-    async def work(mind: Mind) -> Revised | list[Memory]:
+    async def update_or_list_versions(mind: Mind) -> UpdateResult | list[Memory]:
         found = await find_id(mind, memory_id)
         return await mind.versions(found) if chosen["versions"] else await mind.revise(found, revision)
 
-    return with_mind(agent, user, tenant, work)
+    return with_mind(agent, user, tenant, update_or_list_versions)
 
 
 @commands.command()
@@ -214,15 +219,15 @@ def pin(
     ids: MemoryIds,
     agent: Agent,
     user: User = "",
-    off: Annotated[bool, typer.Option("--off", help="Let them go again.")] = False,
+    off: Annotated[bool, typer.Option("--off", help="Unpin.")] = False,
     tenant: Tenant = "default",
 ) -> None:
-    """Let every context show memories, before what is recalled; or no longer."""
+    """Pin memories so that every prompt includes them (`--off` to unpin)."""
 
-    async def work(mind: Mind) -> list[UUID]:
+    async def set_pinned(mind: Mind) -> list[UUID]:
         return await mind.pin(await find_ids(mind, ids), pinned=not off)
 
-    found = with_mind(agent, user, tenant, work)
+    found = with_mind(agent, user, tenant, set_pinned)
     said = "{count} of {all} memories are no longer pinned." if off else "{count} of {all} memories are pinned."
     out.print(translate(said, count=len(found), all=len(ids)), highlight=False)
 
@@ -230,18 +235,21 @@ def pin(
 @commands.command()
 @with_options(
     yes=Yes,
-    all_agents=Annotated[bool | None, typer.Option("--all-agents", help="All of the user, whatever agent it is of.")],
+    all_agents=Annotated[
+        bool | None, typer.Option("--all-agents", help="Delete everything about the user, for all agents.")
+    ],
+    everything=Annotated[bool | None, typer.Option("--everything", "--all", help="All the agent has of the user.")],
     **FILTER_OPTIONS,
 )
 def forget(
-    agent: Annotated[str, typer.Option(help="Whose memory it is.")] = "",
-    ids: Annotated[list[str] | None, typer.Argument(help="Ids of memories; or none, and a filter.")] = None,
+    agent: Annotated[str, typer.Option(help="Agent.")] = "",
+    ids: Annotated[list[str] | None, typer.Argument(help="Memory IDs. Omit to use a filter.")] = None,
     user: User = "",
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Only count what would be deleted.")] = False,
     tenant: Tenant = "default",
     **given: Any,  # noqa: ANN401 - what `with_options` names
 ) -> None:
-    """Delete memories for good, by their ids or all that the options admit, with all that was derived from them."""
+    """Delete memories permanently, by ID or filter, with everything derived from them."""
     only = Filter(**read_filter(given))
     if given["all_agents"]:
         if agent or ids or only.named:
@@ -249,14 +257,21 @@ def forget(
         erase_user(user, tenant, dry_run=dry_run, yes=bool(given["yes"]))
         return
     if not agent:
-        raise typer.BadParameter("name --agent, or --user with --all-agents")
+        raise typer.BadParameter("use --agent, or --user with --all-agents")
+    if given["everything"] and (ids or only.named):
+        raise typer.BadParameter("--everything erases the whole scope: it takes no ids or filter")
     if not (dry_run or given["yes"]):
-        typer.confirm(translate("Delete them for good?"), abort=True, err=True)
+        whole = f"Erase everything that {agent} has of {user or 'no user'}, for good?"
+        typer.confirm(whole if given["everything"] else translate("Delete them for good?"), abort=True, err=True)
+    if given["everything"]:
+        erased = with_mind(agent, user, tenant, lambda mind: mind.forget_everything(dry_run=dry_run))
+        show_erasure(erased, dry_run=dry_run)
+        return
 
-    async def work(mind: Mind) -> list[UUID]:
+    async def forget_memories(mind: Mind) -> list[UUID]:
         return await mind.forget(await find_ids(mind, ids), only, dry_run=dry_run)
 
-    gone = with_mind(agent, user, tenant, work)
+    gone = with_mind(agent, user, tenant, forget_memories)
     said = "{count} memories would be forgotten." if dry_run else "{count} memories are forgotten."
     out.print(translate(said, count=len(gone)), highlight=False)
 
@@ -266,13 +281,18 @@ def erase_user(user: str, tenant: str, *, dry_run: bool, yes: bool) -> None:
     if not (dry_run or yes):
         typer.confirm(f"Erase everything of {user}, over all agents, for good?", abort=True, err=True)
     with Progress(console=err) as progress:
-        steps = Steps(progress)
+        steps = ProgressBars(progress)
 
-        async def work(recollect: Recollect) -> UserErasure:
+        async def erase_user_memories(recollect: Recollect) -> UserErasure:
             caller = await recollect.operator.act_for(tenant)
             return await recollect.operator.erasures.forget_user(caller, user, steps, dry_run=dry_run)
 
-        erased = run(work)
+        erased = run(erase_user_memories)
+    show_erasure(erased, dry_run=dry_run)
+
+
+def show_erasure(erased: UserErasure, *, dry_run: bool) -> None:
+    """Show the receipt of an erasure, or what a dry run counted."""
     table = Table("table", Column("rows", justify="right"))
     for name, rows in erased.removed.items():
         table.add_row(name, str(rows))
@@ -280,4 +300,6 @@ def erase_user(user: str, tenant: str, *, dry_run: bool, yes: bool) -> None:
     where = "1 scope" if erased.scopes == 1 else f"{erased.scopes} scopes"
     done = f"is erased from {where}" if erased.erased_at else f"is erased from {where} so far, and a worker goes on"
     told = f"would be erased from {where}." if dry_run else f"{done}; receipt {erased.id}."
-    out.print(f"{user} {told}", highlight=False, markup=False)
+    told = told if erased.id or erased.scopes else "has nothing to erase."
+    named = ", ".join(filter(None, (erased.agent, erased.user)))
+    out.print(f"{named} {told}", highlight=False, markup=False)

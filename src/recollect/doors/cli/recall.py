@@ -24,14 +24,13 @@ from recollect.doors.cli.terminal import (
     with_mind,
     with_options,
 )
-from recollect.doors.words import translate
+from recollect.doors.greeting import translate
 from recollect.errors import InvalidInputError, UnavailableError
-from recollect.models.memories import Memory
-from recollect.models.recall import ChannelScore, Cue, Hit, Recollection, Status
+from recollect.models.recall import ChannelScore, Cue, Hit, RecallResult, Status
 
 if TYPE_CHECKING:
     from recollect.mind.mind import Mind
-    from recollect.models.blocks import Block, Resolved
+    from recollect.models.blocks import MemoryBlock
 
 commands = typer.Typer()
 
@@ -41,28 +40,33 @@ OPTIONS: dict[str, object] = {
     **FILTER_OPTIONS,
     "weight": Annotated[
         list[str] | None,
-        typer.Option(help="What a channel or preference weighs, as text=0.5; repeat.", metavar="NAME=NUMBER"),
+        typer.Option(
+            help="Weight of a channel or preference, for example text=0.5. Repeatable.", metavar="NAME=NUMBER"
+        ),
     ],
     "min_relevance": Annotated[
-        float | None, typer.Option(help="Only what helps so likely, 0 to 1.", show_default="all; a block: 0.003")
+        float | None, typer.Option(help="Minimum relevance, 0 to 1.", show_default="all; a block: 0.003")
     ],
     "zone": Annotated[
-        str | None, typer.Option(help="Your time zone, as Asia/Shanghai.", show_default="of this machine")
+        str | None, typer.Option(help="Time zone, for example Asia/Shanghai.", show_default="of this machine")
     ],
-    "consult": Annotated[bool | None, typer.Option("--consult", help="Let the chat model read the cue, too.")],
-    "judge": Annotated[bool | None, typer.Option("--judge", help="Let the chat model drop useless hits.")],
+    "consult": Annotated[
+        bool | None, typer.Option("--consult", help="Ask the chat model for topics and dates of the query.")
+    ],
+    "judge": Annotated[bool | None, typer.Option("--judge", help="Ask the chat model to drop irrelevant results.")],
     "keep": Annotated[
-        bool | None, typer.Option("--keep/--no-keep", help="Keep it, to explain and replay.", show_default="as set")
+        bool | None,
+        typer.Option("--keep/--no-keep", help="Save this recall for `explain` and `replay`.", show_default="as set"),
     ],
-    "now": Annotated[datetime | None, typer.Option(help="The moment of the recall, in UTC.", show_default="now")],
-    "no_touch": Annotated[bool | None, typer.Option("--no-touch", help="Do not count the hits as accessed.")],
+    "now": Annotated[datetime | None, typer.Option(help="Time of the recall (UTC).", show_default="now")],
+    "no_touch": Annotated[bool | None, typer.Option("--no-touch", help="Do not count the results as accessed.")],
 }
 DIGITS = 3
-SMALLEST_SHARE = 0.01
+MIN_SHOWN_SHARE = 0.01
 
 
-def show_recollection(found: Recollection) -> None:
-    """Show hits, best first, and why; say on the other stream what was skipped."""
+def show_recollection(found: RecallResult) -> None:
+    """Show hits, best first, with reasons; print skipped channels to stderr."""
     if found.hits:
         out.print(to_table(found))
         if found.message:
@@ -79,41 +83,39 @@ def show_recollection(found: Recollection) -> None:
 
 @commands.command()
 @with_options(
-    also=Annotated[
-        list[str] | None, typer.Option(help="A scope to read as well, as agent or agent/user; repeat for more.")
-    ],
+    also=Annotated[list[str] | None, typer.Option(help="Also search this scope, as agent or agent/user. Repeatable.")],
     **OPTIONS,
 )
 @printing(show_recollection)
 def recall(
     agent: Agent,
-    text: Annotated[str, typer.Argument(help="What to be reminded of; the newest, if left out.")] = "",
+    text: Annotated[str, typer.Argument(help="Query. Lists the newest memories if omitted.")] = "",
     user: User = "",
-    limit: Annotated[int | None, typer.Option(help="Most hits to show.", show_default="10")] = None,
+    limit: Annotated[int | None, typer.Option(help="Maximum number of hits.", show_default="10")] = None,
     channel: Annotated[
         list[str] | None,
         typer.Option(
-            help="text, vector, stream, keyword, graph, topic, date or recent; repeat for more.",
+            help="Channel: text, vector, stream, keyword, graph, topic, date or recent. Repeatable.",
             show_default="the usual ones",
         ),
     ] = None,
     tenant: Tenant = "default",
     **more: Any,  # noqa: ANN401 - what `with_options` names
-) -> Recollection:
-    """Show what a cue reminds of, best first, and why."""
+) -> RecallResult:
+    """Search memories. Shows the best match first, with reasons."""
     cue = Cue(text, limit=limit, channels=tuple(channel or ()), **read_options(more))
 
-    async def work(mind: Mind) -> Recollection:
+    async def recall_or_fail(mind: Mind) -> RecallResult:
         found = await mind.recall(cue)
         if found.status is Status.ERROR:
-            raise UnavailableError(f"No channel could look. {found.message}")
+            raise UnavailableError(f"Recall failed: no channel could search. {found.message}")
         return found
 
-    return with_mind(agent, user, tenant, work)
+    return with_mind(agent, user, tenant, recall_or_fail)
 
 
 def read_options(given: dict[str, Any]) -> dict[str, Any]:
-    """Turn options into fields of a cue; what is not given has its default."""
+    """Convert options to fields of a cue; options that are not given have their defaults."""
     plain = {name: given[name] for name in PLAIN if given[name] is not None}
     return {
         **read_filter(given),
@@ -134,13 +136,13 @@ def read_weight(text: str) -> tuple[str, float]:
         raise InvalidInputError("--weight must be written as in text=0.5") from None
 
 
-def to_table(recollection: Recollection) -> Table:
+def to_table(recollection: RecallResult) -> Table:
     """Tabulate hits, best first; if the stream channel alone was asked, with its three factors."""
     if all(set(hit.channels) == {"stream"} for hit in recollection.hits):
         return to_factors(recollection)
     table = table_of(id_column("id"), "score", "relevance", "when", "memory, and why")
     for hit in recollection.hits:
-        why = " ".join(f"{name} {share:.3f}" for name, share in share_out(hit).items())
+        why = " ".join(f"{name} {share:.3f}" for name, share in split_score(hit).items())
         cells = (shorten_id(hit.memory.id), f"{hit.score:.3f}", write_relevance(hit.relevance), moment(hit))
         table.add_row(*cells, f"{escape(hit.memory.content)}\n[dim]{why}[/dim]")
     return table
@@ -151,16 +153,16 @@ def write_relevance(relevance: float | None) -> str:
     return "" if relevance is None else f"{relevance:.3f}"
 
 
-def share_out(hit: Hit) -> dict[str, float]:
+def split_score(hit: Hit) -> dict[str, float]:
     """Return the parts of a hit's score, to the three digits that are shown; small ones are joined as `other`."""
     parts = {**{name: part.share for name, part in hit.channels.items()}, **hit.preferences}
-    told = {name: round(share, DIGITS) for name, share in parts.items() if abs(share) >= SMALLEST_SHARE}
-    # What is left over closes the sum: the parts add up to the score that is shown.
+    told = {name: round(share, DIGITS) for name, share in parts.items() if abs(share) >= MIN_SHOWN_SHARE}
+    # The remainder closes the sum: the parts must add up to the score that is shown.
     rest = round(round(hit.score, DIGITS) - sum(told.values()), DIGITS)
     return {**told, **({"other": rest} if rest else {})}
 
 
-def to_factors(recollection: Recollection) -> Table:
+def to_factors(recollection: RecallResult) -> Table:
     """Tabulate the three factors of the stream, each scaled from 0 to 1 over all candidates."""
     tally = recollection.tallies["stream"]
     caption = f"{tally.candidates} candidates, {recollection.methods['stream']}, {recollection.milliseconds:.1f} ms"
@@ -184,8 +186,8 @@ def moment(hit: Hit) -> str:
     return f"{hit.memory.occurred_at:%F %R}"
 
 
-def show_block(made: Block) -> None:
-    """Show a block, and on the other stream what it costs."""
+def show_block(made: MemoryBlock) -> None:
+    """Show a block, and print its number of tokens to stderr."""
     out.print(escape(made.text) if made.text else translate("nothing to show"), highlight=False, soft_wrap=True)
     rest = f", {made.left_out} found no room" if made.left_out else ""
     rest += f", {made.not_repeated} were shown before" if made.not_repeated else ""
@@ -195,60 +197,28 @@ def show_block(made: Block) -> None:
 
 @commands.command()
 @with_options(
-    conversation=Annotated[str | None, typer.Option(help="Whose blocks before this one count.", show_default="none's")],
-    repeat=Annotated[
-        bool | None, typer.Option("--repeat", help="Show again what was shown before, in fewer words as it fades.")
+    conversation=Annotated[
+        str | None, typer.Option(help="Conversation whose earlier blocks are not repeated.", show_default="none's")
     ],
-    limit=Annotated[int | None, typer.Option(help="Most lines to show.", show_default="what fits")],
+    repeat=Annotated[bool | None, typer.Option("--repeat", help="Show memories again, shorter each time.")],
+    limit=Annotated[int | None, typer.Option(help="Maximum number of lines.", show_default="what fits")],
     **OPTIONS,
 )
 @printing(show_block)
 def block(
-    text: Annotated[str, typer.Argument(help="What to be reminded of.")],
+    text: Annotated[str, typer.Argument(help="Query.")],
     agent: Agent,
     user: User = "",
-    budget: Annotated[int, typer.Option(help="Most tokens that it may cost.")] = 2_000,
+    budget: Annotated[int, typer.Option(help="Token budget.")] = 2_000,
     tenant: Tenant = "default",
     **more: Any,  # noqa: ANN401 - what `with_options` names
-) -> Block:
-    """Show what a cue reminds of as text for a prompt, within a budget in tokens."""
+) -> MemoryBlock:
+    """Search memories and print them as prompt text within a token budget."""
     cue = Cue(text, limit=more["limit"], **read_options(more))
     conversation, repeat = more["conversation"] or "", bool(more["repeat"])
     made = with_mind(
         agent, user, tenant, lambda mind: mind.blocks.show(cue, budget, conversation=conversation, repeat=repeat)
     )
     if made.status is Status.ERROR:
-        raise UnavailableError(f"No channel could look. {made.message}")
+        raise UnavailableError(f"Recall failed: no channel could search. {made.message}")
     return made
-
-
-def show_resolved(found: Resolved) -> None:
-    """Show a memory and its evidence."""
-    out.print(to_evidence_table(found))
-
-
-@commands.command()
-@printing(show_resolved)
-def resolve(
-    short_id: Annotated[str, typer.Argument(help="As it stands in a block, as m1a2b.")],
-    agent: Agent,
-    user: User = "",
-    conversation: Annotated[str, typer.Option(help="Which conversation was shown it.")] = "",
-    tenant: Tenant = "default",
-) -> Resolved:
-    """Show the memory that a short id of a block stands for, and what it was made from."""
-    return with_mind(agent, user, tenant, lambda mind: mind.blocks.resolve(short_id, conversation))
-
-
-def to_evidence_table(found: Resolved) -> Table:
-    """Tabulate a memory and its evidence."""
-    table = table_of("", id_column("id"), "kind", "when", "memory")
-
-    def add(what: str, memory: Memory) -> None:
-        when = f"{memory.occurred_at:%F %R}"
-        table.add_row(what, shorten_id(memory.id), memory.kind.value, when, escape(memory.content))
-
-    add("memory", found.memory)
-    for each in found.evidence:
-        add("evidence", each)
-    return table

@@ -13,6 +13,7 @@ from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
 from functools import partial
 from importlib.util import find_spec
+from itertools import chain
 from typing import Any, cast
 
 import uvicorn
@@ -20,20 +21,21 @@ from fastapi import FastAPI
 from rich.console import Console
 from rich.markup import escape
 
-from recollect.doors.cli.terminal import err, leave_signals, stop_on_signals
+from recollect.doors.cli.terminal import err, restore_signal_handlers, stop_on_signals
+from recollect.doors.greeting import GREETING, translate
 from recollect.doors.http.app import create_app
 from recollect.doors.http.console import OneTimeLinks, is_loopback
 from recollect.doors.http.server.capacity import KEEP_SECONDS
 from recollect.doors.http.server.protocol import BoundedProtocol
-from recollect.doors.http.server.workers import serve_together, supervised
+from recollect.doors.http.server.workers import follow_supervisor, serve_with_workers
+from recollect.doors.local_server import RunningServer, announced, read_address, to_url
 from recollect.doors.logs import log_to_stderr, report
-from recollect.doors.running import RunningServer, announced, read_address, to_url
-from recollect.doors.words import GREETING, translate
 from recollect.errors import RecollectError, SetupError, UnauthenticatedError
-from recollect.loading import load, own_version
+from recollect.loading import load, package_version
 from recollect.mind.service import Recollect
 from recollect.models.service import Right
 from recollect.settings import Settings
+from recollect.tracing import tracing
 from recollect.wiring import open_recollect
 
 LOG = logging.getLogger("recollect.service")
@@ -44,7 +46,7 @@ USUAL, SHARED = (socket.SO_REUSEADDR,), (socket.SO_REUSEADDR, socket.SO_REUSEPOR
 
 
 def run(work: Coroutine[Any, Any, None]) -> None:
-    """Run until done, on the faster event loop where there is one."""
+    """Run until done, on the faster event loop if it is installed."""
     factory = None
     if find_spec("uvloop"):  # not made for every platform
         factory = load("uvloop").new_event_loop
@@ -56,7 +58,7 @@ class Server(uvicorn.Server):
     """A server that ends by returning: uvicorn's own would raise the signal again, without cleaning up."""
 
     announces = False
-    """Whether a person is told that it stops."""
+    """Whether to print a message when the server stops."""
 
     @contextmanager
     def capture_signals(self) -> Iterator[None]:
@@ -65,7 +67,7 @@ class Server(uvicorn.Server):
         try:
             yield
         finally:
-            leave_signals()
+            restore_signal_handlers()
 
     def stop(self) -> None:
         """Stop serving."""
@@ -74,7 +76,7 @@ class Server(uvicorn.Server):
         self.should_exit = True
 
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
-        """End answers that would never end by themselves, then wait for the others."""
+        """End answers that would never end, then wait for the others."""
         cast("FastAPI", self.config.app).state.draining.set()
         await super().shutdown(sockets)
 
@@ -94,8 +96,8 @@ async def up(
             worker = asyncio.create_task(recollect.work())
             worker.add_done_callback(lambda _: setattr(server, "should_exit", True))
             with ExitStack() as stack:
-                welcome = Welcome(secret, link, tenant)
-                greeter = asyncio.create_task(greet(server, recollect, welcome, console, stack, report_step))
+                welcome = FirstLogin(secret, link, tenant)
+                greeter = asyncio.create_task(print_greeting(server, recollect, welcome, console, stack, report_step))
                 greeter.add_done_callback(report_failure)
                 try:
                     await listen(server, sockets, settings)
@@ -121,11 +123,11 @@ async def end_worker(worker: asyncio.Task[None]) -> None:
     except Exception as problem:
         report(LOG, "worker_failed", problem)
         reason = str(problem) if isinstance(problem, RecollectError) else type(problem).__name__
-        raise RecollectError(f"The worker has failed, so everything was stopped: {reason}") from None
+        raise RecollectError(f"Stopped: the worker failed ({reason}).") from None
 
 
 @dataclass(frozen=True, slots=True)
-class Welcome:
+class FirstLogin:
     """What lets the first visitor in: a new key, if there was none, and a link that works once."""
 
     secret: str | None
@@ -134,15 +136,15 @@ class Welcome:
 
 
 def make_link(server: uvicorn.Server, settings: Settings, tenant: str) -> str:
-    """Make a link that signs in to the console once; only where nobody but this machine can use it."""
+    """Make a link that signs in to the console once, if the server can be reached only from this machine."""
     if settings.console == "off" or not is_loopback(settings.host):
         return ""
     links: OneTimeLinks = cast("FastAPI", server.config.app).state.links
     return links.make(tenant)
 
 
-async def leave_address(recollect: Recollect, url: str, tenant: str, stack: ExitStack) -> None:
-    """Let the commands of this user ask this server, with the key of the last one where it is still good."""
+async def publish_address(recollect: Recollect, url: str, tenant: str, stack: ExitStack) -> None:
+    """Publish the server's address for commands of this user, with the key of the last server if it is still valid."""
     settings = recollect.settings
     if not settings.embedded:
         return
@@ -156,18 +158,18 @@ async def leave_address(recollect: Recollect, url: str, tenant: str, stack: Exit
     stack.enter_context(announced(settings.data_folder, RunningServer(url, key, tenant)))
 
 
-async def greet(
+async def print_greeting(
     server: uvicorn.Server,
     recollect: Recollect,
-    welcome: Welcome,
+    welcome: FirstLogin,
     console: Console,
     stack: ExitStack,
     report_step: Callable[[str], None],
 ) -> None:
-    """Say how to use it, once it answers."""
+    """Print how to use the server, once it answers."""
     await call_when_started(server, lambda: report_step("ready"))
     log_ready(recollect, address=address_of(server, recollect.settings))
-    await leave_address(recollect, address_of(server, recollect.settings), welcome.tenant, stack)
+    await publish_address(recollect, address_of(server, recollect.settings), welcome.tenant, stack)
     embedder = recollect.parts.embedder
     key = (
         translate("API key (shown this once): [bold]{secret}[/bold]", secret=welcome.secret)
@@ -188,34 +190,53 @@ async def greet(
     console.print(translate(GREETING, url=url, embedder=escape(model), key=key), highlight=False, soft_wrap=True)
 
 
-async def serve(settings: Settings, workers: int, supervisor: int | None) -> None:
+def serve(settings: Settings, workers: int) -> None:
     """Serve the API until stopped, by this process or by several."""
-    log_to_stderr(settings.log_level)
-    if workers > 1:
-        with bound_sockets(settings):
-            pass  # Refuse an address that is taken: sockets that share one would not notice.
-        with bound_sockets(settings, SHARED) as sockets:
-            await serve_together(workers, sockets[0].getsockname()[1])
+    if workers == 1:
+        serve_alone(settings)
         return
-    with bound_sockets(settings, USUAL if supervisor is None else SHARED) as sockets:
-        async with open_recollect(settings, work=False, wait_seconds=settings.start_wait_seconds) as recollect:
-            server = build_server(settings, recollect)
-            with supervised(supervisor, lambda: setattr(server, "should_exit", True)) as report_ready:
-                reporting = asyncio.create_task(
-                    call_when_started(server, partial(log_listening, server, recollect, report_ready))
-                )
-                try:
-                    await listen(server, sockets, settings)
-                finally:
-                    reporting.cancel()
+    log_to_stderr(settings.log_level)
+    with bound_sockets(settings):
+        pass  # Refuse an address that is taken: sockets that share one would not notice.
+    with bound_sockets(settings, SHARED) as sockets:
+        asyncio.run(check_opening(settings))
+        chosen = settings.model_copy(update={"port": sockets[0].getsockname()[1]})
+        serve_with_workers(workers, partial(serve_alone, chosen, SHARED))
+
+
+async def check_opening(settings: Settings) -> None:
+    """Find out once, before several processes start, whether they could."""
+    async with open_recollect(settings, work=False, wait_seconds=settings.start_wait_seconds):
+        pass
+
+
+def serve_alone(settings: Settings, options: Sequence[int] = USUAL) -> None:
+    """Serve the API by this process until stopped."""
+    log_to_stderr(settings.log_level)
+    with tracing(settings.traces_url, settings.traces_share, "serve"), bound_sockets(settings, options) as sockets:
+        run(serve_on(settings, sockets))
+
+
+async def serve_on(settings: Settings, sockets: list[socket.socket]) -> None:
+    """Serve the API on bound sockets until stopped."""
+    async with open_recollect(settings, work=False, wait_seconds=settings.start_wait_seconds) as recollect:
+        server = build_server(settings, recollect)
+        follow_supervisor(lambda: setattr(server, "should_exit", True))
+        reporting = asyncio.create_task(
+            call_when_started(server, lambda: log_ready(recollect, address=address_of(server, recollect.settings)))
+        )
+        try:
+            await listen(server, sockets, settings)
+        finally:
+            reporting.cancel()
 
 
 def log_ready(recollect: Recollect, *, address: str = "") -> None:
     """Log once that a process is ready, and with what."""
     embedder = recollect.parts.embedder
     line = {
-        "event": "ready",
-        "version": own_version(),
+        "event": "server_ready",
+        "version": package_version(),
         "address": address or None,
         "schema": recollect.probe.schema,
         "embedder": embedder.model if embedder else None,
@@ -225,25 +246,19 @@ def log_ready(recollect: Recollect, *, address: str = "") -> None:
 
 
 def address_of(server: uvicorn.Server, settings: Settings) -> str:
-    """Say where a server that has started listens."""
+    """Return the address at which a started server listens."""
     return to_url(settings.host, server.servers[0].sockets[0].getsockname()[1])
-
-
-def log_listening(server: uvicorn.Server, recollect: Recollect, report_ready: Callable[[], None]) -> None:
-    """Tell the supervisor and the log that a server listens."""
-    report_ready()
-    log_ready(recollect, address=address_of(server, recollect.settings))
 
 
 async def call_when_started(server: uvicorn.Server, call: Callable[[], object]) -> None:
     """Call once the server answers."""
-    while not server.started:  # noqa: ASYNC110 - the server tells nobody when it has started
+    while not server.started:  # noqa: ASYNC110 - the server has no event for its start
         await asyncio.sleep(0.02)
     call()
 
 
 async def work(settings: Settings, concurrency: int) -> None:
-    """Run jobs until SIGINT or SIGTERM; what was begun is finished first."""
+    """Run jobs until SIGINT or SIGTERM; running jobs are finished first."""
     log_to_stderr(settings.log_level)
     async with open_recollect(settings, work=False, wait_seconds=settings.start_wait_seconds) as recollect:
         log_ready(recollect)
@@ -262,6 +277,7 @@ def build_server(settings: Settings, recollect: Recollect) -> Server:
         http=BoundedProtocol,
         access_log=False,
         log_config=None,
+        proxy_headers=False,  # those of the proxies that the settings name are read by the application
         server_header=False,
         timeout_keep_alive=KEEP_SECONDS,
     )
@@ -271,9 +287,10 @@ def build_server(settings: Settings, recollect: Recollect) -> Server:
 @contextmanager
 def bound_sockets(settings: Settings, options: Sequence[int] = USUAL) -> Iterator[list[socket.socket]]:
     """Bind the address before anything else is started; nobody can connect before the server listens."""
+    find = partial(socket.getaddrinfo, settings.host, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)
     with ExitStack() as stack:
         try:
-            found = socket.getaddrinfo(settings.host, settings.port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)
+            found = chain(find(settings.port), find(settings.health_port) if settings.health_port else ())
             sockets = [
                 stack.enter_context(bind(family, address, options)) for family, *_, address in dict.fromkeys(found)
             ]
@@ -311,10 +328,8 @@ async def listen(server: uvicorn.Server, sockets: list[socket.socket], settings:
 
 
 def refuse_address(settings: Settings, problem: OSError) -> SetupError:
-    """Say that the address cannot be used, and what to do."""
-    place = f"{settings.host}:{settings.port}"
+    """Return an error for an address that cannot be used, with advice."""
+    place = f"{settings.host}:{settings.port}" + (f" or :{settings.health_port}" if settings.health_port else "")
     if problem.errno == errno.EADDRINUSE:
-        return SetupError(
-            f"{place} is taken. Is Recollect running already? `recollect doctor` tells; else choose another --port."
-        )
+        return SetupError(f"{place} is already in use. Check with `recollect doctor`, or choose another --port.")
     return SetupError(f"Cannot listen on {place} ({problem.strerror}): choose another --host or --port.")

@@ -15,7 +15,6 @@ from recollect.doors.cli.terminal import (
     Agent,
     Tenant,
     User,
-    ask_server,
     err,
     out,
     printing,
@@ -24,12 +23,10 @@ from recollect.doors.cli.terminal import (
     table_of,
     with_mind,
 )
-from recollect.doors.running import choose_server
-from recollect.doors.words import translate
+from recollect.doors.greeting import translate
 from recollect.models.agents import NOTHING_THERE, Reflection
 from recollect.models.memories import Memory
-from recollect.models.service import DailyBudget, EmbeddingSpace, Job, Ledger, Reader, ServiceStatus
-from recollect.settings import Settings
+from recollect.models.service import CostReport, DailyBudget, EmbeddingSpace, Job, Reader
 
 if TYPE_CHECKING:
     from recollect.mind.mind import Mind
@@ -37,25 +34,25 @@ if TYPE_CHECKING:
 
 commands = typer.Typer()
 
-jobs_app = typer.Typer(help="See what waits, runs or has failed, and let it be tried again.")
-AnyAgent = Annotated[str, typer.Option(help="Whose memory it is.", show_default="all of the tenant's")]
+jobs_app = typer.Typer(help="Show and retry background jobs.")
+AnyAgent = Annotated[str, typer.Option(help="Agent.", show_default="all of the tenant's")]
 NUMBERS = ("calls", "failed", "partial", "prompt", "completion", "seconds", "price")
-reader_app = typer.Typer(help="Make, list and drop roles that read a tenant's memories by SQL.", no_args_is_help=True)
-Name = Annotated[str, typer.Argument(help="What the role is called on the server.")]
-space_app = typer.Typer(help="Look after embedding spaces: the vectors of one model each.", no_args_is_help=True)
+reader_app = typer.Typer(help="Manage SQL roles that can read a tenant's memories.", no_args_is_help=True)
+Name = Annotated[str, typer.Argument(help="Role name.")]
+space_app = typer.Typer(help="Manage embedding spaces, one per embedding model.", no_args_is_help=True)
 
 
 @commands.command()
 def reflect(agent: Agent, user: User = "", tenant: Tenant = "default") -> None:
-    """Think about what has gathered, now and not by a worker; show the questions and the thoughts."""
+    """Reflect on recent memories now, without a worker. Show the questions and the thoughts."""
     with Progress(SpinnerColumn(), TextColumn("{task.description}"), TimeElapsedColumn(), console=err) as progress:
         task = progress.add_task("looking back", total=None)
 
-        async def work(mind: Mind) -> tuple[Reflection, list[Memory]]:
+        async def fetch_spaces(mind: Mind) -> tuple[Reflection, list[Memory]]:
             reflection = await mind.reflect(report=lambda step: progress.update(task, description=escape(step)))
             return reflection, [await mind.get(receipt.id) for receipt in reflection.thoughts]
 
-        reflection, thoughts = with_mind(agent, user, tenant, work)
+        reflection, thoughts = with_mind(agent, user, tenant, fetch_spaces)
     if not thoughts:
         out.print(translate(reflection.reason or NOTHING_THERE))
         return
@@ -112,24 +109,24 @@ def print_job(job: Job) -> None:
 
 @jobs_app.command("show")
 @printing(print_job)
-def show_job(job_id: Annotated[str, typer.Argument(help="The job's id.")]) -> Job:
-    """Show one job of a scope: whose it is, where it stands, and why it failed the last time."""
-    return run(lambda recollect: recollect.jobs.show(job_id))
+def show_job(job_id: Annotated[str, typer.Argument(help="Job ID.")]) -> Job:
+    """Show a job: scope, state and last error."""
+    return run(lambda recollect: recollect.jobs.find_job_anywhere(job_id))
 
 
 @jobs_app.command("retry")
 def retry_jobs(
     task: Annotated[str | None, typer.Option(help="Only jobs of this task.")] = None,
-    job_id: Annotated[str | None, typer.Option("--id", help="Only the job of this id.")] = None,
+    job_id: Annotated[str | None, typer.Option("--id", help="Only this job.")] = None,
     tenant: Annotated[str | None, typer.Option(help="Only jobs of this tenant.")] = None,
 ) -> None:
-    """Let failed jobs run again; without an option, all of them."""
+    """Retry failed jobs: all, or those selected by options."""
     tried = run(lambda recollect: recollect.jobs.retry_all(task, job_id, tenant))
     out.print(translate("{count} jobs wait to be tried again.", count=len(tried)), highlight=False)
 
 
 def show_time(moment: datetime | None) -> str:
-    """Write a moment to the second, if there is one."""
+    """Write a time to the second, or an empty text."""
     return f"{moment:%F %T}" if moment else ""
 
 
@@ -145,39 +142,7 @@ def show_progress(done: int | None, total: int | None) -> str:
     return str(done) if total is None else f"{done} of {total}"
 
 
-def show_status(found: ServiceStatus) -> None:
-    """Show models, jobs by task, and the budget."""
-    table = table_of("", "", show_header=False)
-    table.add_row("version", found.version)
-    table.add_row("embedder", escape(found.embedder.model or "none"))
-    if found.by_words:
-        table.add_row("recall by words alone", escape(found.by_words))
-    table.add_row("chat model", escape(found.chat_model or "none"))
-    table.add_row("recalls are kept", found.keep_recalls)
-    for each in found.jobs:
-        counts = {"waiting": each.waiting, "running": each.running, "failed": each.failed}
-        said = ", ".join(f"{count} {state}" for state, count in counts.items() if count)
-        table.add_row(f"jobs: {each.task}", said)
-    out.print(table)
-    if found.budget:
-        out.print(describe(found.budget), highlight=False)
-
-
-@commands.command()
-@printing(show_status)
-def status(tenant: Tenant = "default") -> ServiceStatus:
-    """Show which models the service uses, and what it still has to do for a tenant."""
-    settings = Settings()
-    if server := choose_server(settings, tenant):
-        return ask_server(server, settings, lambda client: client.status())
-
-    async def work(recollect: Recollect) -> ServiceStatus:
-        return await recollect.tenant.status(await recollect.operator.act_for(tenant))
-
-    return run(work)
-
-
-def show_ledger(found: Ledger) -> None:
+def show_ledger(found: CostReport) -> None:
     """Show costs by day, step and model."""
     table = table_of("day", "step", "model", *(Column(name, justify="right") for name in NUMBERS))
     for each in found.sums:
@@ -186,7 +151,7 @@ def show_ledger(found: Ledger) -> None:
         shown = (f"{count:,}" for count in counts)
         table.add_row(f"{each.day:%F}", escape(each.step), escape(each.model), *shown, *spent)
     out.print(table if table.row_count else translate("No model was asked."))
-    out.print(describe(found.budget), highlight=False)
+    out.print(describe_budget(found.budget), highlight=False)
 
 
 @commands.command()
@@ -194,15 +159,15 @@ def show_ledger(found: Ledger) -> None:
 def ledger(
     agent: AnyAgent = "",
     user: User = "",
-    days: Annotated[int, typer.Option(help="How many days to look back, today included.")] = 30,
+    days: Annotated[int, typer.Option(help="Number of days, including today.")] = 30,
     tenant: Tenant = "default",
-) -> Ledger:
-    """Show what models cost by day, step and model, and what is left of today's budget."""
+) -> CostReport:
+    """Show model costs by day, step and model, and the rest of today's budget."""
     return run(lambda recollect: recollect.ledger(agent, user, days=days, tenant=tenant))
 
 
-def describe(budget: DailyBudget | None) -> str:
-    """Say in one line what is left of the day; of no budget nothing."""
+def describe_budget(budget: DailyBudget | None) -> str:
+    """Return the rest of today's budget in one line; empty if there is no budget."""
     if budget is None:
         return ""
     if budget.limit is None:
@@ -213,7 +178,7 @@ def describe(budget: DailyBudget | None) -> str:
 
 @reader_app.command("create")
 def create_reader(name: Name, tenant: Tenant = "default") -> None:
-    """Make a role that may read a tenant's views, and show how it logs in, this once."""
+    """Create a role that may read a tenant's views, and show its login this once."""
     made = run(lambda recollect: recollect.operator.readers.create(name, tenant))
     out.print(made.dsn, highlight=False, soft_wrap=True, markup=False)
 
@@ -229,43 +194,43 @@ def show_readers(readers: tuple[Reader, ...]) -> None:
 @reader_app.command("list")
 @printing(show_readers)
 def list_readers() -> tuple[Reader, ...]:
-    """List the readers of every tenant."""
+    """List all reader roles."""
     return run(lambda recollect: recollect.operator.readers.list())
 
 
 @reader_app.command("drop")
 def drop_reader(name: Name) -> None:
-    """Drop a reader; it reads nothing from now on."""
+    """Drop a reader role."""
     run(lambda recollect: recollect.operator.readers.drop(name))
     out.print(translate("dropped"))
 
 
 def show_spaces(listed: list[tuple[EmbeddingSpace, str]]) -> None:
-    """Show embedding spaces, and whom to credit."""
+    """Show embedding spaces and the attributions of their models."""
     table = table_of("id", "model", "dimensions", "precision", "state")
     for space, _ in listed:
         table.add_row(str(space.id), escape(space.model), str(space.dimensions), space.precision, space.state)
     out.print(table)
-    for space, credit in listed:
-        if credit:
-            out.print(f"{escape(space.model)} is made with {credit}", soft_wrap=True)
+    for space, attribution in listed:
+        if attribution:
+            out.print(f"{escape(space.model)} is made with {attribution}", soft_wrap=True)
 
 
 @space_app.command("list")
 @printing(show_spaces)
 def list_spaces() -> list[tuple[EmbeddingSpace, str]]:
-    """List the embedding spaces."""
+    """List embedding spaces."""
 
-    async def work(recollect: Recollect) -> list[tuple[EmbeddingSpace, str]]:
+    async def fetch_spaces(recollect: Recollect) -> list[tuple[EmbeddingSpace, str]]:
         spaces = recollect.operator.spaces
-        return [(space, spaces.credit(space)) for space, _ in await spaces.list()]
+        return [(space, spaces.attribution(space)) for space, _ in await spaces.list()]
 
-    return list(dict.fromkeys(each for some in run_on_each(work) for each in some))
+    return list(dict.fromkeys(each for some in run_on_each(fetch_spaces) for each in some))
 
 
 @space_app.command("change")
 def change_model() -> None:
-    """Embed everything with the configured model while serving, then switch recall over to it."""
+    """Re-embed everything with the configured model while serving, then switch to it."""
     with Progress(console=err) as progress:
         task = progress.add_task("embedding", total=None)
         report: Callable[[int], None] = lambda done: progress.update(task, completed=done)  # noqa: E731
@@ -278,14 +243,14 @@ def change_model() -> None:
 
 @space_app.command("drop")
 def drop_space(space_id: int) -> None:
-    """Drop a retired space and its vectors."""
+    """Delete a retired embedding space."""
     run_on_each(lambda recollect: recollect.operator.spaces.drop(space_id))
     out.print(translate("dropped"))
 
 
 @space_app.command("compact")
 def compact_space(space_id: int) -> None:
-    """Build the key of a space's vectors anew: it takes about half the room."""
+    """Rebuild the primary key of a space to save about half of its size."""
     with err.status("building the key anew; nobody is blocked"):
         sizes = run_on_each(lambda recollect: recollect.operator.spaces.compact(space_id))
     for before, after in sizes:
@@ -294,9 +259,9 @@ def compact_space(space_id: int) -> None:
 
 @commands.command("index")
 def index_large_scopes(
-    at_least: Annotated[int, typer.Option(help="Index scopes with at least this many memories.")] = 100_000,
+    at_least: Annotated[int, typer.Option(help="Minimum number of memories in a scope.")] = 100_000,
 ) -> None:
-    """Give the few largest scopes an approximate vector index each."""
+    """Build an approximate vector index for the largest scopes."""
     with err.status("building indexes; writers are not blocked"):
         indexed = run_on_each(lambda recollect: recollect.operator.spaces.index_large_scopes(at_least))
     out.print(f"{sum(map(len, indexed))} scopes indexed.")

@@ -6,14 +6,14 @@ import asyncio
 import os
 import time
 from collections.abc import Callable
-from contextlib import AbstractContextManager, nullcontext
+from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
 from recollect.doors.cli.terminal import Tenant, err, out
-from recollect.doors.words import translate
+from recollect.doors.greeting import translate
 from recollect.loading import load
 from recollect.settings import PREFIX, Settings
 from recollect.tracing import tracing
@@ -23,13 +23,14 @@ commands = typer.Typer()
 Host = Annotated[str | None, typer.Option(help="Address to listen on.", show_default="127.0.0.1")]
 Port = Annotated[int | None, typer.Option(min=0, max=65535, help="Port to listen on.", show_default="7077")]
 DataDir = Annotated[
-    Path | None, typer.Option(help="Folder of the embedded PostgreSQL.", show_default="`recollect doctor` shows it")
+    Path | None,
+    typer.Option(help="Data folder of the embedded PostgreSQL.", show_default="`recollect doctor` shows it"),
 ]
 SIGINT_CODE = 130
 
 
-def choose(**given: str | int | Path | None) -> Settings:
-    """Read the settings; what was given as an option goes before, for processes that this one starts, too."""
+def load_settings(**given: str | int | Path | None) -> Settings:
+    """Read the settings. Options take precedence, also in processes that this process starts."""
     os.environ |= {f"{PREFIX}{name.upper()}": str(value) for name, value in given.items() if value is not None}
     return Settings()
 
@@ -42,10 +43,10 @@ def stopwatch() -> Callable[[str], None]:
 
 @commands.command("up")
 def start_up(host: Host = None, port: Port = None, data_dir: DataDir = None, tenant: Tenant = "default") -> None:
-    """Start everything on this machine: PostgreSQL, migrations, API, worker, a first API key."""
+    """Start PostgreSQL, the API, the worker and the console on this machine, and print an API key."""
     report = stopwatch()
     report(translate("starting Recollect"))
-    settings = choose(host=host, port=port, data_dir=data_dir)
+    settings = load_settings(host=host, port=port, data_dir=data_dir)
     server = load("recollect.doors.cli.server")
     try:
         with traced(settings, "up"):
@@ -62,22 +63,20 @@ def start_serving(
     host: Host = None,
     port: Port = None,
     data_dir: DataDir = None,
-    workers: Annotated[int, typer.Option(min=1, help="Processes that serve together.")] = 1,
-    supervisor: Annotated[int | None, typer.Option(hidden=True, help="File descriptor of who started us.")] = None,
+    workers: Annotated[int, typer.Option(min=1, help="Number of server processes.")] = 1,
 ) -> None:
-    """Serve the HTTP API; run `recollect worker` beside it."""
-    settings = choose(host=host, port=port, data_dir=data_dir)
+    """Run the HTTP API. Run `recollect worker` alongside it."""
+    settings = load_settings(host=host, port=port, data_dir=data_dir)
     server = load("recollect.doors.cli.server")
-    with nullcontext() if workers > 1 else traced(settings, "serve"):
-        server.run(server.serve(settings, workers, supervisor))
+    server.serve(settings, workers)
 
 
 @commands.command("worker")
 def start_worker(
-    concurrency: Annotated[int, typer.Option(help="Jobs at a time.")] = 4, data_dir: DataDir = None
+    concurrency: Annotated[int, typer.Option(help="Number of concurrent jobs.")] = 4, data_dir: DataDir = None
 ) -> None:
     """Run background jobs until stopped."""
-    settings = choose(data_dir=data_dir)
+    settings = load_settings(data_dir=data_dir)
     server = load("recollect.doors.cli.server")
     with traced(settings, "worker"):
         server.run(server.work(settings, concurrency))
@@ -92,10 +91,10 @@ def traced(settings: Settings, role: str) -> AbstractContextManager[None]:
 def migrate(
     first_block: Annotated[
         int | None,
-        typer.Option(min=0, max=8191, help="Number tenants from this block of 1,024 on: another for each server."),
+        typer.Option(min=0, max=8191, help="First block of 1,024 tenant numbers; unique per server."),
     ] = None,
 ) -> None:
-    """Bring the database to the newest schema."""
+    """Create or upgrade the database schema."""
     settings, report = Settings(), lambda name: out.print(f"applied {name}", highlight=False)
     asyncio.run(load("recollect.wiring").set_up(settings, report, first_block))
     out.print(translate("The database is up to date."))

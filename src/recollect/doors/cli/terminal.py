@@ -1,4 +1,4 @@
-"""What every command shares: options, the two consoles, tables and JSON, and whom it asks: a server or the database."""
+"""Parts that every command shares: options, the two consoles, tables and JSON, and a server or database to ask."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ from rich.console import Console
 from rich.table import Column, Table
 
 from recollect.client.client import Client
-from recollect.client.transport import BlockingTransport, NoLoop
-from recollect.doors.running import RunningServer, check_local, choose_server
+from recollect.client.transport import BlockingTransport, SyncRunner
+from recollect.doors.local_server import RunningServer, check_local, choose_server
 from recollect.loading import load
 from recollect.models.memories import Kind, RecallState, Role
 from recollect.settings import Settings
@@ -38,46 +38,50 @@ SHORT_ID = 8
 WAIT_SECONDS = 5.0
 """How long to wait for an answer beyond the server's own deadline."""
 
-Agent = Annotated[str, typer.Option(help="Whose memory it is.")]
-User = Annotated[str, typer.Option(help="Whom it is about or with.")]
-Tenant = Annotated[str, typer.Option(help="Which tenant's.")]
+Agent = Annotated[str, typer.Option(help="Agent.")]
+User = Annotated[str, typer.Option(help="User. Omit for the agent's own memory.")]
+Tenant = Annotated[str, typer.Option(help="Tenant.")]
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON.")]
-MemoryId = Annotated[str, typer.Argument(metavar="ID", help="The id of a memory, whole or as a table shows it.")]
-MemoryIds = Annotated[list[str], typer.Argument(metavar="ID...", help="Ids of memories, whole or as tables show them.")]
-Yes = Annotated[bool, typer.Option("--yes", help="Do not ask.")]
+MemoryId = Annotated[str, typer.Argument(metavar="ID", help="Memory ID, full or short.")]
+MemoryIds = Annotated[list[str], typer.Argument(metavar="ID...", help="Memory IDs, full or short.")]
+Yes = Annotated[bool, typer.Option("--yes", help="Do not ask for confirmation.")]
 MOMENTS = ("since", "until", "as_of", "at")
 """Options with a time without an offset, which means UTC."""
 Names = list[str] | None
 FILTER_OPTIONS: dict[str, object] = {
-    "kinds": Annotated[list[Kind] | None, typer.Option(help="Only this kind; repeat for more.", show_default="all")],
-    "conversations": Annotated[Names, typer.Option(help="Only messages of this conversation; repeat for more.")],
-    "roles": Annotated[list[Role] | None, typer.Option(help="Only messages of this role; repeat for more.")],
-    "speakers": Annotated[Names, typer.Option(help="Only what this one said; repeat for more.")],
-    "origins": Annotated[Names, typer.Option(help="Only what came in by this way; repeat for more.")],
+    "kinds": Annotated[list[Kind] | None, typer.Option(help="Only this kind. Repeatable.", show_default="all")],
+    "conversations": Annotated[Names, typer.Option(help="Only messages of this conversation. Repeatable.")],
+    "roles": Annotated[list[Role] | None, typer.Option(help="Only messages of this role. Repeatable.")],
+    "speakers": Annotated[Names, typer.Option(help="Only messages of this speaker. Repeatable.")],
+    "origins": Annotated[Names, typer.Option(help="Only memories from this origin. Repeatable.")],
     "topics": Annotated[
-        Names, typer.Option(help="What is filed under this topic, as travel->Japan, first; repeat for more.")
+        Names, typer.Option(help="Prefer memories of this topic, for example travel->Japan. Repeatable.")
     ],
-    "below": Annotated[bool | None, typer.Option("--below", help="Count what lies below these topics.")],
-    "topics_only": Annotated[bool | None, typer.Option("--topics-only", help="Only what is filed under these topics.")],
-    "since": Annotated[datetime | None, typer.Option(help="Only what happened then or later, in UTC.")],
-    "until": Annotated[datetime | None, typer.Option(help="Only what happened before, in UTC.")],
-    "min_trust": Annotated[int | None, typer.Option(help="Only what is trusted so much.", show_default="0")],
-    "min_importance": Annotated[float | None, typer.Option(help="Only what is so important.", show_default="0")],
-    "as_of": Annotated[datetime | None, typer.Option(help="By what was believed then, in UTC.", show_default="now")],
+    "below": Annotated[bool | None, typer.Option("--below", help="Include subtopics.")],
+    "topics_only": Annotated[bool | None, typer.Option("--topics-only", help="Only memories of the given topics.")],
+    "since": Annotated[datetime | None, typer.Option(help="Only memories from this time on (UTC).")],
+    "until": Annotated[datetime | None, typer.Option(help="Only memories from before this time (UTC).")],
+    "min_trust": Annotated[int | None, typer.Option(help="Minimum trust, 0 to 100.", show_default="0")],
+    "min_importance": Annotated[float | None, typer.Option(help="Minimum importance, 1 to 10.", show_default="0")],
+    "as_of": Annotated[
+        datetime | None, typer.Option(help="Use only data stored by this time (UTC).", show_default="now")
+    ],
     "at": Annotated[
-        datetime | None, typer.Option(help="By what was true then, in UTC.", show_default="what is not over")
+        datetime | None,
+        typer.Option(help="Use only data that was true at this time (UTC).", show_default="all that has not ended"),
     ],
     "pinned": Annotated[
-        bool | None, typer.Option("--pinned/--not-pinned", help="Only what is pinned, or is not.", show_default="both")
+        bool | None,
+        typer.Option("--pinned/--not-pinned", help="Only pinned, or only unpinned memories.", show_default="both"),
     ],
-    "state": Annotated[RecallState | None, typer.Option(help="Only what is in this state.", show_default="current")],
+    "state": Annotated[RecallState | None, typer.Option(help="Only memories in this state.", show_default="current")],
     "where": Annotated[
-        Names, typer.Option(help="A condition on metadata, as project==alpha; repeat for more.", metavar="CONDITION")
+        Names, typer.Option(help="Metadata condition, for example project==alpha. Repeatable.", metavar="CONDITION")
     ],
 }
 
 
-class Steps:
+class ProgressBars:
     """Bars that appear as the steps of a command begin."""
 
     def __init__(self, progress: Progress) -> None:
@@ -136,7 +140,7 @@ def ask_server(server: RunningServer, settings: Settings, work: Callable[[Client
     """Ask a server, in this thread and without an event loop."""
     seconds = settings.deadline_seconds + WAIT_SECONDS
     client = Client(server.url, server.key, timeout_seconds=seconds, transport=BlockingTransport)
-    loop = NoLoop()
+    loop = SyncRunner()
     with loop.wrap_async_context_manager(client):
         return loop.call(work, client)
 
@@ -147,7 +151,7 @@ async def ask_mind(client: Client, agent: str, user: str, work: Callable[[Mind],
 
 
 def printing(show: Callable[[T], None]) -> Callable[[Callable[..., T | None]], Callable[..., None]]:
-    """Give a command that returns something the option `--json`; without it, what it returns is shown; None is not."""
+    """Add the option `--json` to a command that returns a value. Without it, the value is shown; None is not shown."""
     added = Parameter("json", Parameter.KEYWORD_ONLY, default=False, annotation=AsJson)
 
     def extend(command: Callable[..., T | None]) -> Callable[..., None]:
@@ -208,7 +212,7 @@ async def find_ids(mind: Mind, written: list[str] | None) -> list[UUID]:
 
 
 def with_options(**options: object) -> Callable[[Command], Command]:
-    """Give a command options beyond its parameters; those that are given reach it by name, the others as None."""
+    """Add options to a command beyond its parameters; the given ones are passed by name, the others as None."""
     added = [Parameter(name, Parameter.KEYWORD_ONLY, default=None, annotation=kind) for name, kind in options.items()]
 
     def extend(command: Command) -> Command:
@@ -221,7 +225,7 @@ def with_options(**options: object) -> Callable[[Command], Command]:
 
 
 def read_filter(given: Mapping[str, Any]) -> dict[str, Any]:
-    """Turn options into fields of a filter; what is not given has its default."""
+    """Convert options to fields of a filter; options that are not given have their defaults."""
     chosen = {name: given[name] for name in FILTER_OPTIONS if given.get(name) not in (None, [])}
     moments = {name: chosen[name].replace(tzinfo=UTC) for name in MOMENTS if name in chosen}
     return {name: tuple(each) if isinstance(each, list) else each for name, each in chosen.items()} | moments
@@ -233,7 +237,7 @@ def stop_on_signals(stop: Callable[[], object]) -> None:
         asyncio.get_running_loop().add_signal_handler(number, stop)
 
 
-def leave_signals() -> None:
-    """Let SIGINT and SIGTERM end the process again."""
+def restore_signal_handlers() -> None:
+    """Restore the default effect of SIGINT and SIGTERM: they end the process."""
     for number in STOPS:
         asyncio.get_running_loop().remove_signal_handler(number)

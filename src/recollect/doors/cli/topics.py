@@ -1,4 +1,4 @@
-"""Commands for topics: show the tree and what is filed under it, file memories, rename, move and merge."""
+"""Commands for topics: show the tree and its memories; file memories; rename, move and merge topics."""
 
 from __future__ import annotations
 
@@ -23,18 +23,18 @@ from recollect.doors.cli.terminal import (
     table_of,
     with_mind,
 )
-from recollect.doors.words import translate
+from recollect.doors.greeting import translate
 from recollect.models.memories import Memory
-from recollect.models.topics import Filing, Reach, RelatedTopic, Topic, TopicLink, TopicTree
+from recollect.models.topics import LinkStrength, NewTopicLink, RelatedTopic, Topic, TopicLink, TopicTree
 
 if TYPE_CHECKING:
     from recollect.mind.mind import Mind
 
 commands = typer.Typer()
 
-app = typer.Typer(help="Show what memories are about, and put it in order.", no_args_is_help=True)
-Path = Annotated[str, typer.Argument(metavar="PATH", help="The path of a topic, as in 'travel->Japan'.")]
-USUAL = Reach()
+app = typer.Typer(help="Show and edit the topic tree.", no_args_is_help=True)
+Path = Annotated[str, typer.Argument(metavar="PATH", help="Topic path, for example 'travel->Japan'.")]
+DEFAULT_LIMIT = LinkStrength()
 
 
 def print_tree(found: TopicTree) -> None:
@@ -49,12 +49,12 @@ def print_tree(found: TopicTree) -> None:
 def show_tree(
     agent: Agent,
     user: User = "",
-    path: Annotated[str, typer.Option(help="Only this topic and what lies below it.")] = "",
-    limit: Annotated[int, typer.Option(help="Most topics to show.", min=1, max=10_000)] = 1_000,
-    text: Annotated[bool, typer.Option("--text", help="One line a topic, as a prompt can show it.")] = False,
+    path: Annotated[str, typer.Option(help="Only this topic and its subtopics.")] = "",
+    limit: Annotated[int, typer.Option(help="Maximum number of topics.", min=1, max=10_000)] = 1_000,
+    text: Annotated[bool, typer.Option("--text", help="One line per topic, as in a prompt.")] = False,
     tenant: Tenant = "default",
 ) -> TopicTree | None:
-    """Show the topics with their numbers of memories."""
+    """Show the topic tree with the number of memories per topic."""
     found = with_mind(agent, user, tenant, lambda mind: mind.topics.tree(path, limit))
     if not text:
         return found
@@ -63,7 +63,7 @@ def show_tree(
 
 
 def print_links(found: list[tuple[TopicLink, Memory]]) -> None:
-    """Print what is filed under a topic, and how."""
+    """Print the memories filed under a topic, with their weights."""
     table = table_of(id_column("id"), "happened", "memory", "activation", "diffusion", "independence", "related")
     for link, memory in found:
         reach, moment = link.reach, link.occurred_at.isoformat(" ", "minutes")
@@ -79,17 +79,17 @@ def show_links(
     path: Path,
     agent: Agent,
     user: User = "",
-    limit: Annotated[int, typer.Option(help="Most memories to show.", min=1, max=200)] = 50,
+    limit: Annotated[int, typer.Option(help="Maximum number of memories.", min=1, max=200)] = 50,
     tenant: Tenant = "default",
 ) -> list[tuple[TopicLink, Memory]]:
-    """Show what is filed under a topic, the newest first, and how."""
+    """List the memories of a topic, newest first."""
 
-    async def work(mind: Mind) -> list[tuple[TopicLink, Memory]]:
+    async def fetch_links(mind: Mind) -> list[tuple[TopicLink, Memory]]:
         links = await mind.topics.links(path, limit=limit)
         known = {each.id: each for each in await mind.get_many([link.memory_id for link in links])} if links else {}
         return [(link, known[link.memory_id]) for link in links if link.memory_id in known]
 
-    return with_mind(agent, user, tenant, work)
+    return with_mind(agent, user, tenant, fetch_links)
 
 
 def print_related(found: list[RelatedTopic]) -> None:
@@ -103,7 +103,7 @@ def print_related(found: list[RelatedTopic]) -> None:
 @app.command("related")
 @printing(print_related)
 def show_related(path: Path, agent: Agent, user: User = "", tenant: Tenant = "default") -> list[RelatedTopic]:
-    """Show the topics that what is filed under one leads to, the strongest first."""
+    """List related topics, strongest first."""
     return with_mind(agent, user, tenant, lambda mind: mind.topics.related(path))
 
 
@@ -113,16 +113,16 @@ def link(
     ids: MemoryIds,
     agent: Agent,
     user: User = "",
-    related: Annotated[list[str] | None, typer.Option(help="A topic that they lead to; repeat it for more.")] = None,
+    related: Annotated[list[str] | None, typer.Option(help="Related topic. Repeatable.")] = None,
     tenant: Tenant = "default",
 ) -> None:
-    """File memories under a topic, which comes to be if it is new."""
+    """Add memories to a topic. Creates the topic if needed."""
 
-    async def work(mind: Mind) -> Topic:
+    async def link_memories(mind: Mind) -> Topic:
         found = await find_ids(mind, ids)
-        return await mind.topics.link(path, [Filing(each, USUAL, tuple(related or ())) for each in found])
+        return await mind.topics.link(path, [NewTopicLink(each, DEFAULT_LIMIT, tuple(related or ())) for each in found])
 
-    tell(with_mind(agent, user, tenant, work))
+    describe_topic(with_mind(agent, user, tenant, link_memories))
 
 
 @app.command("unlink")
@@ -133,25 +133,25 @@ def unlink(
     user: User = "",
     tenant: Tenant = "default",
 ) -> None:
-    """Take memories from a topic; a topic that nothing needs any more goes."""
+    """Remove memories from a topic. Empty topics are deleted."""
 
-    async def work(mind: Mind) -> list[UUID]:
+    async def unlink_memories(mind: Mind) -> list[UUID]:
         return await mind.topics.unlink(path, await find_ids(mind, ids))
 
-    gone = with_mind(agent, user, tenant, work)
+    gone = with_mind(agent, user, tenant, unlink_memories)
     out.print(f"{len(gone)} memories taken from it.", highlight=False)
 
 
 @app.command("rename")
 def rename(
     path: Path,
-    name: Annotated[str, typer.Argument(help="Its new name.")],
+    name: Annotated[str, typer.Argument(help="New name.")],
     agent: Agent,
     user: User = "",
     tenant: Tenant = "default",
 ) -> None:
-    """Give a topic another name."""
-    tell(with_mind(agent, user, tenant, lambda mind: mind.topics.rename(path, name)))
+    """Rename a topic."""
+    describe_topic(with_mind(agent, user, tenant, lambda mind: mind.topics.rename(path, name)))
 
 
 @app.command("move")
@@ -159,27 +159,27 @@ def move(
     path: Path,
     agent: Agent,
     user: User = "",
-    under: Annotated[str, typer.Option(help="The topic to bring it under.", show_default="to the roots")] = "",
+    under: Annotated[str, typer.Option(help="Path of the new parent topic.", show_default="to the roots")] = "",
     tenant: Tenant = "default",
 ) -> None:
-    """Bring a topic with all below it under another one, which comes to be if it is new."""
-    tell(with_mind(agent, user, tenant, lambda mind: mind.topics.move(path, under)))
+    """Move a topic and its subtopics under another topic. Creates the target if needed."""
+    describe_topic(with_mind(agent, user, tenant, lambda mind: mind.topics.move(path, under)))
 
 
 @app.command("merge")
 def merge(
     path: Path,
-    into: Annotated[str, typer.Argument(help="The path of the topic that absorbs it.")],
+    into: Annotated[str, typer.Argument(help="Path of the target topic.")],
     agent: Agent,
     user: User = "",
     tenant: Tenant = "default",
 ) -> None:
-    """Let one topic absorb another with all below it."""
-    tell(with_mind(agent, user, tenant, lambda mind: mind.topics.merge(path, into)))
+    """Merge a topic and its subtopics into another topic."""
+    describe_topic(with_mind(agent, user, tenant, lambda mind: mind.topics.merge(path, into)))
 
 
-def tell(topic: Topic) -> None:
-    """Say where a topic is now and what is filed there."""
+def describe_topic(topic: Topic) -> None:
+    """Print a topic's new path and its counts."""
     counted = f"{topic.memories} memories, {topic.below} below it"
     out.print(f"{escape(topic.path)}: {counted}", highlight=False, soft_wrap=True)
 

@@ -1,4 +1,4 @@
-"""Tell whether a record's metadata meet the conditions that Dify sends, as Dify itself would."""
+"""Check a record's metadata against the conditions that Dify sends, with Dify's own rules."""
 
 from __future__ import annotations
 
@@ -50,11 +50,11 @@ class FieldTest(BaseModel):
     ]
     comparison_operator: Operator
     value: str | Number | list[str] | None = Field(
-        None, description="What to compare with; without it, only emptiness can be asked."
+        None, description="Value to compare with. Omit for empty / not empty."
     )
 
     def holds(self, metadata: Mapping[str, JSON]) -> bool:
-        """Tell whether metadata meet the condition; one without a value excludes nothing, as in Dify."""
+        """Return whether metadata meet the condition; one without a value excludes nothing, as in Dify."""
         found = [metadata.get(name) for name in self.name]
         if self.comparison_operator in NO_VALUE:
             return any(is_empty(each) == (self.comparison_operator == "empty") for each in found)
@@ -71,7 +71,7 @@ class MetadataCondition(BaseModel):
     conditions: list[FieldTest] | None = Field(None, max_length=64)
 
     def holds(self, metadata: Mapping[str, JSON]) -> bool:
-        """Tell whether metadata meet the conditions; without any, they do."""
+        """Return whether metadata meet the conditions; true if there are none."""
         met = [condition.holds(metadata) for condition in self.conditions or []]
         return not met or (any(met) if self.logical_operator == "or" else all(met))
 
@@ -84,7 +84,7 @@ class MetadataCondition(BaseModel):
 
 
 def is_empty(found: JSON) -> bool:
-    """Tell whether a field is empty."""
+    """Return whether a field is empty."""
     return found is None or found in ("", [], {})
 
 
@@ -100,7 +100,7 @@ def in_text(compare: Callable[[str, str], bool]) -> Test:
 
 
 def in_order(compare: Callable[[float, float], bool]) -> Test:
-    """Compare as numbers, or as moments; other values do not match."""
+    """Compare as numbers, or as times; other values do not match."""
 
     def test(found: JSON, value: Value) -> bool:
         left, right = to_number(found), to_number(value)
@@ -110,7 +110,7 @@ def in_order(compare: Callable[[float, float], bool]) -> Test:
 
 
 def equal(found: JSON, value: Value) -> bool:
-    """Tell whether a field equals a value: a text as it is written or as a moment, anything else as a number."""
+    """Return whether a field equals a value: a text exactly or as a time, anything else as a number."""
     if isinstance(found, list):
         return any(equal(item, value) for item in found)
     read = to_seconds if isinstance(found, str) else to_number
@@ -121,7 +121,7 @@ def equal(found: JSON, value: Value) -> bool:
 
 
 def among(found: JSON, value: Value) -> bool:
-    """Tell whether a field is one of several values: a list, or a text with commas between them."""
+    """Return whether a field is one of several values: a list, or a text with commas between them."""
     wanted: Sequence[Value] = value if isinstance(value, list) else str(value).split(",")
     return any(equal(found, each.strip() if isinstance(each, str) else each) for each in wanted)
 
@@ -132,7 +132,7 @@ def to_text(value: object) -> str:
 
 
 def to_number(value: object) -> float | None:
-    """Read a number; a moment is the seconds since 1970, as Dify stores times."""
+    """Read a number; a time is the seconds since 1970, as Dify stores times."""
     if isinstance(value, bool) or not isinstance(value, int | float | str):
         return None
     try:
@@ -142,7 +142,7 @@ def to_number(value: object) -> float | None:
 
 
 def to_seconds(value: object) -> float | None:
-    """Read a moment; one without an offset is in UTC."""
+    """Read a time; one without an offset is in UTC."""
     try:
         moment = datetime.fromisoformat(str(value))
     except ValueError:

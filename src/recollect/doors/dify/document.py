@@ -17,7 +17,7 @@ from recollect.doors.http.bodies.memories import FilterBody
 from recollect.doors.http.problems import respond
 
 Schema: TypeAlias = dict[str, Any]
-LONGEST_ADDRESS = 2_000
+MAX_ADDRESS_LENGTH = 2_000
 PLAIN = re.compile(r"[!$-;=@-\[\]-~]+")
 """Characters of a URL: ASCII without blanks, quotes, angle brackets, and what begins a query."""
 NAMED = 4
@@ -58,7 +58,7 @@ async def read_dify_document(request: Request, base_url: str = "") -> Response:
     """Return the document that Dify imports as a custom tool, for the URL at which Dify reaches this service."""
     address = (base_url or str(request.base_url)).rstrip("/")
     scheme, _, rest = address.partition("://")
-    if scheme not in {"http", "https"} or len(address) > LONGEST_ADDRESS or not PLAIN.fullmatch(rest):
+    if scheme not in {"http", "https"} or len(address) > MAX_ADDRESS_LENGTH or not PLAIN.fullmatch(rest):
         detail = "base_url must be the address at which Dify reaches this service, as in https://memory.example.com."
         return respond(422, "invalid_input", detail)
     return JSONResponse(write_dify_document(request.app.openapi(), address))
@@ -74,7 +74,7 @@ def write_dify_document(openapi: Mapping[str, Any], address: str) -> Schema:
     paths: dict[str, Schema] = {}
     for name, offered in OFFERED.items():
         path, method, operation = operations[name]
-        paths.setdefault(PREFIX + path, {})[method] = narrow(openapi, operation, offered)
+        paths.setdefault(PREFIX + path, {})[method] = reduce_schema(openapi, operation, offered)
     return {
         "openapi": openapi["openapi"],
         "info": {field: openapi["info"][field] for field in ("title", "version", "description")},
@@ -85,7 +85,7 @@ def write_dify_document(openapi: Mapping[str, Any], address: str) -> Schema:
     }
 
 
-def narrow(openapi: Mapping[str, Any], operation: Schema, offered: tuple[str, ...]) -> Schema:
+def reduce_schema(openapi: Mapping[str, Any], operation: Schema, offered: tuple[str, ...]) -> Schema:
     """Keep of an operation what a tool needs, with every schema in place of its reference."""
     status, answer = next((code, each) for code, each in operation["responses"].items() if code.startswith("2"))
     kept: Schema = {
@@ -142,7 +142,7 @@ def flatten(schema: Schema, offered: tuple[str, ...]) -> Schema:
 
 
 def remarks(schema: Schema, offered: tuple[str, ...]) -> Iterator[str]:
-    """Say which values there are, and how lists and objects are written."""
+    """Describe the allowed values, and how to write lists and objects."""
     items = schema.get("items", {})
     values = [str(value) for value in [*schema.get("enum", []), *items.get("enum", [])]]
     if any(value not in schema.get("description", "") for value in values):

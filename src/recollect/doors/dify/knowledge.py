@@ -23,8 +23,8 @@ from recollect.models.recall import Cue, Hit
 MEDIA = "application/json"
 KNOWLEDGE = re.compile(r"([^/]{1,128})(?:/([^/]{0,128}))?")
 NO_SCOPE = "knowledge_id must be an agent, or an agent and a user as in `ada/li`."
-LONGEST_CUE = 8_000
-USUAL, MOST = 10, 200
+MAX_CUE_LENGTH = 8_000
+DEFAULT_LIMIT, MAX_RECORDS = 10, 200
 
 
 class DifyRoute(APIRoute):
@@ -38,22 +38,22 @@ class DifyRoute(APIRoute):
             try:
                 return await handle(request)
             except RequestValidationError as problem:
-                return await explain(request, problem)
+                return await respond_to_invalid_request(request, problem)
             except RecollectError as problem:
                 return refuse(problem)
 
         return answer
 
 
-async def explain(request: Request, problem: RequestValidationError) -> Response:
-    """Say which fields are wrong, after the key was checked: Dify tries a new key with an empty body."""
+async def respond_to_invalid_request(request: Request, problem: RequestValidationError) -> Response:
+    """Answer with the wrong fields, after the key was checked: Dify tries a new key with an empty body."""
     shown = await bearer(request)
     try:
         await (await running(request)).authenticate(shown.credentials if shown else "", DOOR, bound=True)
     except RecollectError as refused:
         return refuse(refused)
     places = sorted({".".join(str(part) for part in item["loc"])[:100] for item in problem.errors()})
-    return complain(422, UNREADABLE, f"These cannot be accepted as they stand: {', '.join(places)[:500]}.")
+    return complain(422, UNREADABLE, f"These fields are invalid: {', '.join(places)[:500]}.")
 
 
 router = APIRouter(prefix="/dify", tags=["dify"], route_class=DifyRoute)
@@ -63,15 +63,13 @@ class RetrievalSetting(BaseModel):
     """How much Dify wants."""
 
     top_k: Annotated[Integer, Field(ge=1)] | None = Field(
-        None, description="Most records; 10 if null, and never more than 200."
+        None, description="Maximum number of records. Default: 10; at most 200."
     )
-    score_threshold: Annotated[Number, Field(ge=0, le=1)] | None = Field(
-        None, description="Only records of at least this score."
-    )
+    score_threshold: Annotated[Number, Field(ge=0, le=1)] | None = Field(None, description="Minimum score.")
 
 
 class RetrievalBody(BaseModel):
-    """What Dify asks a knowledge base."""
+    """A query of Dify to a knowledge base."""
 
     model_config = ConfigDict(
         json_schema_extra={
@@ -86,9 +84,9 @@ class RetrievalBody(BaseModel):
     )
 
     knowledge_id: str = Field(max_length=300, description="Whose memory: an agent, or `agent/user`.")
-    query: str = Field(description="What to be reminded of.")
+    query: str = Field(description="Query.")
     retrieval_setting: RetrievalSetting = Field(description="How many records, and how good.")
-    metadata_condition: MetadataCondition | None = Field(None, description="What the records' metadata have to meet.")
+    metadata_condition: MetadataCondition | None = Field(None, description="Conditions on the metadata of the records.")
 
 
 class Record(BaseModel):
@@ -101,14 +99,14 @@ class Record(BaseModel):
 
 
 class Records(BaseModel):
-    """What was found, best first."""
+    """The matching records, best first."""
 
     records: list[Record]
 
 
 @router.post("/retrieval", response_model=Records, responses=describe_problems())
 async def retrieve_knowledge(body: RetrievalBody, open_mind: OpenMind) -> Response:
-    """Answer Dify's External Knowledge API with the memories of a scope that the query reminds of, best first."""
+    """Dify External Knowledge API: search a scope."""
     named = KNOWLEDGE.fullmatch(body.knowledge_id)
     if named is None:
         raise NotFoundError(NO_SCOPE)
@@ -116,16 +114,18 @@ async def retrieve_knowledge(body: RetrievalBody, open_mind: OpenMind) -> Respon
         mind = await open_mind(named[1], named[2] or "")
     except InvalidInputError:
         raise NotFoundError(NO_SCOPE) from None
-    most = min(body.retrieval_setting.top_k or USUAL, MOST)
+    most = min(body.retrieval_setting.top_k or DEFAULT_LIMIT, MAX_RECORDS)
     condition = body.metadata_condition or MetadataCondition(conditions=None)
     narrowed, only = bool(condition.conditions), narrow(condition)
     restricted = {name: getattr(only, name) for name in only.named}
-    # What is left out afterwards was shown to nobody, and so is not accessed.
+    # Records that are left out below are shown to nobody, and so do not count as accessed.
     found = await mind.recall(
-        Cue(body.query[:LONGEST_CUE], limit=MOST if narrowed else most, touch=not narrowed, **restricted)
+        Cue(body.query[:MAX_CUE_LENGTH], limit=MAX_RECORDS if narrowed else most, touch=not narrowed, **restricted)
     )
     records = [
-        Record(content=hit.memory.content, score=score, title=entitle(hit.memory), metadata=describe_memory(hit.memory))
+        Record(
+            content=hit.memory.content, score=score, title=make_title(hit.memory), metadata=describe_memory(hit.memory)
+        )
         for hit, score in zip(found.hits, score_hits(found.hits), strict=True)
         if score >= (body.retrieval_setting.score_threshold or 0.0)
     ]
@@ -134,10 +134,10 @@ async def retrieve_knowledge(body: RetrievalBody, open_mind: OpenMind) -> Respon
 
 
 def score_hits(hits: Sequence[Hit]) -> list[float]:
-    """Score hits from 0 to 1, so that a threshold means the same for every query, and the order stays recall's.
+    """Score hits from 0 to 1, so that a threshold means the same for every query, and keep the order of recall.
 
-    The best hit has the cosine of whichever lies nearest to the query, so that all are low where nothing is near; the
-    others have as much less as they rank lower. Without vectors there is no such measure, and the best has 1.
+    The best hit has the highest cosine of all hits, so all scores are low if no hit is near the query; the others have
+    less in proportion to their score in recall. Without vectors, the best hit has 1.
     """
     best = max((hit.score for hit in hits), default=0.0)
     cosines = [hit.channels["vector"].score for hit in hits if "vector" in hit.channels]
@@ -147,7 +147,7 @@ def score_hits(hits: Sequence[Hit]) -> list[float]:
     return [max(hit.score, 0.0) / best * nearest for hit in hits]
 
 
-def entitle(memory: Memory) -> str:
+def make_title(memory: Memory) -> str:
     """Return a title for a memory, as a document has one: its kind and its day."""
     place = f" in {memory.conversation}" if memory.conversation else ""
     return f"{memory.kind}{place}, {memory.occurred_at:%F}"

@@ -8,7 +8,7 @@ from urllib.parse import parse_qsl, urlencode
 
 from starlette.types import ASGIApp, Receive, Scope, Send
 
-from recollect.doors.http.reading import give_body, read_body, replay
+from recollect.doors.http.json_body import body_message, read_body, replay
 
 PREFIX = "/dify"
 ROUTES = f"{PREFIX}/v1/"
@@ -40,14 +40,14 @@ class DifyDoor:
             await self._app(scope, receive, send)
             return
         arrived = await read_body(receive)
-        body = leave_out_blanks(arrived.get("body", b""))
+        body = remove_blank_fields(arrived.get("body", b""))
         headers = [(name, value) for name, value in scope["headers"] if name not in OF_BODY]
         length = str(len(body)).encode()
         scope["headers"] = [*headers, (b"content-type", b"application/json"), (b"content-length", length)]
-        await self._app(scope, replay(give_body(body), receive), send)
+        await self._app(scope, replay(body_message(body), receive), send)
 
 
-def leave_out_blanks(body: bytes) -> bytes:
+def remove_blank_fields(body: bytes) -> bytes:
     """Remove blank fields of a JSON object; the routes report all other mistakes."""
     try:
         fields: Any = json.loads(body)

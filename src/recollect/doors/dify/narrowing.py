@@ -1,4 +1,4 @@
-"""Turn Dify's conditions into a filter, so that recall looks only at what can meet them.
+"""Turn Dify's conditions into a filter, so that recall reads only memories that can meet them.
 
 Dify compares more loosely than a filter: texts in any case, numbers written as texts, items of a list. So the filter
 admits all that meets the conditions, and may admit more: each record is checked afterwards.
@@ -15,17 +15,17 @@ from typing import TypeVar
 
 from recollect.doors.dify.conditions import NO_VALUE, FieldTest, MetadataCondition, to_number
 from recollect.models.memories import Kind, Role
-from recollect.models.recall import MOST_CONDITIONS, Filter
+from recollect.models.recall import MAX_CONDITIONS, Filter
 
 OURS = frozenset(
     {"id", "kind", "occurred_at", "created_at", "conversation", "speaker", "role", "importance", "trust", "keywords"}
 )
 """Fields of a record that are ours; all others are of the caller's own metadata."""
 SAME = frozenset({"is", "="})
-LEAST, MOST = SAME | {">", "≥", "after"}, SAME | {"<", "≤", "before"}
+AFTER_OPERATORS, BEFORE_OPERATORS = SAME | {">", "≥", "after"}, SAME | {"<", "≤", "before"}
 BLUR = timedelta(milliseconds=1)
-"""A number of seconds does not tell every microsecond."""
-LONGEST = 200
+"""Seconds as a float do not hold every microsecond."""
+MAX_VALUE_LENGTH = 200
 Choice = TypeVar("Choice", bound=StrEnum)
 
 
@@ -35,33 +35,33 @@ def narrow(condition: MetadataCondition) -> Filter:
     named = {name: [test for test in condition.demanded if test.name == [name]] for name in OURS}
     since, until = find_period(named["occurred_at"])
     return Filter(
-        kinds=choose(Kind, named["kind"]),
-        roles=choose(Role, named["role"]),
+        kinds=filter_values(Kind, named["kind"]),
+        roles=filter_values(Role, named["role"]),
         conversations=find_name(named["conversation"]),
         speakers=find_name(named["speaker"]),
         since=since,
         until=until,
-        min_importance=min(max([0.0, *find_numbers(named["importance"], LEAST)]), 10.0),
-        min_trust=int(min(max([0.0, *find_numbers(named["trust"], LEAST)]), 100.0)),
-        where=tuple(written for test in own if (written := write_condition(test)))[:MOST_CONDITIONS],
+        min_importance=min(max([0.0, *find_numbers(named["importance"], AFTER_OPERATORS)]), 10.0),
+        min_trust=int(min(max([0.0, *find_numbers(named["trust"], AFTER_OPERATORS)]), 100.0)),
+        where=tuple(written for test in own if (written := write_condition(test)))[:MAX_CONDITIONS],
     )
 
 
-def choose(values: Iterable[Choice], tests: Sequence[FieldTest]) -> tuple[Choice, ...]:
+def filter_values(values: Iterable[Choice], tests: Sequence[FieldTest]) -> tuple[Choice, ...]:
     """List those of a few values that meet the tests of a field; none if it may be empty, too."""
     met = [value for value in (None, *values) if all(test.holds({test.name[0]: value}) for test in tests)]
     return () if None in met else tuple(value for value in met if value is not None)
 
 
 def find_name(tests: Sequence[FieldTest]) -> tuple[str, ...]:
-    """Give the one text that a field must be; nothing if no test says it."""
+    """Return the one text that a field must equal; an empty tuple if no test requires one."""
     texts = [str(test.value) for test in tests if test.comparison_operator in SAME and is_text(test.value)]
     return tuple(texts[:1])
 
 
 def is_text(value: object) -> bool:
-    """Tell whether a value equals only texts that are written like it."""
-    plain = isinstance(value, str) and 0 < len(value) <= LONGEST and value.isprintable()
+    """Return whether a value equals only texts with the same characters."""
+    plain = isinstance(value, str) and 0 < len(value) <= MAX_VALUE_LENGTH and value.isprintable()
     return plain and to_number(value) is None and str(value).casefold() not in {"true", "false"}
 
 
@@ -72,16 +72,16 @@ def find_numbers(tests: Sequence[FieldTest], operators: frozenset[str]) -> list[
 
 
 def find_period(tests: Sequence[FieldTest]) -> tuple[datetime | None, datetime | None]:
-    """Give the moments between which a time must lie."""
+    """Return the times between which a time must be."""
     since = until = None
     with suppress(ValueError, OverflowError, OSError):
-        since = max((to_moment(each) - BLUR for each in find_numbers(tests, LEAST)), default=None)
-        until = min((to_moment(each) + BLUR for each in find_numbers(tests, MOST)), default=None)
+        since = max((to_moment(each) - BLUR for each in find_numbers(tests, AFTER_OPERATORS)), default=None)
+        until = min((to_moment(each) + BLUR for each in find_numbers(tests, BEFORE_OPERATORS)), default=None)
     return since, until if since is None or until is None or since < until else None
 
 
 def to_moment(seconds: float) -> datetime:
-    """Turn seconds since 1970 into a moment."""
+    """Convert seconds since 1970 to a time."""
     return datetime.fromtimestamp(seconds, UTC)
 
 
@@ -90,7 +90,7 @@ def write_condition(test: FieldTest) -> str:
     [name] = test.name
     if test.comparison_operator == "empty" or (test.comparison_operator not in NO_VALUE and test.value is None):
         return ""
-    if not (0 < len(name) <= LONGEST and name.isprintable()):
+    if not (0 < len(name) <= MAX_VALUE_LENGTH and name.isprintable()):
         return ""
     field = json.dumps(name, ensure_ascii=False)
     if test.comparison_operator in SAME and is_text(test.value):

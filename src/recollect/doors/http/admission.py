@@ -1,4 +1,4 @@
-"""Let in as many requests as a process can serve; the others wait, or are refused with a time to retry."""
+"""Limit the requests that a process serves at a time; the others wait, or are refused with a time to retry."""
 
 from __future__ import annotations
 
@@ -8,12 +8,12 @@ import time
 
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from recollect.doors.http.limiting import hold_back
 from recollect.doors.http.metrics import REFUSED
 from recollect.doors.http.middleware import GUARDED, UPLOADS, has_body
 from recollect.doors.http.problems import respond
+from recollect.doors.http.rate_limit import delay_request
 from recollect.doors.http.server.capacity import Capacity
-from recollect.doors.http.server.turns import Requester
+from recollect.doors.http.server.fair_queue import Requester
 from recollect.models.service import Caller
 from recollect.settings import Settings
 
@@ -24,7 +24,7 @@ WAITING = (*GUARDED, "/console/session")
 """Paths whose requests wait for their turn: what needs a key, and what exchanges one."""
 
 
-class Admission:
+class AdmissionMiddleware:
     """Wrap the application. Bodies are read before, so that a slow client takes no place; routes read files."""
 
     def __init__(self, app: ASGIApp) -> None:
@@ -37,12 +37,12 @@ class Admission:
             return
         slot = Slot(scope)
         early = slot.time_left()
-        if early and not await hold_back(scope, early):
+        if early and not await delay_request(scope, early):
             await refuse(scope, receive, send, math.ceil(early), closing=True)
             return
         small = has_body(dict(scope["headers"])) and scope["path"] not in UPLOADS
         body = await read_body(receive) if small else []
-        seconds = await slot.take()
+        seconds = await slot.acquire()
         if seconds is not None:
             await refuse(scope, receive, send, seconds)
             return
@@ -50,13 +50,13 @@ class Admission:
         async def replay() -> Message:
             return body.pop(0) if body else await receive()
 
-        async def pass_on(message: Message) -> None:
-            # What is left to do is to send it, which mostly waits for the reader.
+        async def forward(message: Message) -> None:
+            # The rest is to send it, and sending mostly waits for the reader.
             slot.free()
             await send(message)
 
         try:
-            await self._app(scope, replay, pass_on)
+            await self._app(scope, replay, forward)
         finally:
             slot.free()
 
@@ -86,7 +86,7 @@ class Slot:
         settings: Settings = scope["app"].state.recollect.settings
         self._capacity: Capacity = scope["app"].state.capacity
         caller: Caller | None = scope.get("caller")
-        self._requester = Requester(scope.get("client"), caller.tenant_id if caller else None)
+        self._requester = Requester((scope["connection"], scope.get("secret")), caller.tenant_id if caller else None)
         self._most = settings.most_requests
         self._patience = settings.deadline_seconds / 2 if scope["path"].startswith(PATIENT) else 0.0
         self._loop, self._taken = asyncio.get_running_loop(), False
@@ -94,13 +94,13 @@ class Slot:
         scope["free_slot"] = self.free
 
     def time_left(self) -> float:
-        """Say for how many seconds the client was told to wait on."""
+        """Return the remaining seconds that the client was asked to wait."""
         return self._capacity.time_left(self._requester, self._loop.time())
 
-    async def take(self) -> int | None:
+    async def acquire(self) -> int | None:
         """Wait for a place; if none becomes free in time, return the seconds after which to retry."""
         begun = asyncio.Event()
-        self._capacity.look(time.thread_time(), self._loop.time())
+        self._capacity.sample_cpu(time.thread_time(), self._loop.time())
         waiting = self._capacity.enter(self._requester, self._most, self._loop.time(), begun.set, self._patience)
         try:
             if waiting is not None:
@@ -110,9 +110,9 @@ class Slot:
             if waiting is not None and not begun.is_set():
                 return self._capacity.refuse(waiting, self._most, self._loop.time())
         except asyncio.CancelledError:
-            # The deadline is over, or the process ends. The turn may have come in the same moment.
+            # The deadline is over, or the process ends. The turn may have come at the same time.
             if begun.is_set():
-                self._capacity.leave(self._requester.tenant, self._loop.time())
+                self._capacity.release(self._requester.tenant, self._loop.time())
             elif waiting is not None:
                 self._capacity.drop(waiting)
             raise
@@ -120,7 +120,7 @@ class Slot:
         return None
 
     def free(self) -> None:
-        """Let the next request begin."""
+        """Start the next request."""
         if self._taken:
             self._taken = False
-            self._capacity.leave(self._requester.tenant, self._loop.time())
+            self._capacity.release(self._requester.tenant, self._loop.time())

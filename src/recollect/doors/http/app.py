@@ -5,21 +5,23 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from importlib.util import find_spec
+from typing import Any
 
 from fastapi import Depends, FastAPI
 from fastapi.routing import APIRoute
+from uvicorn.middleware.proxy_headers import ProxyHeadersMiddleware
 
 from recollect.doors.dify import document
 from recollect.doors.dify import knowledge as dify_knowledge
 from recollect.doors.dify.middleware import DifyDoor
 from recollect.doors.http import console, metrics, problems
 from recollect.doors.http import document as http_document
-from recollect.doors.http.admission import Admission
-from recollect.doors.http.auth import KnownKeys
+from recollect.doors.http.admission import AdmissionMiddleware
 from recollect.doors.http.key_check import KeyCheck
-from recollect.doors.http.limiting import Limiting
-from recollect.doors.http.middleware import Observed
-from recollect.doors.http.origins import Origins
+from recollect.doors.http.middleware import RequestMiddleware
+from recollect.doors.http.origins import CorsMiddleware
+from recollect.doors.http.rate_limit import RateLimitMiddleware
 from recollect.doors.http.routes import (
     agents,
     conversations,
@@ -33,19 +35,22 @@ from recollect.doors.http.routes import (
     topics,
 )
 from recollect.doors.http.server.capacity import Capacity
+from recollect.doors.http.server.keys import KeyChecks
 from recollect.doors.http.server.limits import Limiter
-from recollect.doors.http.transfers import Transfers
-from recollect.doors.mcp import http as mcp
-from recollect.loading import own_version
+from recollect.doors.http.transfers import TransferLimiter
+from recollect.loading import load, package_version
 from recollect.mind.service import Recollect
 from recollect.settings import Settings, read_settings
 from recollect.wiring import open_recollect
 
-DESCRIPTION = "The memory of AI agents on PostgreSQL: remember, converse within a budget, recall with reasons, forget."
+DESCRIPTION = (
+    "Memory for AI agents on PostgreSQL: remember, recall with reasons, build prompts within a token budget, forget."
+)
 
 
 def create_app(settings: Settings | None = None, recollect: Recollect | None = None) -> FastAPI:
     """Build the application around a running Recollect, or one that it opens and closes itself."""
+    chosen = settings or (recollect.settings if recollect else read_settings())
 
     @asynccontextmanager
     async def lifespan(app: FastAPI) -> AsyncIterator[None]:
@@ -53,14 +58,13 @@ def create_app(settings: Settings | None = None, recollect: Recollect | None = N
             app.state.recollect = observed(recollect)
             yield
             return
-        chosen = settings or read_settings()
         async with open_recollect(chosen, work=False, wait_seconds=chosen.start_wait_seconds) as opened:
             app.state.recollect = observed(opened)
             yield
 
     app = http_document.HttpDoor(
         title="Recollect",
-        version=own_version(),
+        version=package_version(),
         description=DESCRIPTION,
         license_info={"name": "Apache-2.0", "identifier": "Apache-2.0"},
         generate_unique_id_function=name_operation,
@@ -70,9 +74,9 @@ def create_app(settings: Settings | None = None, recollect: Recollect | None = N
         docs_url=None,
         redoc_url=None,
     )
-    app.state.known_keys, app.state.capacity, app.state.transfers = KnownKeys(), Capacity(), Transfers()
+    app.state.keys, app.state.capacity, app.state.transfers = KeyChecks(), Capacity(), TransferLimiter()
     app.state.limiter = Limiter()
-    app.state.pages, app.state.links = console.Pages.read(console.FOLDER), console.OneTimeLinks()
+    app.state.pages, app.state.links = console.StaticFiles.load_files(console.FOLDER), console.OneTimeLinks()
     app.state.draining = asyncio.Event()  # set by the server, or at the end
     for router in (
         *(memories.router, conversations.router, agents.associations, agents.reflections, knowledge.router),
@@ -82,19 +86,32 @@ def create_app(settings: Settings | None = None, recollect: Recollect | None = N
         console.router,
     ):
         app.include_router(router)
-    app.router.routes.extend([*mcp.ROUTES, *console.ROUTES])
+    app.router.routes.extend([*find_mcp(required=bool(chosen.mcp_hosts)), *console.ROUTES])
     problems.install(app)
     app.add_middleware(DifyDoor)
-    app.add_middleware(Admission)
-    app.add_middleware(Limiting)
+    app.add_middleware(AdmissionMiddleware)
+    app.add_middleware(RateLimitMiddleware)
     app.add_middleware(KeyCheck)
-    app.add_middleware(Origins)
-    app.add_middleware(Observed)  # added last, so that it sees every request first
+    app.add_middleware(CorsMiddleware)
+    known = recollect.settings if recollect else settings
+    if known and known.proxies:
+        app.add_middleware(ProxyHeadersMiddleware, trusted_hosts=known.proxies)
+    app.add_middleware(RequestMiddleware)  # added last, so that it sees every request first
     return app
 
 
+def find_mcp(*, required: bool) -> list[Any]:
+    """Return the routes of MCP; none if its extra is not installed, unless a setting requires it."""
+    # Version 1 of the package `mcp`, which other frameworks install, does not contain this one.
+    if find_spec("mcp_types") is None and not required:
+        return []
+    load("mcp_types", "mcp")
+    routes: list[Any] = load("recollect.doors.mcp.http").ROUTES
+    return routes
+
+
 def observed(recollect: Recollect) -> Recollect:
-    """Let it be counted how long scopes take to come back from object storage."""
+    """Record how long scopes take to return from object storage."""
     if recollect.parts.waker is not None:
         recollect.parts.waker.observe = metrics.WAKING.observe
     return recollect

@@ -25,7 +25,7 @@ from recollect.doors.http.bodies.fields import Body
 from recollect.doors.http.key_check import COOKIE, check_page, read_cookie
 from recollect.errors import InvalidInputError, UnauthenticatedError
 from recollect.mind.service import Recollect
-from recollect.models.service import Caller, OwnKey
+from recollect.models.service import Caller, CurrentKey
 
 router = APIRouter(include_in_schema=False)
 FOLDER = Path(__file__).with_name("pages")
@@ -50,12 +50,14 @@ ASSET_HEADERS = {
 }
 OLD_BASE, HEAD = re.compile(rb"<base\b[^>]*>"), re.compile(rb"<head[^>]*>")
 SCRIPT = "text/javascript"
-SHOWN = TypeAdapter(OwnKey)
+SHOWN = TypeAdapter(CurrentKey)
 NO_TLS = (
-    "Signing in needs TLS here, as the cookie would travel in the open: use an https address, or the console on the "
-    "machine itself (http://127.0.0.1)."
+    "Signing in requires HTTPS, because the cookie would be sent unencrypted. Use https, or open the console on this "
+    "machine (http://127.0.0.1)."
 )
-WRONG_LINK = "This link is not valid: it works once, for ten minutes. `recollect up` prints another when it starts."
+WRONG_LINK = (
+    "This sign-in link is invalid or expired. Links work once, for ten minutes; restart `recollect up` for a new one."
+)
 LINK_BYTES, LINK_SECONDS = 16, 600.0
 
 
@@ -74,13 +76,13 @@ class Asset:
 
 
 @dataclass(frozen=True, slots=True)
-class Pages:
+class StaticFiles:
     """The built files by their paths; none if the console was not built."""
 
     files: dict[str, Asset]
 
     @classmethod
-    def read(cls, folder: Path) -> Self:
+    def load_files(cls, folder: Path) -> Self:
         """Read the files once."""
         found = sorted(path for path in folder.rglob("*") if path.is_file())
         return cls({path.relative_to(folder).as_posix(): Asset(path.read_bytes(), name_type(path)) for path in found})
@@ -114,7 +116,7 @@ class OneTimeLinks:
 
 
 def hash_link(link: str) -> bytes:
-    """Return what is kept of a link."""
+    """Return the stored hash of a link."""
     return hashlib.sha256(link.encode()).digest()
 
 
@@ -133,7 +135,7 @@ async def begin_session(body: SessionBody, request: Request, recollect: Running)
     local = check_transport(request)
     caller = await identify(body, request, recollect, local=local)
     key, secret = await recollect.begin_session(caller)
-    own = await recollect.own_key(await recollect.authenticate(secret, DOOR, bound=True))
+    own = await recollect.current_key(await recollect.authenticate(secret, DOOR, bound=True))
     answer = Response(SHOWN.dump_json(own), 201, media_type=JSON)
     seconds = round((key.expires_at - key.created_at).total_seconds()) if key.expires_at else 0
     set_cookie(answer, secret, seconds)
@@ -150,6 +152,7 @@ async def end_session(request: Request, recollect: Running) -> Response:
     shown = read_cookie(request.scope)
     if shown:
         with suppress(UnauthenticatedError):  # it may be over already
+            await request.app.state.keys.check(recollect, shown)
             await recollect.end_session(await recollect.authenticate(shown, DOOR, bound=True))
     return answer
 
@@ -157,7 +160,9 @@ async def end_session(request: Request, recollect: Running) -> Response:
 async def identify(body: SessionBody, request: Request, recollect: Recollect, *, local: bool) -> Caller:
     """Find out who signs in."""
     if body.key is not None:
-        return await recollect.authenticate(body.key.get_secret_value().strip(), DOOR, bound=True)
+        shown = body.key.get_secret_value().strip()
+        await request.app.state.keys.check(recollect, shown)
+        return await recollect.authenticate(shown, DOOR, bound=True)
     if body.link is None:
         raise InvalidInputError("send an API key as `key`, or the secret of a link as `link`")
     links: OneTimeLinks = request.app.state.links
@@ -167,15 +172,15 @@ async def identify(body: SessionBody, request: Request, recollect: Recollect, *,
 
 
 def set_cookie(answer: Response, secret: str, seconds: int) -> None:
-    """Give the browser the secret of a session, or take it away."""
+    """Set the cookie with the secret of a session, or delete it."""
     answer.set_cookie(COOKIE, secret, max_age=seconds, path="/", secure=True, httponly=True, samesite="strict")
     answer.headers["Cache-Control"] = "no-store"
 
 
 def check_transport(request: Request) -> bool:
-    """Refuse to sign in without TLS, except on the machine itself; tell whether it is on the machine itself.
+    """Refuse to sign in without TLS, except on the machine itself; return whether it is on the machine itself.
 
-    The browser names its own origin, which a proxy does not change; other programs are taken by what they ask for.
+    The browser names its own origin, which a proxy does not change; of other programs, the requested address counts.
     """
     place = urlsplit(request.headers.get("origin") or f"{request.url.scheme}://{request.headers.get('host', '')}")
     local = is_loopback(place.hostname or "")
@@ -185,7 +190,7 @@ def check_transport(request: Request) -> bool:
 
 
 def is_loopback(host: str) -> bool:
-    """Tell whether a host's name or address is that of the machine itself, as browsers see it."""
+    """Return whether a host's name or address is the machine itself, as browsers see it."""
     if host == "localhost" or host.endswith(".localhost"):
         return True
     try:
@@ -201,10 +206,10 @@ def check_on(recollect: Recollect) -> None:
 
 
 async def show_console(request: Request) -> Response:
-    """Give an asset, or the page for any other path: the page itself knows its addresses, and their parameters."""
-    request.scope["route"] = ROUTES[0]  # what it is counted and logged as
+    """Answer an asset, or the page for any other path: the page knows its own addresses and their parameters."""
+    request.scope["route"] = ROUTES[0]  # the route for metrics and logs
     check_on(request.app.state.recollect)
-    path, pages = request.path_params.get("path", ""), cast("Pages", request.app.state.pages)
+    path, pages = request.path_params.get("path", ""), cast("StaticFiles", request.app.state.pages)
     if path.startswith(ASSETS):
         found = pages.files.get(path)
         if found is None:
@@ -228,7 +233,7 @@ def give(request: Request, asset: Asset, headers: dict[str, str]) -> Response:
 
 
 def find_base(request: Request) -> str:
-    """Say where the console begins, as seen from the address that was asked for.
+    """Return the path of the console, relative to the requested address.
 
     It is relative, so that it holds under whatever path a proxy has put the service.
     """

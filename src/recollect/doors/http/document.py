@@ -16,21 +16,7 @@ from fastapi.responses import HTMLResponse, RedirectResponse
 
 PREFIX = "#/components/schemas/"
 SPARSE = frozenset({"Health"})
-"""Answers that leave out what is null."""
-
-
-ONE_POSITION = r"[0-9]{1,5}\.[0-9]{1,10}\.[0-9A-F]{1,8}/[0-9A-F]{1,8}"
-WRITTEN: Mapping[str, Any] = {"type": "string", "pattern": f"^{ONE_POSITION}(, ?{ONE_POSITION})*$"}
-EXAMPLE = "0.1.0/16B3748"
-GIVEN: Mapping[str, Any] = {
-    "Position": {
-        "description": "How far the log of each server has come by this call; absent if it wrote nothing, or where the "
-        "database has no replicas.",
-        "schema": WRITTEN,
-        "example": EXAMPLE,
-    }
-}
-VERSIONED = "/v1/"
+"""Answers that leave out null fields."""
 router = APIRouter(include_in_schema=False)
 PAGE = """<!doctype html>
 <html lang="en"><head><meta charset="utf-8"><title>Recollect: HTTP API</title><style>
@@ -54,7 +40,6 @@ class HttpDoor(FastAPI):
         """Describe all routes, once."""
         if self.openapi_schema is None:
             require_answers(super().openapi())
-            describe_positions(super().openapi())
         return super().openapi()
 
 
@@ -64,30 +49,19 @@ def require_answers(document: Mapping[str, Any]) -> None:
     sent, given = set[str](), set[str]()
     for path in document["paths"].values():
         for operation in path.values():
-            follow([operation.get("requestBody"), operation.get("parameters")], schemas, sent)
-            follow(operation["responses"], schemas, given)
+            collect_schemas([operation.get("requestBody"), operation.get("parameters")], schemas, sent)
+            collect_schemas(operation["responses"], schemas, given)
     for name in given - sent - SPARSE:
         if properties := schemas[name].get("properties"):
             schemas[name]["required"] = [*properties]
 
 
-def describe_positions(document: dict[str, Any]) -> None:
-    """Describe the header that an answer has where there are replicas, in every operation."""
-    components = document["components"]
-    components["headers"] = dict(GIVEN)
-    for path, operations in document["paths"].items():
-        for operation in operations.values() if path.startswith(VERSIONED) else ():
-            for status, answer in operation["responses"].items():
-                if status.startswith("2"):
-                    answer.setdefault("headers", {})["Recollect-Position"] = {"$ref": "#/components/headers/Position"}
-
-
-def follow(part: object, schemas: Mapping[str, object], found: set[str]) -> None:
+def collect_schemas(part: object, schemas: Mapping[str, object], found: set[str]) -> None:
     """Collect the names of all schemas that a part of the document leads to."""
     for name in list_references(part):
         if name not in found:
             found.add(name)
-            follow(schemas[name], schemas, found)
+            collect_schemas(schemas[name], schemas, found)
 
 
 def list_references(part: object) -> Iterator[str]:
@@ -123,7 +97,7 @@ def list_operations(document: Mapping[str, Any]) -> str:
 
 @router.get("/docs")
 async def show_operations(request: Request) -> HTMLResponse:
-    """Show what can be asked, for a person."""
+    """Show the list of operations to a person."""
     app: FastAPI = request.app
     text = PAGE.format(description=escape(app.description), groups=list_operations(app.openapi()))
     return HTMLResponse(text, headers=PAGE_HEADERS)
@@ -131,6 +105,6 @@ async def show_operations(request: Request) -> HTMLResponse:
 
 @router.get("/")
 @router.get("/v1")
-async def show_the_way() -> RedirectResponse:
-    """Lead who asks for nothing to the list of operations."""
+async def redirect_to_docs() -> RedirectResponse:
+    """Redirect a request for the root to the list of operations."""
     return RedirectResponse("/docs")

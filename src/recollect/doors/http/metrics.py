@@ -1,4 +1,4 @@
-"""What is counted for Prometheus, also where several processes serve one address."""
+"""Metrics for Prometheus, also if several processes serve one address."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from prometheus_client.core import GaugeMetricFamily
 from prometheus_client.multiprocess import MultiProcessCollector
 from prometheus_client.registry import Collector
 
-from recollect.models.outside import ColdStanding, MirrorStatus
+from recollect.models.outside import ColdStats, MirrorStatus
 from recollect.models.recall import Status
 
 FOLDER_VARIABLE = "PROMETHEUS_MULTIPROC_DIR"
@@ -29,9 +29,6 @@ SECONDS = Histogram(
     buckets=(0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1, 2, 5, 10),
 )
 RECALLS = Counter("recollect_recalls_total", "Recalls, contexts and blocks answered, by status.", ["status"])
-READS = Counter(
-    "recollect_reads_total", "Reads where there are replicas, by route and by who has read.", ["route", "server"]
-)
 LATE = Counter("recollect_channels_late_total", "Channels that did not answer in time, by channel.", ["channel"])
 WAKING = Histogram(
     "recollect_cold_waking_seconds",
@@ -46,16 +43,16 @@ TOO_LATE = "did not answer"
 
 
 class AnsweredRecall(Protocol):
-    """What tells how a recall went: a recollection, a context or a block."""
+    """The outcome of a recall: of a result, a context or a block."""
 
     @property
     def status(self) -> Status:
-        """Say how it went."""
+        """Return the status of the recall."""
         ...
 
     @property
     def methods(self) -> Mapping[str, str]:
-        """Say how each channel searched, or why it did not."""
+        """Return how each channel searched, or why it did not."""
         ...
 
 
@@ -77,57 +74,49 @@ class PoolClock:
     noted_at = float("-inf")
 
 
-class JobCounts(Collector):
-    """How many jobs wait, run or have failed: read for each request."""
+class ReadFamilies(Collector):
+    """Metrics that are computed for each request."""
 
-    def __init__(self, counts: Iterable[tuple[str, str, str, int]]) -> None:
-        self._counts = counts
-
-    def collect(self) -> Iterator[GaugeMetricFamily]:
-        """Yield one number for each task and status; of each shard, where there are several."""
-        says = "Jobs that wait, run or have failed, by task and status."
-        family = GaugeMetricFamily("recollect_jobs", says, labels=["task", "status", "shard"])
-        for shard, task, status, jobs in self._counts:
-            family.add_metric([task, status, shard], jobs)
-        yield family
-
-
-class MirrorLags(Collector):
-    """How far mirrors are behind the record: read for each request."""
-
-    def __init__(self, mirrors: Iterable[MirrorStatus]) -> None:
-        self._mirrors = mirrors
+    def __init__(self, *families: GaugeMetricFamily) -> None:
+        self._families = families
 
     def collect(self) -> Iterator[GaugeMetricFamily]:
-        """Yield the lag of each mirror that answers, and in how many scopes it lacks something."""
-        labels, says = ["mirror", "shard"], "Scopes of which it lacks a change."
-        lag = GaugeMetricFamily("recollect_mirror_lag_seconds", "Age of the oldest change it lacks.", labels=labels)
-        behind = GaugeMetricFamily("recollect_mirror_scopes_behind", says, labels=labels)
-        for each in self._mirrors:
-            if each.state != "building":
-                lag.add_metric([each.name, each.shard], each.lag_seconds)
-                behind.add_metric([each.name, each.shard], each.behind)
-        yield lag
-        yield behind
+        """Yield each family."""
+        return iter(self._families)
 
 
-class ColdCounts(Collector):
-    """How many scopes lie in object storage: read for each request."""
-
-    def __init__(self, standing: ColdStanding) -> None:
-        self._standing = standing
-
-    def collect(self) -> Iterator[GaugeMetricFamily]:
-        """Yield the numbers of scopes by tier, and the bytes of objects."""
-        scopes = GaugeMetricFamily("recollect_cold_scopes", "Scopes in object storage, or leaving.", labels=["tier"])
-        scopes.add_metric(["cold"], self._standing.cold)
-        scopes.add_metric(["leaving"], self._standing.leaving)
-        yield scopes
-        yield GaugeMetricFamily("recollect_cold_bytes", "Bytes of their objects.", value=self._standing.bytes)
+def gather_jobs(counts: Iterable[tuple[str, str, str, int]]) -> Iterator[GaugeMetricFamily]:
+    """Yield how many jobs wait, run or have failed, by task and status; by shard if there are several."""
+    says = "Jobs that wait, run or have failed, by task and status."
+    family = GaugeMetricFamily("recollect_jobs", says, labels=["task", "status", "shard"])
+    for shard, task, status, jobs in counts:
+        family.add_metric([task, status, shard], jobs)
+    yield family
 
 
-def note_pool(read: Callable[[], Mapping[str, Mapping[str, int]]], *, at_once: bool = False) -> None:
-    """Note the counters of this process's pools by shard, at most once a second unless told otherwise."""
+def gather_lags(mirrors: Iterable[MirrorStatus]) -> Iterator[GaugeMetricFamily]:
+    """Yield how far each mirror that answers is behind the record, and in how many scopes it lacks something."""
+    labels, says = ["mirror", "shard"], "Scopes of which it lacks a change."
+    lag = GaugeMetricFamily("recollect_mirror_lag_seconds", "Age of the oldest change it lacks.", labels=labels)
+    behind = GaugeMetricFamily("recollect_mirror_scopes_behind", says, labels=labels)
+    for each in mirrors:
+        if each.state != "building":
+            lag.add_metric([each.name, each.shard], each.lag_seconds)
+            behind.add_metric([each.name, each.shard], each.behind)
+    yield from (lag, behind)
+
+
+def gather_cold(standing: ColdStats) -> Iterator[GaugeMetricFamily]:
+    """Yield the numbers of scopes in object storage by tier, and the bytes of their objects."""
+    scopes = GaugeMetricFamily("recollect_cold_scopes", "Scopes in object storage, or leaving.", labels=["tier"])
+    scopes.add_metric(["cold"], standing.cold)
+    scopes.add_metric(["leaving"], standing.leaving)
+    yield scopes
+    yield GaugeMetricFamily("recollect_cold_bytes", "Bytes of their objects.", value=standing.bytes)
+
+
+def record_pool_stats(read: Callable[[], Mapping[str, Mapping[str, int]]], *, at_once: bool = False) -> None:
+    """Record the counters of this process's pools by shard, at most once a second unless `at_once`."""
     now = time.monotonic()
     if at_once or now >= PoolClock.noted_at + POOL_SECONDS:
         PoolClock.noted_at = now
@@ -137,14 +126,12 @@ def note_pool(read: Callable[[], Mapping[str, Mapping[str, int]]], *, at_once: b
 
 
 def write_metrics(
-    job_counts: Iterable[tuple[str, str, str, int]], mirrors: Iterable[MirrorStatus], cold: ColdStanding
+    job_counts: Iterable[tuple[str, str, str, int]], mirrors: Iterable[MirrorStatus], cold: ColdStats
 ) -> bytes:
     """Write all that was counted, by every process that serves this address."""
     counted, read = REGISTRY, CollectorRegistry()
     if FOLDER_VARIABLE in os.environ:
         counted = CollectorRegistry()
         MultiProcessCollector(counted)  # type: ignore[no-untyped-call]
-    read.register(JobCounts(job_counts))
-    read.register(MirrorLags(mirrors))
-    read.register(ColdCounts(cold))
+    read.register(ReadFamilies(*gather_jobs(job_counts), *gather_lags(mirrors), *gather_cold(cold)))
     return generate_latest(counted) + generate_latest(read)

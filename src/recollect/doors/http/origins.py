@@ -1,26 +1,23 @@
-"""Let pages of the origins that a setting names call the API: with a key of their own, never with a cookie."""
+"""Allow pages of the configured origins to call the API with an API key, never with a cookie."""
 
 from __future__ import annotations
 
 from functools import cache
 
-from starlette.datastructures import MutableHeaders
+from starlette.datastructures import Headers, MutableHeaders
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from recollect.doors.http.middleware import METHODS
 
 OPEN_TO_ORIGINS = "/v1/"
-ALLOWED_HEADERS = (
-    "Authorization, Content-Type, Idempotency-Key, Last-Event-ID, Recollect-Max-Staleness, Recollect-Position, "
-    "X-Request-Id"
-)
+ALLOWED_HEADERS = "Authorization, Content-Type, Idempotency-Key, Last-Event-ID, X-Request-Id"
 """What a page may send beyond what every page may; the header of our own console is not among it."""
-SHOWN_HEADERS = "Recollect-Position, Retry-After, X-Request-Id"
+SHOWN_HEADERS = "Retry-After, X-Request-Id"
 PREFLIGHT_SECONDS = "600"
 
 
-class Origins:
-    """Answer what browsers ask before they let a foreign page call, and tell them what it may read."""
+class CorsMiddleware:
+    """Answer preflight requests of browsers, and set the headers that allow foreign pages to read answers."""
 
     def __init__(self, app: ASGIApp) -> None:
         self._app = app
@@ -30,8 +27,8 @@ class Origins:
         if scope["type"] != "http" or not scope["path"].startswith(OPEN_TO_ORIGINS):
             await self._app(scope, receive, send)
             return
-        headers = dict(scope["headers"])
-        origin = headers.get(b"origin", b"").decode("latin-1")
+        headers = Headers(scope=scope)
+        origin = headers.get("origin", "")
         if origin not in read_origins(scope["app"].state.recollect.settings.origins):
             await self._app(scope, receive, send)
             return
@@ -44,14 +41,14 @@ class Origins:
                 marked.add_vary_header("Origin")
             await send(message)
 
-        if scope["method"] == "OPTIONS" and b"access-control-request-method" in headers:
+        if scope["method"] == "OPTIONS" and "access-control-request-method" in headers:
             await answer_preflight(mark)
         else:
             await self._app(scope, receive, mark)
 
 
 async def answer_preflight(send: Send) -> None:
-    """Say which methods and headers are admitted; no credentials, so the browser sends no cookie."""
+    """Answer the allowed methods and headers; no credentials, so the browser sends no cookie."""
     allowed = {
         b"access-control-allow-methods": ", ".join(sorted(METHODS - {"OPTIONS"})),
         b"access-control-allow-headers": ALLOWED_HEADERS,

@@ -12,7 +12,7 @@ from fastapi.exceptions import RequestValidationError
 from pydantic import BaseModel, Field
 from starlette.exceptions import HTTPException
 
-from recollect.doors.misspelt import UNKNOWN, explain_name, known_fields, show_name
+from recollect.doors.http.bodies.fields import SENTENCES
 from recollect.errors import (
     BudgetError,
     ChatModelError,
@@ -29,10 +29,11 @@ from recollect.errors import (
     UnauthenticatedError,
     UnavailableError,
 )
+from recollect.misspelt import UNKNOWN, explain_name, known_fields, show_name
 
 PROBLEM = "application/problem+json"
 JSON = "application/json"
-MOST_PROBLEMS = 20
+MAX_PROBLEMS = 20
 STATUS: Mapping[type[RecollectError], int] = {
     InvalidInputError: 422,
     UnauthenticatedError: 401,
@@ -48,21 +49,21 @@ STATUS: Mapping[type[RecollectError], int] = {
     MirrorError: 503,
 }
 TITLES = {
-    400: "The request cannot be read",
-    401: "An API key is needed",
-    403: "This API key may not do that",
+    400: "Malformed request",
+    401: "API key missing or invalid",
+    403: "The API key is not allowed to do this",
     404: "Not found",
     405: "Method not allowed",
-    408: "The request came too slowly",
-    409: "The request conflicts with what is there",
-    410: "The changes after this cursor are no longer known",
-    413: "The request is too large",
-    422: "The request cannot be accepted as it stands",
-    429: "A limit is reached; try again later",
-    502: "A model gave no usable answer",
-    503: "Try again later",
+    408: "Request timeout",
+    409: "Conflict",
+    410: "Cursor expired",
+    413: "Request too large",
+    422: "Invalid request",
+    429: "Rate limit exceeded",
+    502: "The model returned no usable answer",
+    503: "Temporarily unavailable",
 }
-NOT_SET_UP = "The service is not set up for this"
+NOT_SET_UP = "Not configured"
 CODES = {400: "unreadable", 404: "not_found", 405: "method_not_allowed", 413: "too_large"}
 MESSAGES = {
     "uuid_parsing": "Input should be a valid UUID",
@@ -78,22 +79,24 @@ RETRY_AFTER = {"Retry-After": {"description": "After how many seconds to try aga
 class FieldProblem(BaseModel):
     """One field that cannot be accepted."""
 
-    field: str = Field(description="Where in the request, e.g. body.memories.0.content.")
-    message: str = Field(description="What is wrong with it.")
+    field: str = Field(description="Path of the field, for example body.memories.0.content.")
+    message: str = Field(description="The fault of this field.")
 
 
 class Problem(BaseModel):
     """An error as RFC 9457 describes it."""
 
-    type: str = Field(description="A stable name of the problem.", examples=["urn:recollect:problem:not_found"])
-    title: str = Field(description="What sort of problem it is.")
+    type: str = Field(
+        description="Stable identifier of the problem type.", examples=["urn:recollect:problem:not_found"]
+    )
+    title: str = Field(description="Short summary.")
     status: int = Field(description="The HTTP status.")
-    detail: str = Field(description="What happened, and what to do.")
-    code: str = Field(description="The stable code to switch on.")
-    errors: list[FieldProblem] = Field(default_factory=list[FieldProblem], description="The fields at fault.")
+    detail: str = Field(description="The problem, and how to solve it.")
+    code: str = Field(description="Stable error code for programs.")
+    errors: list[FieldProblem] = Field(default_factory=list[FieldProblem], description="Invalid fields.")
 
 
-def describe(*statuses: int) -> dict[int | str, dict[str, object]]:
+def document_problems(*statuses: int) -> dict[int | str, dict[str, object]]:
     """Document the problems that an operation can answer with."""
     return {
         status: {
@@ -136,16 +139,18 @@ async def on_recollect_error(_request: Request, error: Exception) -> Response:
 async def on_invalid_request(request: Request, error: Exception) -> Response:
     """Answer a request that does not fit its schema: places and messages, never the values."""
     assert isinstance(error, RequestValidationError)  # noqa: S101 - registered for this class only
-    problems = [explain(request, item) for item in error.errors()[:MOST_PROBLEMS]]
-    return respond(422, "invalid_input", "Some fields cannot be accepted: see errors.", problems)
+    problems = [to_field_problem(request, item) for item in error.errors()[:MAX_PROBLEMS]]
+    return respond(422, "invalid_input", "Invalid fields; see errors.", problems)
 
 
-def explain(request: Request, item: Mapping[str, Any]) -> FieldProblem:
-    """Say where a request went wrong and how; of its content only an unknown name is repeated, shortened."""
+def to_field_problem(request: Request, item: Mapping[str, Any]) -> FieldProblem:
+    """Return the place and the fault of a request; of its content only an unknown name is repeated, shortened."""
     place, message = item["loc"], MESSAGES.get(item["type"], item["msg"])
     if item["type"] == UNKNOWN:
         message = explain_name(str(place[-1]), known_names(request, place))
         place = (*place[:-1], show_name(str(place[-1])))
+    elif item["type"] == "string_pattern_mismatch":
+        message = SENTENCES.get(item["ctx"]["pattern"], message)
     elif tuple(place) == ("body",) and isinstance(item["input"], bytes):
         message = f"This is not read as JSON: send the header Content-Type: {JSON}"
     return FieldProblem(field=".".join(map(str, place))[:200], message=str(message))

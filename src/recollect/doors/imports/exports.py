@@ -9,21 +9,21 @@ from typing import Annotated, Any
 import typer
 from rich.progress import Progress
 
-from recollect.doors.cli.terminal import Agent, Steps, Tenant, User, err, run, with_options
+from recollect.doors.cli.terminal import Agent, ProgressBars, Tenant, User, err, run, with_options
 from recollect.doors.imports.files import read_documents
 from recollect.doors.imports.reports import print_report
 from recollect.mind.service import Recollect
 from recollect.models.imports import FileImport, Format, ImportReport, UserField
 
-File = Annotated[Path, typer.Argument(metavar="FILE", help="The export.", exists=True, dir_okay=False)]
-DryRun = Annotated[bool | None, typer.Option("--dry-run", help="Say what would be done, and write nothing.")]
+File = Annotated[Path, typer.Argument(metavar="FILE", help="Path of the export file.", exists=True, dir_okay=False)]
+DryRun = Annotated[bool | None, typer.Option("--dry-run", help="Show what would be imported; write nothing.")]
 ABOUT = {
-    Format.MEM0: "Bring over memories of mem0, from a JSON file of what its get_all() returns.",
-    Format.LETTA: "Bring over memory blocks, messages and passages of a Letta agent, from its .af file.",
-    Format.ZEP: "Bring over threads, facts and the graph of Zep, from a JSON file.",
-    Format.GRAPHITI: "Bring over a graph of Graphiti with the times its facts are true, from a JSON file.",
-    Format.CHATGPT: "Bring over the conversations of a ChatGPT data export, with all their branches.",
-    Format.CLAUDE: "Bring over the conversations and the memory of a Claude data export.",
+    Format.MEM0: "Import memories of mem0, from a JSON file with the result of its get_all().",
+    Format.LETTA: "Import memory blocks, messages and passages of a Letta agent, from its .af file.",
+    Format.ZEP: "Import threads, facts and the graph of Zep, from a JSON file.",
+    Format.GRAPHITI: "Import a graph of Graphiti with the times its facts are true, from a JSON file.",
+    Format.CHATGPT: "Import the conversations of a ChatGPT data export, with all their branches.",
+    Format.CLAUDE: "Import the conversations and the memory of a Claude data export.",
 }
 NAMED_BY = {
     Format.MEM0: "user-id, agent-id or run-id",
@@ -50,15 +50,15 @@ def build_command(wanted: Format) -> Callable[..., None]:
     ) -> None:
         order = FileImport(wanted, agent, user, chosen.get("user_by"), dry_run=bool(chosen["dry_run"]))
         with Progress(console=err) as progress:
-            steps = Steps(progress)
+            steps = ProgressBars(progress)
 
-            async def work(recollect: Recollect) -> ImportReport:
+            async def import_documents(recollect: Recollect) -> ImportReport:
                 return await recollect.operator.imports.file(order, tenant, read_documents(path, wanted), steps)
 
-            arrival = run(work)
+            arrival = run(import_documents)
         print_report(arrival, "in the file", dry_run=order.dry_run)
 
-    import_file.__doc__ = f"{ABOUT[wanted]} Run it again to bring over what is new since."
+    import_file.__doc__ = f"{ABOUT[wanted]} Run it again to import newer data."
     return import_file
 
 

@@ -24,12 +24,12 @@ INSIDE = {
 }
 GAP, BEHIND = re.compile(r"[ \t\r\n,]*"), re.compile(r"[ \t\r\n]*[,\]]")
 JUNK = "__MACOSX/"
-NO_JSON = "This file is no JSON, or ends in the middle: export it again, and give the file as it came."
+NO_JSON = "Not valid JSON, or incomplete. Export it again and use the original file."
 
 
 @dataclass(frozen=True, slots=True)
 class Member:
-    """A JSON file, alone or in a zip, and how many bytes lie before it."""
+    """A JSON file, alone or in a zip, and the number of bytes before it."""
 
     stream: IO[bytes]
     before: int
@@ -37,7 +37,7 @@ class Member:
 
 
 def read_documents(path: Path, wanted: Format) -> Iterator[Document]:
-    """Read what an export holds: entry by entry where it is a list of conversations, else as one document."""
+    """Read an export: entry by entry if it is a list of conversations, else as one document."""
     try:
         with path.open("rb") as opened:
             for member in open_members(opened, path.stat().st_size, wanted):
@@ -57,7 +57,7 @@ def open_members(opened: IO[bytes], size: int, wanted: Format) -> Iterator[Membe
         names = [each for each in archive.infolist() if pattern.fullmatch(each.filename)]
         chosen = sorted((each for each in names if not each.filename.startswith(JUNK)), key=lambda each: each.filename)
         if not chosen:
-            raise InvalidInputError(f"There is no export of {wanted} in this zip file: give it as it came.")
+            raise InvalidInputError(f"No {wanted} export in this zip file. Use the original file.")
         total, before = sum(each.file_size for each in chosen), 0
         for each in chosen:
             with archive.open(each) as stream:

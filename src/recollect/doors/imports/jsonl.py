@@ -13,11 +13,11 @@ from pydantic_core import ErrorDetails
 
 from recollect.doors.http.bodies.fields import build
 from recollect.doors.http.bodies.memories import MemoryBody
-from recollect.doors.misspelt import UNKNOWN, explain_name, known_fields
 from recollect.errors import InvalidInputError
 from recollect.mind.mind import Mind
+from recollect.misspelt import UNKNOWN, explain_name, known_fields
 from recollect.models.memories import Memory, NewMemory, Triple
-from recollect.models.recall import EVERYTHING, Filter
+from recollect.models.recall import NO_FILTER, Filter
 
 CHUNK = 20_000
 LEFT_OUT = {
@@ -27,7 +27,7 @@ LEFT_OUT = {
     "items": ("item", "items"),
     "past_versions": ("past version", "past versions"),
 }
-"""What has no place in a line, of one and of several."""
+"""Data that no line can hold, in the singular and the plural."""
 
 
 class ExportLine(MemoryBody):
@@ -78,11 +78,11 @@ def read_lines(path: Path) -> Iterator[tuple[ExportLine, int]]:
             except ValidationError as problem:
                 # A misspelt field is also a missing one: it is reported first.
                 first = min(problem.errors(include_input=False), key=lambda error: error["type"] != UNKNOWN)
-                raise InvalidInputError(f"{path.name}, line {number}: {explain(first)}") from None
+                raise InvalidInputError(f"{path.name}, line {number}: {explain_invalid_line(first)}") from None
 
 
-def explain(error: ErrorDetails) -> str:
-    """Say what is wrong with a line."""
+def explain_invalid_line(error: ErrorDetails) -> str:
+    """Describe the fault of a line."""
     place = error["loc"]
     if error["type"] == UNKNOWN:
         return explain_name(str(place[-1]), known_fields(ExportLine, place))
@@ -95,7 +95,7 @@ def to_value(line: ExportLine, renamed: dict[UUID, UUID]) -> NewMemory:
     return build(NewMemory, line.model_copy(update={"evidence": sources}))
 
 
-async def export_lines(mind: Mind, path: Path, report: Callable[[int], None], only: Filter = EVERYTHING) -> int:
+async def export_lines(mind: Mind, path: Path, report: Callable[[int], None], only: Filter = NO_FILTER) -> int:
     """Write the memories of a scope that a filter admits to a file that `import_lines` reads."""
     written: set[UUID] = set()
     cursor = None
@@ -111,8 +111,8 @@ async def export_lines(mind: Mind, path: Path, report: Callable[[int], None], on
                 return len(written)
 
 
-def tell_left_out(counted: Mapping[str, int]) -> str:
-    """Say what a scope holds that no line has; empty if there is nothing."""
+def explain_omitted(counted: Mapping[str, int]) -> str:
+    """Describe the data of a scope that no line can hold; empty if there is none."""
     found = [f"{count} {LEFT_OUT[name][count != 1]}" for name, count in counted.items() if count]
     return f"Left out: {', '.join(found)}." if found else ""
 

@@ -1,4 +1,4 @@
-"""Print what an import has brought, what it has left out, and what is still to come."""
+"""Print the imported records, those left out, and the remaining work."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ WRITTEN = {"messages": "appended", "memories": "remembered", "facts": "stated"}
 
 
 def print_report(arrival: ImportReport, there: str, *, dry_run: bool) -> None:
-    """Print the table, the remarks with their counts, and what was written."""
+    """Print the table, the remarks with their counts, and the number of records written."""
     out.print(tabulate(arrival, there, dry_run=dry_run))
     for remark, count in arrival.remarks.items():
         out.print(f"{count:>8}  {remark}", highlight=False, markup=False, soft_wrap=True)
@@ -29,7 +29,7 @@ def tabulate(arrival: ImportReport, there: str, *, dry_run: bool) -> Table:
 
 
 def conclude(arrival: ImportReport, *, dry_run: bool) -> str:
-    """Say how much was written, and what is still to come."""
+    """Describe how much was written, and the remaining work."""
     done = {line.thing: line.imported for line in arrival.brought if line.thing in WRITTEN} | {
         "messages": arrival.messages
     }

@@ -13,39 +13,39 @@ from mcp.server.context import ServerRequestContext
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError, WithJsonSchema
 
 from recollect.client import RemoteMind
-from recollect.doors.misspelt import UNKNOWN, explain_name
 from recollect.errors import ForbiddenError, InvalidInputError
-from recollect.loading import own_zone
+from recollect.loading import local_timezone
 from recollect.mind.mind import Mind
-from recollect.models.memories import Kind, NewMemory, RecallState, Revision, Role, Triple
+from recollect.misspelt import UNKNOWN, explain_name
+from recollect.models.memories import Kind, MemoryUpdate, NewMemory, RecallState, Role, Triple
 from recollect.models.recall import Cue
-from recollect.models.service import Bounds
+from recollect.models.service import KeyBinding
 
 AnyMind: TypeAlias = Mind | RemoteMind
 Asked: TypeAlias = ServerRequestContext[Any, Any]
 OpenMind: TypeAlias = Callable[[Asked, str, str], Awaitable[AnyMind]]
 """From a request and the names in it to a mind; opened again at every call, so that no two callers share one."""
-OUT_OF_BOUNDS = "This server was started for other names: leave agent and user empty."
+KEY_BINDING_MISMATCH = "agent and user are fixed on this server: leave them empty"
 KindName: TypeAlias = Literal["message", "event", "chat", "thought", "fact", "summary"]
 RoleName: TypeAlias = Literal["user", "assistant", "system", "tool"]
 ROLES = "user, assistant, system, tool"
 KINDS = "message, event, chat, thought, fact, summary"
 MOMENT = "with an offset, as in 2026-01-31T12:00:00+08:00"
-MOST_PROBLEMS = 10
-LEFT_OUT = "leave empty where the key or the command names it"
+MAX_PROBLEMS = 10
+LEFT_OUT = "leave empty if the key or the command names it"
 
 
-def choose_names(bounds: Bounds, agent: str, user: str) -> tuple[str, str]:
+def choose_names(bounds: KeyBinding, agent: str, user: str) -> tuple[str, str]:
     """Fill in the names that a call leaves out, and refuse any other than those that the command was given."""
     chosen = agent or bounds.agent or "", user or bounds.user or ""
     for own, asked in zip((bounds.agent, bounds.user), chosen, strict=True):
         if own is not None and asked != own:
-            raise ForbiddenError(OUT_OF_BOUNDS)
+            raise ForbiddenError(KEY_BINDING_MISMATCH)
     return chosen
 
 
-def take_list(value: object) -> object:
-    """Take a list that comes as text: as JSON, or as its only item; an empty text is an empty list."""
+def parse_list(value: object) -> object:
+    """Convert a text to a list: as JSON, or as its only item; an empty text is an empty list."""
     if not isinstance(value, str):
         return [] if value is None else value
     with suppress(ValueError):
@@ -55,10 +55,10 @@ def take_list(value: object) -> object:
     return [value] if value.strip() else []
 
 
-Texts = Annotated[list[Annotated[str, Field(max_length=2_000)]], BeforeValidator(take_list)]
-KindNames = Annotated[list[KindName], BeforeValidator(take_list)]
-RoleNames = Annotated[list[RoleName], BeforeValidator(take_list)]
-Ids = Annotated[list[UUID], BeforeValidator(take_list)]
+Texts = Annotated[list[Annotated[str, Field(max_length=2_000)]], BeforeValidator(parse_list)]
+KindNames = Annotated[list[KindName], BeforeValidator(parse_list)]
+RoleNames = Annotated[list[RoleName], BeforeValidator(parse_list)]
+Ids = Annotated[list[UUID], BeforeValidator(parse_list)]
 Either = Annotated[bool | None, WithJsonSchema({"type": "boolean"})]
 Likely = Annotated[float | None, Field(ge=0, le=1), WithJsonSchema({"type": "number", "minimum": 0, "maximum": 1})]
 Important = Annotated[float | None, Field(ge=1, le=10), WithJsonSchema({"type": "number", "minimum": 1, "maximum": 10})]
@@ -76,28 +76,34 @@ class Arguments(BaseModel):
 Given = TypeVar("Given", bound=Arguments)
 
 
-class Scoped(Arguments):
+class ScopeArguments(Arguments):
     """The names of a scope; last, and empty unless the caller has a reason."""
 
-    agent: str = Field("", max_length=128, description=f"Whose memory it is; {LEFT_OUT}.")
-    user: str = Field("", max_length=128, description=f"Whom it is about or with; {LEFT_OUT}.")
+    agent: str = Field("", max_length=128, description=f"Name of the agent whose memory it is; {LEFT_OUT}.")
+    user: str = Field("", max_length=128, description=f"Name of the user it is about; {LEFT_OUT}.")
 
 
 class RememberArguments(Arguments):
-    """One thing to remember."""
+    """A memory to store."""
 
-    content: str = Field(min_length=1, max_length=32_000, description="What to remember, understandable by itself.")
-    kind: KindName = Field("event", description=f"What it is, one of {KINDS}.")
-    importance: Scored = Field(None, description="1 (mundane) to 10 (life-changing); leave it out if unsure.")
-    speaker: str = Field("", max_length=200, description="Who said it, if somebody did.")
-    topic: str = Field("", max_length=2_000, description="The path of a topic to file it under, as in travel->Japan.")
-    keywords: Texts = Field(default_factory=list[str], max_length=64, description="Words to file it under.")
-    occurred_at: str = Field("", max_length=40, description=f"When it happened, {MOMENT}; now if empty.")
-    pinned: bool = Field(default=False, description="Whether every context shows it, whatever is asked.")
-    if_new: Literal["", "same", "near"] = Field(
-        "", description="Store it only if it is not known yet: same compares texts, near also much the same words."
+    content: str = Field(
+        min_length=1,
+        max_length=32_000,
+        description='The memory as a self-contained sentence. Use names instead of "I" or "he".',
     )
-    once: str = Field("", max_length=255, description="A name of yours for this call: sent again, it stores nothing.")
+    kind: KindName = Field("event", description=f"Kind of memory, one of {KINDS}.")
+    importance: Scored = Field(None, description="1 (trivial) to 10 (life-changing). Omit if unsure.")
+    speaker: str = Field("", max_length=200, description="Name of the speaker.")
+    topic: str = Field("", max_length=2_000, description="Topic path, e.g. travel->Japan.")
+    keywords: Texts = Field(default_factory=list[str], max_length=64, description="Keywords to find it by.")
+    occurred_at: str = Field("", max_length=40, description=f"When it happened, {MOMENT}; now if empty.")
+    pinned: bool = Field(default=False, description="Include it in every context.")
+    if_new: Literal["", "same", "near"] = Field(
+        "", description="Skip duplicates: same = same text, near = nearly the same words."
+    )
+    once: str = Field(
+        "", max_length=255, description="Idempotency key: a repeated call with the same key stores nothing."
+    )
 
     def to_value(self) -> NewMemory:
         """Turn the arguments into a value."""
@@ -118,25 +124,25 @@ class FilterArguments(Arguments):
     """What to find only."""
 
     kinds: KindNames = Field(default_factory=list[KindName], description=f"Only these kinds, of {KINDS}; all if empty.")
-    conversations: Texts = Field(default_factory=list[str], max_length=64, description="Only of these conversations.")
+    conversations: Texts = Field(default_factory=list[str], max_length=64, description="Only these conversations.")
     roles: RoleNames = Field(default_factory=list[RoleName], description=f"Only messages of these roles, of {ROLES}.")
-    speakers: Texts = Field(default_factory=list[str], max_length=64, description="Only what these have said.")
-    origins: Texts = Field(default_factory=list[str], max_length=64, description="Only what came in by these ways.")
-    topics: Texts = Field(default_factory=list[str], max_length=16, description="Paths of topics that come first.")
-    below: bool = Field(default=False, description="Whether what lies below these topics counts as theirs.")
-    topics_only: bool = Field(default=False, description="Whether to find only what is filed under these topics.")
-    since: str = Field("", max_length=40, description=f"Only what happened then or later, {MOMENT}.")
-    until: str = Field("", max_length=40, description="Only what happened before, written alike.")
-    min_trust: int = Field(0, ge=0, le=100, description="Only what is trusted so much.")
-    min_importance: float = Field(0.0, ge=0, le=10, description="Only what is so important, of 1 to 10.")
-    as_of: str = Field("", max_length=40, description="By what was believed then.")
-    at: str = Field("", max_length=40, description="By what was true then.")
-    pinned: Either = Field(None, description="Only what is pinned, or only what is not; leave it out for both.")
+    speakers: Texts = Field(default_factory=list[str], max_length=64, description="Only these speakers.")
+    origins: Texts = Field(default_factory=list[str], max_length=64, description="Only memories from these origins.")
+    topics: Texts = Field(default_factory=list[str], max_length=16, description="Prefer these topics.")
+    below: bool = Field(default=False, description="Include subtopics.")
+    topics_only: bool = Field(default=False, description="Only these topics.")
+    since: str = Field("", max_length=40, description=f"Only memories from this time on, {MOMENT}.")
+    until: str = Field("", max_length=40, description="Only memories from before this time.")
+    min_trust: int = Field(0, ge=0, le=100, description="Minimum trust, 0 to 100.")
+    min_importance: float = Field(0.0, ge=0, le=10, description="Minimum importance, 1 to 10.")
+    as_of: str = Field("", max_length=40, description="Only memories stored by this time.")
+    at: str = Field("", max_length=40, description="Only memories that were true at this time.")
+    pinned: Either = Field(None, description="true: only pinned; false: only unpinned.")
     state: Literal["", "current", "in_archived", "faded", "past", "withheld"] = Field(
-        "", description="Only what is in this state; current if empty."
+        "", description="Only memories in this state. Default: current."
     )
     where: Texts = Field(
-        default_factory=list[str], max_length=16, description="Conditions on metadata, as in project == alpha."
+        default_factory=list[str], max_length=16, description="Metadata conditions, e.g. project == alpha."
     )
 
     def to_fields(self) -> dict[str, Any]:
@@ -151,7 +157,7 @@ class FilterArguments(Arguments):
 class CueArguments(FilterArguments):
     """What to find only, and how likely it must help."""
 
-    min_relevance: Likely = Field(None, description="Only what helps at least so likely, 0 to 1; leave it out usually.")
+    min_relevance: Likely = Field(None, description="Minimum relevance, 0 to 1. Usually omit.")
 
     def to_fields(self) -> dict[str, Any]:
         """Turn the arguments into fields of a cue."""
@@ -159,26 +165,28 @@ class CueArguments(FilterArguments):
 
 
 class RecallArguments(CueArguments):
-    """What to be reminded of."""
+    """Query."""
 
-    text: str = Field("", max_length=8_000, description="What to be reminded of, in any language; the newest if empty.")
-    limit: int = Field(10, ge=1, le=50, description="Most memories to return.")
-    zone: str = Field(
-        "", max_length=64, description="Time zone of who asks, as in Asia/Shanghai; the server's if empty."
+    text: str = Field(
+        "",
+        max_length=8_000,
+        description="The query, in natural language. Names and dates help. Empty = newest memories.",
     )
+    limit: int = Field(10, ge=1, le=50, description="Maximum number of results.")
+    zone: str = Field("", max_length=64, description="Time zone of the user, e.g. Asia/Shanghai.")
 
     def to_cue(self) -> Cue:
         """Turn the arguments into a value."""
-        return Cue(self.text, limit=self.limit, zone=self.zone or own_zone(), **self.to_fields())
+        return Cue(self.text, limit=self.limit, zone=self.zone or local_timezone(), **self.to_fields())
 
 
 class AssociateArguments(Arguments):
     """Something perceived, in three parts."""
 
-    subject: str = Field("", max_length=500, description="Who or what it is about, as in Maria Lopez.")
-    predicate: str = Field("", max_length=500, description="What it does, as in drinks.")
-    object: str = Field("", max_length=500, description="To whom or what, as in coffee.")
-    limit: int = Field(10, ge=1, le=50, description="Most events, and most thoughts, to return.")
+    subject: str = Field("", max_length=500, description="Subject, e.g. Maria Lopez.")
+    predicate: str = Field("", max_length=500, description="Predicate, e.g. drinks.")
+    object: str = Field("", max_length=500, description="Object, e.g. coffee.")
+    limit: int = Field(10, ge=1, le=50, description="Maximum number of events and of thoughts.")
 
     def to_value(self) -> Triple:
         """Turn the arguments into a value."""
@@ -190,16 +198,16 @@ class AssociateArguments(Arguments):
 class HistoryArguments(Arguments):
     """Which conversation to read, and how much of it."""
 
-    conversation: str = Field(min_length=1, max_length=128, description="The conversation's name.")
-    max_tokens: int = Field(2_000, ge=0, le=200_000, description="How many tokens the messages may have together.")
+    conversation: str = Field(min_length=1, max_length=128, description="Conversation ID.")
+    max_tokens: int = Field(2_000, ge=0, le=200_000, description="Token limit.")
 
 
 class ContextArguments(CueArguments):
     """What to make a prompt of."""
 
-    text: str = Field(min_length=1, max_length=8_000, description="What the user asks or says now.")
-    conversation: str = Field("", max_length=128, description="The conversation it is said in, if there is one.")
-    budget: int = Field(4_000, ge=1, le=200_000, description="How many tokens the context may have.")
+    text: str = Field(min_length=1, max_length=8_000, description="The user's current message.")
+    conversation: str = Field("", max_length=128, description="Conversation ID, to include recent messages.")
+    budget: int = Field(4_000, ge=1, le=200_000, description="Token limit of the result.")
 
     def to_cue(self) -> Cue:
         """Turn the arguments into a value."""
@@ -209,25 +217,23 @@ class ContextArguments(CueArguments):
 class ForgetArguments(FilterArguments):
     """Which memories to delete."""
 
-    ids: Ids = Field(
-        default_factory=list[UUID], max_length=100, description="Ids of memories, as recall gives them; or a filter."
-    )
+    ids: Ids = Field(default_factory=list[UUID], max_length=100, description="Memory IDs from recall.")
     dry_run: bool = Field(default=False, description="Only list what would be deleted.")
 
 
 class ReviseArguments(Arguments):
-    """Which memory to revise, and what becomes of it; what is empty stays as it is."""
+    """The memory to update, and the new values; empty fields stay unchanged."""
 
-    id: UUID = Field(description="The id of the memory, as recall gives it.")
-    content: str = Field("", max_length=32_000, description="What is remembered from now on.")
-    importance: Important = Field(None, description="1 (mundane) to 10 (life-changing).")
-    topic: str = Field("", max_length=2_000, description="The path of the topic to file it under, as in travel->Japan.")
-    keywords: Texts = Field(default_factory=list[str], max_length=64, description="Words to file it under.")
+    id: UUID = Field(description="Memory ID from recall.")
+    content: str = Field("", max_length=32_000, description="New text.")
+    importance: Important = Field(None, description="1 (trivial) to 10 (life-changing).")
+    topic: str = Field("", max_length=2_000, description="New topic path, e.g. travel->Japan.")
+    keywords: Texts = Field(default_factory=list[str], max_length=64, description="Keywords to find it by.")
     occurred_at: str = Field("", max_length=40, description=f"When it happened, {MOMENT}.")
 
-    def to_value(self) -> Revision:
+    def to_value(self) -> MemoryUpdate:
         """Turn the arguments into a value."""
-        return Revision(
+        return MemoryUpdate(
             content=self.content or None,
             importance=self.importance,
             keywords=tuple(self.keywords) or None,
@@ -239,12 +245,12 @@ class ReviseArguments(Arguments):
 class PinArguments(Arguments):
     """Which memories to pin, or not to pin any longer."""
 
-    ids: Ids = Field(min_length=1, max_length=100, description="Ids of memories, as recall gives them.")
-    pinned: bool = Field(default=True, description="False lets them go.")
+    ids: Ids = Field(min_length=1, max_length=100, description="Memory IDs from recall.")
+    pinned: bool = Field(default=True, description="false to unpin.")
 
 
 def read_moment(name: str, text: str) -> datetime | None:
-    """Read a moment that has an offset; None if it is empty."""
+    """Read a time with an offset; None if it is empty."""
     if not text.strip():
         return None
     with suppress(ValueError):
@@ -254,19 +260,20 @@ def read_moment(name: str, text: str) -> datetime | None:
     raise InvalidInputError(f"{name} must be written as in 2026-01-31T12:00:00+08:00, with the offset")
 
 
-def take_arguments(takes: type[Given], given: Mapping[str, object] | None) -> Given:
+def parse_arguments(takes: type[Given], given: Mapping[str, object] | None) -> Given:
     """Read a call's arguments; say which are invalid and why, and never their values."""
     try:
         return takes.model_validate(given or {})
     except ValidationError as problem:
         found = [
-            explain(takes, error["loc"], error["type"], error["msg"]) for error in problem.errors()[:MOST_PROBLEMS]
+            explain_invalid_argument(takes, error["loc"], error["type"], error["msg"])
+            for error in problem.errors()[:MAX_PROBLEMS]
         ]
     raise InvalidInputError(f"Some arguments cannot be accepted, correct them and call again. {'; '.join(found)}.")
 
 
-def explain(takes: type[Arguments], place: tuple[int | str, ...], kind: str, message: str) -> str:
-    """Say what is wrong with one argument; an unknown name is repeated, cut to a few words."""
+def explain_invalid_argument(takes: type[Arguments], place: tuple[int | str, ...], kind: str, message: str) -> str:
+    """Describe the fault of one argument; an unknown name is repeated, cut to a few words."""
     if kind == UNKNOWN:
         return explain_name(str(place[-1]), takes.model_fields)
     return f"{'.'.join(map(str, place))[:200]}: {message}"

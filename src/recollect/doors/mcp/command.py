@@ -1,4 +1,4 @@
-"""The command `recollect mcp`: what it takes; the protocol is loaded when it runs."""
+"""The command `recollect mcp` and its options; the protocol is loaded when it runs."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import typer
 from recollect.doors.cli.terminal import Tenant
 from recollect.errors import SetupError
 from recollect.loading import load
-from recollect.models.service import Bounds
+from recollect.models.service import KeyBinding
 from recollect.settings import Settings
 
 commands = typer.Typer()
@@ -19,17 +19,20 @@ commands = typer.Typer()
 
 @commands.command()
 def mcp(
-    agent: Annotated[str | None, typer.Option(help="The only agent that calls may name.", show_default="any")] = None,
-    user: Annotated[str | None, typer.Option(help="The only user of it; '' for none.", show_default="any")] = None,
+    agent: Annotated[str | None, typer.Option(help="Agent. Calls cannot use another one.", show_default="any")] = None,
+    user: Annotated[
+        str | None, typer.Option(help="User. Calls cannot use another one; '' = none.", show_default="any")
+    ] = None,
     tenant: Tenant = "default",
-    url: Annotated[str, typer.Option(help="A server to ask instead, with the key in RECOLLECT_KEY.")] = "",
+    url: Annotated[str, typer.Option(help="Use this server, with the key in RECOLLECT_KEY.")] = "",
 ) -> None:
-    """Serve the memory to an MCP client over standard input and output, until the client leaves."""
+    """Run an MCP server over stdio."""
+    load("mcp_types", "mcp")  # version 1 of `mcp`, which other frameworks install, does not contain it
     stdio = load("recollect.doors.mcp.stdio")  # the protocol takes a while to load
-    bounds, key = Bounds(agent, user), os.environ.get("RECOLLECT_KEY", "")
+    bounds, key = KeyBinding(agent, user), os.environ.get("RECOLLECT_KEY", "")
     if user is not None and agent is None:
-        raise SetupError("Name the agent, too: a user alone is no scope.")
+        raise SetupError("--user requires --agent.")
     if url and not key:
         raise SetupError("Set RECOLLECT_KEY to an API key of the server.")
-    minds = stdio.reach_server(url, key, bounds) if url else stdio.open_here(Settings(), tenant, bounds)
+    minds = stdio.open_remote_minds(url, key, bounds) if url else stdio.open_here(Settings(), tenant, bounds)
     asyncio.run(stdio.serve(minds))

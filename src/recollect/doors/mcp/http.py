@@ -12,12 +12,11 @@ from starlette.responses import Response
 from starlette.routing import Route
 from starlette.types import Receive, Scope, Send
 
-from recollect.doors.http.auth import SHOW_KEY
-from recollect.doors.http.middleware import LARGEST_BODY
+from recollect.doors.http.json_body import read_body, replay
+from recollect.doors.http.middleware import MAX_BODY_BYTES
 from recollect.doors.http.problems import answer_error, respond
-from recollect.doors.http.reading import read_body, replay
 from recollect.doors.mcp.arguments import AnyMind, Asked
-from recollect.doors.mcp.server import build_server, keep_quiet
+from recollect.doors.mcp.server import build_server, silence_library_logs
 from recollect.errors import SetupError, UnauthenticatedError, UnavailableError
 from recollect.mind.service import Recollect
 from recollect.settings import Settings
@@ -25,8 +24,8 @@ from recollect.settings import Settings
 DOOR = "mcp"
 PATHS = ("/mcp", "/mcp/")
 HERE = frozenset({"localhost", "127.0.0.1", "::1"})
-FOREIGN_PAGE = "Pages of other sites may not speak to this server."
-FOREIGN_NAME = "This server is not known by that name: its operator can add it to RECOLLECT_MCP_HOSTS."
+FOREIGN_PAGE = "Requests from other sites are not allowed."
+FOREIGN_NAME = "Unknown host name. Add it to RECOLLECT_MCP_HOSTS."
 
 
 class McpEndpoint:
@@ -34,11 +33,11 @@ class McpEndpoint:
 
     def __init__(self) -> None:
         self._server = build_server(open_mind)
-        keep_quiet()
+        silence_library_logs()
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer one request."""
-        scope["route"] = ROUTES[0]  # what it is counted and logged as
+        scope["route"] = ROUTES[0]  # the route for metrics and logs
         refusal = await refuse(scope)
         if refusal is not None:
             await refusal(scope, receive, send)
@@ -46,7 +45,7 @@ class McpEndpoint:
         # Read here, where a body that is too large still becomes a problem of ours.
         replayed = replay(await read_body(receive), receive)
         answering = StreamableHTTPSessionManager(
-            self._server, json_response=True, stateless=True, max_request_body_size=LARGEST_BODY
+            self._server, json_response=True, stateless=True, max_request_body_size=MAX_BODY_BYTES
         )
         # One for each request: it holds the request's own tasks, and ends them with it.
         async with answering.run():
@@ -54,7 +53,7 @@ class McpEndpoint:
 
 
 async def refuse(scope: Scope) -> Response | None:
-    """Refuse what is no POST, comes from a web page or under the name of another site, or has no valid key."""
+    """Refuse a request that is no POST, comes from a web page or by another site's name, or has no valid key."""
     headers = Headers(scope=scope)
     if not is_ours(headers.get("host", ""), running(scope).settings):
         return respond(403, "forbidden", FOREIGN_NAME)
@@ -65,14 +64,14 @@ async def refuse(scope: Scope) -> Response | None:
         answer.headers["Allow"] = "POST"
         return answer
     try:
-        await running(scope).authenticate(shown_key(headers), DOOR, bound=True)
+        await running(scope).authenticate(scope["secret"], DOOR, bound=True)
     except (UnauthenticatedError, UnavailableError, SetupError) as problem:
         return answer_error(problem)
     return None
 
 
 def is_ours(host: str, settings: Settings) -> bool:
-    """Tell whether a request names a host of ours: a page could lead its visitors here by a name of its own."""
+    """Return whether a request names a host of ours: a page could lead its visitors here by its own host name."""
     named = {name.strip() for name in settings.mcp_hosts.split(",") if name.strip()}
     if not named and settings.host not in HERE:
         return True  # reached from elsewhere, by names that only the operator knows
@@ -83,7 +82,7 @@ def is_ours(host: str, settings: Settings) -> bool:
 
 
 def is_local(origin: str | None) -> bool:
-    """Tell whether a page of this machine asks, or no page at all."""
+    """Return whether the request comes from a page of this machine, or from no page at all."""
     if origin is None:
         return True
     try:
@@ -95,20 +94,12 @@ def is_local(origin: str | None) -> bool:
 async def open_mind(ctx: Asked, agent: str, user: str) -> AnyMind:
     """Authorize the sender of the request that this call came with, for the scope that it names."""
     request = cast("Request", ctx.request)
-    return await running(request.scope).authorize(shown_key(request.headers), DOOR, agent, user)
+    return await running(request.scope).authorize(request.scope["secret"], DOOR, agent, user)
 
 
 def running(scope: Scope) -> Recollect:
     """Find the Recollect that the application serves."""
     return cast("Recollect", scope["app"].state.recollect)
-
-
-def shown_key(headers: Headers) -> str:
-    """Read the key that was shown."""
-    scheme, _, secret = headers.get("authorization", "").partition(" ")
-    if scheme.lower() != "bearer" or not secret.strip():
-        raise UnauthenticatedError(SHOW_KEY)
-    return secret.strip()
 
 
 ROUTES = [Route(path, McpEndpoint(), include_in_schema=False) for path in PATHS]

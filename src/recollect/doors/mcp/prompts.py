@@ -1,4 +1,4 @@
-"""The prompt: a question with what is remembered of it put before."""
+"""The prompt: a question after the memories that match it."""
 
 from __future__ import annotations
 
@@ -7,17 +7,17 @@ from pydantic import Field
 
 from recollect.doors.mcp.arguments import LEFT_OUT, AnyMind, Arguments
 
-DESCRIPTION = "A question, with what is remembered of it put before."
+DESCRIPTION = "Add relevant memories to a question."
 PROMPTS = [
     Prompt(
         name="with_memory",
         title="With memory",
         description=DESCRIPTION,
         arguments=[
-            PromptArgument(name="question", description="What the user asks or says.", required=True),
-            PromptArgument(name="budget", description="How many tokens the memories may have; 2000 if left out."),
+            PromptArgument(name="question", description="The user's question.", required=True),
+            PromptArgument(name="budget", description="Token limit for memories. Default: 2000."),
             PromptArgument(name="agent", description=f"Whose memory it is; {LEFT_OUT}."),
-            PromptArgument(name="user", description=f"Whom it is about or with; {LEFT_OUT}."),
+            PromptArgument(name="user", description=f"Name of the user it is about; {LEFT_OUT}."),
         ],
     )
 ]
@@ -33,7 +33,7 @@ class QuestionArguments(Arguments):
 
 
 async def fill_prompt(mind: AnyMind, given: QuestionArguments) -> GetPromptResult:
-    """Put what is remembered before a question."""
+    """Return a question after the memories that match it."""
     block = await mind.blocks.show(given.question, given.budget)
     text = f"{block.text}\n\n{given.question}" if block.text else given.question
     message = PromptMessage(role="user", content=TextContent(type="text", text=text))

@@ -10,41 +10,41 @@ from uuid import UUID
 from mcp_types import Resource, ResourceTemplate
 from pydantic import TypeAdapter
 
-from recollect.doors.mcp.answers import tell_hit
 from recollect.doors.mcp.arguments import AnyMind
+from recollect.doors.mcp.results import format_hit
 from recollect.errors import InvalidInputError, NotFoundError
-from recollect.models.knowledge import Entities, Entity, Fact
+from recollect.models.knowledge import Entity, EntityPage, Fact
 from recollect.models.memories import Memory
 from recollect.models.recall import Cue
 
 JSON, TEXT = "application/json", "text/plain"
 SCHEME = "memory"
 PAGE = 200
-NOWHERE = "There is no such resource; list the resources and their templates for those that there are."
-ANYTHING, ENTITIES, MEMORY = TypeAdapter(Any), TypeAdapter(Entities), TypeAdapter(Memory)
+UNKNOWN_RESOURCE = "Unknown resource. List resources and templates to see what is available."
+ANYTHING, ENTITIES, MEMORY = TypeAdapter(Any), TypeAdapter(EntityPage), TypeAdapter(Memory)
 KNOWN = TypeAdapter(dict[str, Entity | list[Fact]])
 
 RESOURCES = [
-    Resource(uri="memory://topics", name="topics", description="The tree of topics, a line each.", mime_type=TEXT),
-    Resource(uri="memory://entities", name="entities", description="Whom and what facts speak of.", mime_type=JSON),
+    Resource(uri="memory://topics", name="topics", description="The topic tree, one line per topic.", mime_type=TEXT),
+    Resource(uri="memory://entities", name="entities", description="Known entities.", mime_type=JSON),
 ]
 TEMPLATES = [
     ResourceTemplate(
         uri_template="memory://topics/{path}{?agent,user}",
         name="topic",
-        description="A topic by its path, as in travel->Japan: those below it, and what is filed under it.",
+        description="A topic by path, e.g. travel->Japan: its subtopics and memories.",
         mime_type=JSON,
     ),
     ResourceTemplate(
         uri_template="memory://entities/{name}{?agent,user}",
         name="entity",
-        description="An entity by its name or id, and the facts about it.",
+        description="An entity by name or ID, with its facts.",
         mime_type=JSON,
     ),
     ResourceTemplate(
         uri_template="memory://memories/{id}{?agent,user}",
         name="memory",
-        description="A memory by its id.",
+        description="A memory by ID.",
         mime_type=JSON,
     ),
 ]
@@ -66,9 +66,9 @@ def read_address(uri: str) -> Address:
         parts = urlsplit(uri)
         asked = parse_qs(parts.query, max_num_fields=4)
     except ValueError:
-        raise NotFoundError(NOWHERE) from None
+        raise NotFoundError(UNKNOWN_RESOURCE) from None
     if parts.scheme != SCHEME:
-        raise NotFoundError(NOWHERE)
+        raise NotFoundError(UNKNOWN_RESOURCE)
     agent, user = (asked.get(name, [""])[-1] for name in ("agent", "user"))
     return Address(parts.netloc, unquote(parts.path.removeprefix("/")), agent, user)
 
@@ -82,7 +82,7 @@ async def read_resource(mind: AnyMind, address: Address) -> tuple[str, str]:
         return JSON, await (read_entity(mind, name) if name else read_entities(mind))
     if room == "memories" and name:
         return JSON, MEMORY.dump_json(await mind.get(read_id(name))).decode()
-    raise NotFoundError(NOWHERE)
+    raise NotFoundError(UNKNOWN_RESOURCE)
 
 
 async def read_topics(mind: AnyMind) -> tuple[str, str]:
@@ -92,11 +92,11 @@ async def read_topics(mind: AnyMind) -> tuple[str, str]:
 
 
 async def read_topic(mind: AnyMind, path: str) -> tuple[str, str]:
-    """Read a topic with those below it, and what is filed under it, the strongest first."""
+    """Read a topic with those below it, and the memories filed under it, the strongest first."""
     tree = await mind.topics.tree(path)
     cue = Cue(path, topics=(path,), channels=("topic",), touch=False, keep=False, limit=50)
     found = await mind.recall(cue)
-    answer = {"topics": tree.topics, "memories": [tell_hit(hit) for hit in found.hits]}
+    answer = {"topics": tree.topics, "memories": [format_hit(hit) for hit in found.hits]}
     return JSON, ANYTHING.dump_json(answer).decode()
 
 
@@ -106,7 +106,7 @@ async def read_entities(mind: AnyMind) -> str:
 
 
 async def read_entity(mind: AnyMind, name: str) -> str:
-    """Read an entity by its id, or by what it is called, and the facts about it."""
+    """Read an entity by its ID, its name or an alias, and the facts about it."""
     try:
         entity = await mind.knowledge.entity(UUID(name))
     except ValueError:
@@ -122,7 +122,7 @@ async def find_entity(mind: AnyMind, name: str) -> Entity:
         if name.casefold() in (called.casefold() for called in (entity.name, *entity.aliases)):
             return await mind.knowledge.entity(entity.id)
     if not found:
-        raise NotFoundError("There is no such entity; read memory://entities for those that there are.")
+        raise NotFoundError("Unknown entity. Read memory://entities for a list.")
     return await mind.knowledge.entity(found[0].id)
 
 
@@ -131,4 +131,4 @@ def read_id(text: str) -> UUID:
     try:
         return UUID(text)
     except ValueError:
-        raise InvalidInputError("a memory is named by its id, as recall gives it") from None
+        raise InvalidInputError("invalid memory ID; use an ID returned by recall") from None

@@ -13,8 +13,8 @@ from mcp.server.stdio import stdio_server
 from recollect.client.client import Client
 from recollect.doors.cli.terminal import stop_on_signals
 from recollect.doors.mcp.arguments import AnyMind, Asked, OpenMind, choose_names
-from recollect.doors.mcp.server import build_server, keep_quiet
-from recollect.models.service import Bounds
+from recollect.doors.mcp.server import build_server, silence_library_logs
+from recollect.models.service import KeyBinding
 from recollect.settings import Settings
 from recollect.wiring import open_recollect
 
@@ -22,7 +22,7 @@ from recollect.wiring import open_recollect
 async def serve(minds: AbstractAsyncContextManager[OpenMind]) -> None:
     """Answer until the client leaves or a signal comes; nothing but the protocol goes to standard output."""
     logging.basicConfig(level=logging.WARNING, format="%(message)s")
-    keep_quiet()
+    silence_library_logs()
     signalled = asyncio.Event()
     stop_on_signals(signalled.set)
     async with minds as open_mind:
@@ -37,14 +37,14 @@ async def serve(minds: AbstractAsyncContextManager[OpenMind]) -> None:
 
 
 async def answer(open_mind: OpenMind) -> None:
-    """Answer what comes in, until nothing more can."""
+    """Answer messages until the input ends."""
     async with stdio_server() as (requests, answers):
         server = build_server(open_mind)
         await server.run(requests, answers, server.create_initialization_options())
 
 
 @asynccontextmanager
-async def open_here(settings: Settings, tenant: str, bounds: Bounds) -> AsyncIterator[OpenMind]:
+async def open_here(settings: Settings, tenant: str, bounds: KeyBinding) -> AsyncIterator[OpenMind]:
     """Open minds of a Recollect in this process, with full trust like the operator's own commands."""
     async with open_recollect(settings, work=False) as recollect:
 
@@ -55,7 +55,7 @@ async def open_here(settings: Settings, tenant: str, bounds: Bounds) -> AsyncIte
 
 
 @asynccontextmanager
-async def reach_server(url: str, key: str, bounds: Bounds) -> AsyncIterator[OpenMind]:
+async def open_remote_minds(url: str, key: str, bounds: KeyBinding) -> AsyncIterator[OpenMind]:
     """Open minds of a server, as far as its key reaches."""
     # The server has its own deadline, and reports when it is over.
     async with Client(url, key, timeout_seconds=Settings().deadline_seconds + 5) as client:

@@ -10,7 +10,7 @@ from typing import Any, Generic
 from mcp_types import Tool, ToolAnnotations
 from pydantic import BaseModel, create_model
 
-from recollect.doors.mcp import answers
+from recollect.doors.mcp import results
 from recollect.doors.mcp.arguments import (
     AnyMind,
     Arguments,
@@ -23,7 +23,7 @@ from recollect.doors.mcp.arguments import (
     RecallArguments,
     RememberArguments,
     ReviseArguments,
-    Scoped,
+    ScopeArguments,
 )
 from recollect.mind.mind import OPERATIONS
 from recollect.models.recall import Filter
@@ -35,8 +35,8 @@ RIGHTS = {operation.tool: operation.right for operation, _ in OPERATIONS.values(
 
 
 @dataclass(frozen=True, slots=True)
-class Deed(Generic[Given]):
-    """One tool: what it takes, what it answers, and what it does."""
+class ToolSpec(Generic[Given]):
+    """One tool: its arguments, its answer and its function."""
 
     takes: type[Given]
     gives: type[BaseModel]
@@ -52,15 +52,15 @@ class Deed(Generic[Given]):
 
     @property
     def reads(self) -> bool:
-        """Tell whether it only reads, by the right that its operation takes."""
+        """Return whether the tool only reads, by the right of its operation."""
         return READ in RIGHTS[self.name]
 
     @property
     def arguments(self) -> type[Arguments]:
-        """Give what the tool takes, with the names of the scope at the end."""
+        """Return the tool's arguments, with the names of the scope at the end."""
         return with_scope(self.takes)
 
-    def describe(self) -> Tool:
+    def describe_tool(self) -> Tool:
         """Describe the tool as clients list it."""
         hints = ToolAnnotations(
             title=self.name.capitalize(),
@@ -82,65 +82,65 @@ class Deed(Generic[Given]):
 @cache
 def with_scope(takes: type[Arguments]) -> type[Arguments]:
     """Add the names of the scope to what a tool takes, at the end; cached, because every call needs it."""
-    fields: Any = {name: (field.annotation, field) for name, field in Scoped.model_fields.items()}
+    fields: Any = {name: (field.annotation, field) for name, field in ScopeArguments.model_fields.items()}
     return create_model(takes.__name__, __base__=takes, **fields)
 
 
 async def remember(mind: AnyMind, given: RememberArguments) -> tuple[BaseModel, str]:
-    """Store one thing worth knowing later: what the user said of themselves, decided, likes, or what happened."""
+    """Save something worth knowing in later conversations: a preference, a decision, an event."""
     [receipt] = await mind.remember(given.to_value(), idempotency_key=given.once, if_new=given.if_new)
-    return answers.tell_receipt(receipt)
+    return results.format_receipt(receipt)
 
 
 async def recall(mind: AnyMind, given: RecallArguments) -> tuple[BaseModel, str]:
-    """Find what is remembered about something, best first. Call it before answering what the user may have told."""
-    return answers.tell_recollection(await mind.recall(given.to_cue()))
+    """Search long-term memory. Call this before answering anything that may depend on earlier conversations."""
+    return results.format_recall_result(await mind.recall(given.to_cue()))
 
 
 async def associate(mind: AnyMind, given: AssociateArguments) -> tuple[BaseModel, str]:
-    """Find the events and thoughts that something perceived reminds of, by its keywords alone."""
+    """Find events and thoughts that share keywords with an observation."""
     [found] = await mind.associate(given.to_value(), limit=given.limit)
-    return answers.tell_association(found)
+    return results.format_association(found)
 
 
 async def history(mind: AnyMind, given: HistoryArguments) -> tuple[BaseModel, str]:
-    """Read the newest whole turns of a conversation that fit a number of tokens, oldest first."""
-    return answers.tell_history(await mind.conversation(given.conversation).history(given.max_tokens))
+    """Read the most recent messages of a conversation, up to a token limit, oldest first."""
+    return results.format_history(await mind.conversation(given.conversation).history(given.max_tokens))
 
 
 async def context(mind: AnyMind, given: ContextArguments) -> tuple[BaseModel, str]:
-    """Get one text to read before answering: what is remembered of it, and in a conversation what was said last."""
+    """Get everything relevant for the next answer as one text, with recent messages of a conversation."""
     if not given.conversation:
-        return answers.tell_block(await mind.blocks.show(given.to_cue(), given.budget))
-    return answers.tell_context(await mind.conversation(given.conversation).context(given.to_cue(), given.budget))
+        return results.format_block(await mind.blocks.show(given.to_cue(), given.budget))
+    return results.format_context(await mind.conversation(given.conversation).context(given.to_cue(), given.budget))
 
 
 async def forget(mind: AnyMind, given: ForgetArguments) -> tuple[BaseModel, str]:
-    """Delete memories by ids, or all that a filter admits, with what was derived, for good. Ask the user first."""
+    """Permanently delete memories by ID. Ask the user first."""
     gone = await mind.forget(given.ids, Filter(**given.to_fields()), dry_run=given.dry_run)
-    return answers.tell_forgotten(gone, dry_run=given.dry_run)
+    return results.format_forgotten(gone, dry_run=given.dry_run)
 
 
 async def revise(mind: AnyMind, given: ReviseArguments) -> tuple[BaseModel, str]:
-    """Correct a memory by its id: the old version stays readable as of its time, and is recalled no more."""
-    return answers.tell_revised(await mind.revise(given.id, given.to_value()))
+    """Correct or update a memory by ID. The old version is kept but no longer recalled."""
+    return results.format_update(await mind.revise(given.id, given.to_value()))
 
 
 async def pin(mind: AnyMind, given: PinArguments) -> tuple[BaseModel, str]:
-    """Let every context show memories, whatever is asked: what must never be overlooked. Or let them go again."""
-    return answers.tell_pinned(await mind.pin(given.ids, pinned=given.pinned), pinned=given.pinned)
+    """Pin memories so that every context includes them, or unpin them."""
+    return results.format_pinned(await mind.pin(given.ids, pinned=given.pinned), pinned=given.pinned)
 
 
-DEEDS: dict[str, Deed[Any]] = {
+TOOLS: dict[str, ToolSpec[Any]] = {
     deed.name: deed
     for deed in (
-        Deed(RememberArguments, answers.StoredMemory, remember, repeatable=False),
-        Deed(RecallArguments, answers.Recollected, recall),
-        Deed(AssociateArguments, answers.Associated, associate),
-        Deed(HistoryArguments, answers.HistoryAnswer, history),
-        Deed(ContextArguments, answers.Prompted, context),
-        Deed(ReviseArguments, answers.RevisedMemory, revise),
-        Deed(PinArguments, answers.PinnedMemories, pin),
-        Deed(ForgetArguments, answers.ForgottenMemories, forget, destroys=True),
+        ToolSpec(RememberArguments, results.StoredMemory, remember, repeatable=False),
+        ToolSpec(RecallArguments, results.RecallToolResult, recall),
+        ToolSpec(AssociateArguments, results.AssociateResult, associate),
+        ToolSpec(HistoryArguments, results.HistoryAnswer, history),
+        ToolSpec(ContextArguments, results.ContextResult, context),
+        ToolSpec(ReviseArguments, results.RevisedMemory, revise),
+        ToolSpec(PinArguments, results.PinnedMemories, pin),
+        ToolSpec(ForgetArguments, results.ForgetToolResult, forget, destroys=True),
     )
 }

@@ -1,1 +1,1 @@
-"""The embedding model that runs in this process."""
+"""Embedding models that run in this process."""

@@ -1,4 +1,4 @@
-"""Run the items of concurrent callers in batches of like items, one run at a time, fairly between callers."""
+"""Run the items of concurrent callers in batches of similar items, one run at a time, fairly between callers."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ Answer = TypeVar("Answer")
 
 
 @dataclass(slots=True)
-class Asked(Generic[Item, Answer]):
+class PendingItem(Generic[Item, Answer]):
     """One item that waits for its run."""
 
     item: Item
@@ -22,22 +22,22 @@ class Asked(Generic[Item, Answer]):
 
 
 class Batches(Generic[Item, Answer]):
-    """Gather items while a run is under way; an item that comes when nothing runs is run at once."""
+    """Collects items during a run; an item that arrives when nothing runs starts a run immediately."""
 
     def __init__(
         self, run: Callable[[list[Item]], Awaitable[Sequence[Answer]]], alike: Callable[[Item], Hashable], most: int
     ) -> None:
         self._run, self._alike, self._most = run, alike, most
-        self._waiting: dict[Hashable, list[tuple[int, int, Asked[Item, Answer]]]] = {}
+        self._waiting: dict[Hashable, list[tuple[int, int, PendingItem[Item, Answer]]]] = {}
         self._arrivals = count()
-        # The turn of what was run last: a caller's first item is due in the next turn, its second in the one after.
+        # The turn of the last run: a caller's first item is due in the next turn, its second in the one after.
         self._turn = 0
         self._running: asyncio.Task[None] | None = None
 
-    async def ask(self, items: Sequence[Item]) -> list[Answer]:
-        """Return the answers to all items, in order; the items of a caller who gives up are not run."""
+    async def submit_items(self, items: Sequence[Item]) -> list[Answer]:
+        """Return the answers to all items, in order; the items of a cancelled caller are not run."""
         loop = asyncio.get_running_loop()
-        asked = [Asked[Item, Answer](item, loop.create_future()) for item in items]
+        asked = [PendingItem[Item, Answer](item, loop.create_future()) for item in items]
         for place, each in enumerate(asked, 1):
             waiting = self._waiting.setdefault(self._alike(each.item), [])
             heappush(waiting, (self._turn + place, next(self._arrivals), each))
@@ -47,7 +47,7 @@ class Batches(Generic[Item, Answer]):
             return [await each.answer for each in asked]
         finally:
             for each in asked:
-                # Mark the error as seen: asyncio would log it.
+                # Retrieve the error, because asyncio logs errors that are never retrieved.
                 if not each.answer.cancel() and not each.answer.cancelled():
                     each.answer.exception()
 
@@ -64,12 +64,12 @@ class Batches(Generic[Item, Answer]):
                 if not each.answer.done():
                     each.answer.set_result(answer)
 
-    def _take(self) -> list[Asked[Item, Answer]]:
-        """Take the next item and others like it; drop those that nobody waits for any more."""
+    def _take(self) -> list[PendingItem[Item, Answer]]:
+        """Return the next item and similar ones; drop items whose callers no longer wait."""
         while self._waiting:
             kind = min(self._waiting, key=lambda each: self._waiting[each][0][:2])
             waiting = self._waiting[kind]
-            batch: list[Asked[Item, Answer]] = []
+            batch: list[PendingItem[Item, Answer]] = []
             self._turn = max(self._turn, waiting[0][0])
             while waiting and len(batch) < self._most:
                 _, _, each = heappop(waiting)

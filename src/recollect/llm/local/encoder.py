@@ -1,9 +1,9 @@
 """A BERT or XLM-RoBERTa encoder in ONNX that runs in this process: texts to unit vectors, in fair batches.
 
-Products run in float32. Eight-bit integers embed twice as many texts a second, but they move a
-vector: the usual scaling per tensor lets the texts of one batch change each other (a cosine of 0.99
-to itself in other company), scaling per token ends that but leaves short texts at 0.97 to the true
-vector, and cues are short. Float32 gives the published vectors in any company and on any machine.
+Products are computed in float32. 8-bit integers embed twice as many texts per second, but change vectors: with the
+usual scaling per tensor, texts of one batch affect each other (cosine 0.99 between batches). Scaling per token avoids
+that, but short texts only reach 0.97 to the exact vector, and cues are short. Float32 gives the published vectors in
+any batch and on any machine.
 """
 
 from __future__ import annotations
@@ -26,17 +26,17 @@ from recollect.llm.local.batches import Batches
 from recollect.loading import load
 
 ROWS = 8
-"""Texts per run: more are not faster, and a short cue waits behind few such runs."""
+"""Texts per run: more are not faster, and a short cue waits for only a few such runs."""
 SHORT, STEP = 16, 32
-"""Texts up to SHORT tokens run together, longer ones in classes of STEP tokens: little padding is computed."""
+"""Texts up to SHORT tokens run together, longer ones in classes of STEP tokens, so that little padding is computed."""
 QUICK_CHARACTERS = 1000
-"""Texts up to this total length are tokenised at once: handing them to a thread would take longer."""
+"""Texts up to this total length are tokenized directly: passing them to a thread would take longer."""
 STATES, VECTORS = 3, 2
-"""Axes of an output: texts, tokens and numbers, or texts and numbers."""
+"""Number of axes of an output: texts, tokens and numbers, or texts and numbers."""
 
 
 class Pooling(StrEnum):
-    """How the states of a text's tokens become one vector."""
+    """How the token states of a text are combined to one vector."""
 
     MEAN = "mean"
     CLS = "cls"
@@ -44,49 +44,49 @@ class Pooling(StrEnum):
 
 
 class Pieces(Protocol):
-    """What turns a text into the ids of its tokens."""
+    """Converts a text to token IDs."""
 
     def encode(self, text: str) -> list[int]:
-        """Return the ids of the text's beginning."""
+        """Return the token IDs of the text's beginning."""
         ...
 
 
 @dataclass(frozen=True, slots=True)
 class EncoderTraits:
-    """What tells one encoder from another, beside its graph and its tokens."""
+    """The properties of an encoder, except its graph and its tokens."""
 
     model: str
     """The name of the embedding space."""
     dimensions: int
     reads: Callable[[str], bool]
     pooling: Pooling = Pooling.MEAN
-    """Not used where the graph itself gives one vector a text."""
+    """Not used if the graph itself returns one vector per text."""
     padding: int = 0
-    """The id of the token that fills up a batch."""
+    """The token ID for padding."""
     cue_prefix: str = ""
     memory_prefix: str = ""
     quick_characters: int = QUICK_CHARACTERS
 
 
 class Encoder:
-    """Embed texts in this process; those of concurrent callers run together."""
+    """Embeds texts in this process; texts of concurrent callers run together."""
 
     def __init__(self, session: Any, tokens: Pieces, traits: EncoderTraits) -> None:  # noqa: ANN401 - onnxruntime has no types
         self.model, self.dimensions = traits.model, traits.dimensions
         self._session, self._tokens, self._traits = session, tokens, traits
         self._inputs = [each.name for each in session.get_inputs()]
         self._output = choose_output([(each.name, len(each.shape)) for each in session.get_outputs()])
-        # One worker: there is one run at a time, and none holds the event loop's own threads.
+        # One worker: there is one run at a time, and it does not block the event loop's own threads.
         self._worker = ThreadPoolExecutor(max_workers=1, thread_name_prefix="recollect-encoder")
         self._batches: Batches[list[int], NDArray[np.float32]] = Batches(self._infer_apart, length_class, ROWS)
         self._closed = False
 
     def reads(self, text: str) -> bool:
-        """Tell whether the model can read a text."""
+        """Return whether the model can read a text."""
         return self._traits.reads(text)
 
     async def embed(self, texts: Sequence[str]) -> NDArray[np.float32]:
-        """Return one unit vector per memory; a caller who gives up stops the work after the current run."""
+        """Return one unit vector per memory; cancelling stops the work after the current run."""
         return await self._embed([self._traits.memory_prefix + text for text in texts])
 
     async def embed_cues(self, texts: Sequence[str]) -> NDArray[np.float32]:
@@ -94,14 +94,14 @@ class Encoder:
         return await self._embed([self._traits.cue_prefix + text for text in texts])
 
     async def close(self) -> None:
-        """Stop the worker; a run under way ends by itself."""
+        """Stop the worker; a current run is completed."""
         self._closed = True
         self._worker.shutdown(wait=False)
 
     async def _embed(self, texts: Sequence[str]) -> NDArray[np.float32]:
         quick = sum(map(len, texts)) <= self._traits.quick_characters
         ids = self._encode(texts) if quick else await self._run(self._encode, texts)
-        vectors = np.array(await self._batches.ask(ids), dtype=np.float32)
+        vectors = np.array(await self._batches.submit_items(ids), dtype=np.float32)
         return check_vectors(vectors, len(texts), self.dimensions)
 
     async def _infer_apart(self, ids: list[list[int]]) -> list[NDArray[np.float32]]:
@@ -131,7 +131,7 @@ class Encoder:
 
 
 def choose_output(outputs: Sequence[tuple[str, int]]) -> str:
-    """Name the output to read: the states of all tokens, else the only one with a vector for each text."""
+    """Return the output to read: the states of all tokens, else the only output with a vector per text."""
     states = [name for name, axes in outputs if axes == STATES]
     vectors = [name for name, axes in outputs if axes == VECTORS]
     if not states and len(vectors) != 1:
@@ -140,7 +140,7 @@ def choose_output(outputs: Sequence[tuple[str, int]]) -> str:
 
 
 def pool(states: NDArray[np.float32], mask: NDArray[np.int64], pooling: Pooling) -> NDArray[np.float32]:
-    """Make one vector of the states of a text's tokens; padding does not count."""
+    """Combine token states to one vector per text; padding does not count."""
     if pooling is Pooling.CLS:
         return states[:, 0]
     weights = mask[:, :, None].astype(np.float32)
@@ -149,12 +149,12 @@ def pool(states: NDArray[np.float32], mask: NDArray[np.int64], pooling: Pooling)
 
 
 def length_class(ids: Sequence[int]) -> int:
-    """Return the class of a text by its length: texts of one class run together."""
+    """Return the length class of a text: texts of one class run together."""
     return SHORT if len(ids) <= SHORT else -(-len(ids) // STEP) * STEP
 
 
 def open_session(graph: Path, threads: int, extra: str, advice: str) -> Any:  # noqa: ANN401 - onnxruntime has no types
-    """Open a graph; 0 threads = half the processors, at most 4. `advice` says what to do with a damaged one."""
+    """Open a graph; 0 threads = half the processors, at most 4. `advice` is for errors about damaged files."""
     onnxruntime = load("onnxruntime", extra)
     options = onnxruntime.SessionOptions()
     options.intra_op_num_threads = threads or max(1, min(4, (os.cpu_count() or 1) // 2))
@@ -167,4 +167,4 @@ def open_session(graph: Path, threads: int, extra: str, advice: str) -> Any:  # 
         return onnxruntime.InferenceSession(str(graph), options, providers=["CPUExecutionProvider"])
     except Exception as error:
         # onnxruntime raises many kinds of error for a damaged file.
-        raise SetupError(f"{graph} cannot be read; {advice}") from error
+        raise SetupError(f"Cannot read {graph}; {advice}") from error

@@ -1,4 +1,4 @@
-"""The models that were pulled: one folder each, with a record of its files; `pull` fills it, `use` pins it."""
+"""Pulled models: one folder each, with a record of its files; `pull` fills it, `use` pins it."""
 
 from __future__ import annotations
 
@@ -38,44 +38,44 @@ LICENCE = re.compile(r"^---\n(?:.*\n)*?license:\s*['\"]?([\w.+-]+)", re.MULTILIN
 UNSTATED = "not stated"
 BRANCHES = ("main", "master")
 CHARACTERS_PER_TOKEN = 32
-"""Text beyond this many characters per token is not read, so that huge texts cost no more."""
+"""Text beyond this many characters per token is not read, to limit the cost of huge texts."""
 SAID = frozenset({CONFIG, *OPTIONAL})
-"""Files whose content is in the layout already."""
+"""Files whose content is part of the layout."""
 PROBE = "What did Ann buy at the market?"
 
 
 @dataclass(frozen=True, slots=True)
 class InstalledModels:
-    """The folder of pulled models, and where more come from."""
+    """The folder of pulled models, and the hub for further ones."""
 
     folder: Path
     hub: str
 
     def list(self) -> Sequence[ModelFiles]:
-        """List what was pulled."""
+        """List the pulled models."""
         records = sorted(self.folder.glob(f"*/{RECORD}"))
         return [read_record(path) for path in records]
 
     def known(self) -> Sequence[KnownModel]:
-        """List the models that have a name here."""
+        """List the models that Recollect knows by name."""
         return list(load_known().values())
 
-    def find(self, name: str) -> ModelFiles:
-        """Return a model that was pulled; raise if it was not, or if its fingerprint is another."""
+    def find_model(self, name: str) -> ModelFiles:
+        """Return a pulled model; raise if it is missing, or if its fingerprint differs."""
         bare, _, pin = name.partition("@")
         path = self.folder / check_name(bare) / RECORD
         if not path.exists():
-            raise SetupError(f"The model {bare} is not here; run: recollect model pull {bare}")
+            raise SetupError(f"Model {bare} is not installed. Run: recollect model pull {bare}")
         model = read_record(path)
         if pin and (found := self.fingerprint(model)) != name:
-            raise SetupError(f"The model here is {found}, not {name}: pull it again from where {name} came from.")
+            raise SetupError(f"The installed model is {found}, not {name}. Pull it again from its original source.")
         return model
 
     def plan(self, name: str, source: str = "", repository: str = "", revision: str = "") -> ModelFiles:
-        """Find out which files a model has, where, how large, with which checksums and licence; fetch none."""
+        """Return the files of a model with places, sizes, checksums and license, without downloading them."""
         known = load_known().get(name)
         if known is None and not (repository or REPOSITORY.fullmatch(name)) and not (source and Path(source).is_dir()):
-            raise SetupError(f"No model is known as {name}; name one as OWNER/NAME, or see: recollect model list")
+            raise SetupError(f"Unknown model {name}. Use OWNER/NAME, or see `recollect model list`.")
         place = self._open(source, repository or (known.repository if known else name), revision, known)
         files = list_files(place, known)
         bare = check_name(name.rpartition("/")[2])
@@ -86,7 +86,7 @@ class InstalledModels:
         return ModelFiles(bare, repo, place.place, place.revision, licence, checked)
 
     def pull(self, plan: ModelFiles, report: Callable[[str, int], None]) -> ModelFiles:
-        """Fetch the files of a plan; what is there already is not fetched again."""
+        """Download the files of a plan; complete files are not downloaded again."""
         folder = self.folder / plan.name
         source = open_source(plan.source, plan.repository, plan.revision)
         files = tuple(fetch(source, each, folder, partial(report, each.path)) for each in plan.files)
@@ -96,8 +96,8 @@ class InstalledModels:
         return pulled
 
     async def use(self, name: str) -> str:
-        """Verify a model, run it once, and pin its files; return the name to set."""
-        model = self.find(name)
+        """Verify a model, run it once, and pin its files; return the name for the settings."""
+        model = self.find_model(name)
         for each in model.files:
             if digest(self.folder / model.name / each.path) != each.sha256:
                 raise SetupError(f"{each.path} of {model.name} has changed since it was pulled; pull it again.")
@@ -110,7 +110,7 @@ class InstalledModels:
         return encoder.model
 
     def open(self, model: ModelFiles, threads: int = 0) -> Encoder:
-        """Open a model that was pulled."""
+        """Open a pulled model."""
         folder, known = self.folder / model.name, load_known().get(model.name)
         for each in model.files:
             if not (file := folder / each.path).is_file() or file.stat().st_size != each.size:
@@ -130,20 +130,20 @@ class InstalledModels:
         return Encoder(session, LibraryPieces.open(folder / TOKENIZER, layout.tokens), traits)
 
     def fingerprint(self, model: ModelFiles) -> str:
-        """Name the embedding space of a model that was pulled."""
+        """Return the name of a pulled model's embedding space."""
         return name_space(model, read_layout(read_json(self.folder / model.name), load_known().get(model.name)))
 
     def _open(self, source: str, repository: str, revision: str, known: KnownModel | None) -> ModelSource:
-        """Open the source at a revision that it has."""
+        """Open the source at an existing revision."""
         wanted = revision or (known.revision if known else "")
         for branch in (wanted,) if wanted else BRANCHES:
             opened = open_source(source or self.hub, repository, branch)
-            if opened.look(CONFIG) is not None:
+            if opened.stat_file(CONFIG) is not None:
                 return opened
         raise SetupError(f"{source or self.hub} has no {CONFIG} of {repository}.")
 
     def _pins(self, name: str, known: KnownModel | None) -> dict[str, str]:
-        """Return the checksums that are expected: of the table, and of a model that is in use."""
+        """Return the expected checksums: from the table, and from a model that is in use."""
         path = self.folder / name / RECORD
         record = read_record(path) if path.exists() else None
         used = {each.path: each.sha256 for each in record.files} if record and record.pinned else {}
@@ -151,7 +151,7 @@ class InstalledModels:
 
 
 class LibraryPieces:
-    """Turn texts into token ids by the model's own tokenizer."""
+    """Converts texts to token IDs with the model's own tokenizer."""
 
     def __init__(self, tokenizer: Any, room: int) -> None:  # noqa: ANN401 - the library has no types
         tokenizer.no_padding()
@@ -169,24 +169,24 @@ class LibraryPieces:
             raise SetupError(f"{path} cannot be read; pull the model again.") from error
 
     def encode(self, text: str) -> list[int]:
-        """Return the ids of the text's beginning."""
-        # A lone surrogate is no character: it is left out.
+        """Return the token IDs of the text's beginning."""
+        # A lone surrogate is not a valid character: it is removed.
         plain = text[: self._room * CHARACTERS_PER_TOKEN].encode("utf-8", "ignore").decode()
         ids: list[int] = self._tokenizer.encode(plain).ids
         return ids
 
 
-def reads_all(text: str) -> bool:  # noqa: ARG001 - as the protocol asks
-    """Take every text for readable."""
+def reads_all(text: str) -> bool:  # noqa: ARG001 - required by the protocol
+    """Return that any text is readable."""
     return True
 
 
 READERS: dict[str, Callable[[str], bool]] = {"en": reads_words, "zh": has_ideographs}
-"""What models of one language read."""
+"""Whether models of one language can read a text."""
 
 
 def open_models(folder: Path | None, hub: str) -> InstalledModels:
-    """Return the models of a folder, or of the usual one."""
+    """Return the models of a folder, or of the default one."""
     return InstalledModels(folder or default_cache() / "models", hub)
 
 
@@ -196,17 +196,17 @@ def open_source(source: str, repository: str, revision: str) -> ModelSource:
 
 
 def list_files(source: ModelSource, known: KnownModel | None) -> list[ModelFile]:
-    """List the files that a model is made of: two that it must have, its graph, and what else there is."""
+    """List the files of a model: required files, its graph, and optional files."""
     graphs = (known.graph,) if known else GRAPHS
-    graph = next((found for path in (*graphs, *GRAPHS) if (found := source.look(path))), None)
+    graph = next((found for path in (*graphs, *GRAPHS) if (found := source.stat_file(path))), None)
     more = known.more if known else (f"{graph.path}_data",) if graph else ()
-    needed = {path: source.look(path) for path in (CONFIG, TOKENIZER, *(known.more if known else ()))}
+    needed = {path: source.stat_file(path) for path in (CONFIG, TOKENIZER, *(known.more if known else ()))}
     missing = [path for path, found in needed.items() if found is None] + ([] if graph else ["model.onnx"])
     if missing:
         raise SetupError(f"{source.place} has no {' and no '.join(missing)} of this model.")
-    others = (source.look(path) for path in (*OPTIONAL, *more) if path not in needed)
+    others = (source.stat_file(path) for path in (*OPTIONAL, *more) if path not in needed)
     there = (each for each in (*needed.values(), *others, graph) if each is not None)
-    # The largest come last: what is there already need not be fetched again after an interruption.
+    # The largest files come last, so that an interruption repeats as little as possible.
     return sorted(there, key=lambda each: each.size or 0)
 
 
@@ -216,34 +216,34 @@ def find_graph(model: ModelFiles) -> str:
 
 
 def expect(file: ModelFile, sha256: str) -> ModelFile:
-    """Return a file with the checksum that it must have; refuse one that says of itself that it is another."""
+    """Return a file with the required checksum; refuse a file that states another one."""
     if sha256 and file.sha256 not in ("", sha256):
         raise SetupError(f"{file.path} is refused: its checksum is {file.sha256}, and {sha256} was expected.")
     return replace(file, sha256=sha256 or file.sha256)
 
 
 def find_licence(card: str) -> str:
-    """Find the licence that a model's card states in its first lines."""
+    """Return the license that a model's card states in its front matter."""
     stated = LICENCE.match(card)
     return stated[1] if stated else UNSTATED
 
 
 def name_space(model: ModelFiles, layout: Layout) -> str:
-    """Name the embedding space: it changes with every byte and every rule that vectors depend on."""
+    """Return the name of the embedding space; it depends on every byte and rule that affects vectors."""
     bytes_ = sorted((Path(each.path).name, each.sha256) for each in model.files if each.path not in SAID)
     said = [bytes_, asdict(layout)]
     return f"{model.name}@{hashlib.sha256(json.dumps(said, sort_keys=True).encode()).hexdigest()[:12]}"
 
 
 def check_name(name: str) -> str:
-    """Refuse a name that could lead out of the folder."""
+    """Refuse a name that could lead outside the folder."""
     if not NAME.fullmatch(name):
         raise SetupError(f"{name!r} is not the name of a model.")
     return name
 
 
 def read_record(path: Path) -> ModelFiles:
-    """Read the record of a model's files."""
+    """Parse the record of a model's files."""
     try:
         said = json.loads(path.read_text(encoding="utf-8"))
         return ModelFiles(**said | {"files": tuple(ModelFile(**each) for each in said["files"])})

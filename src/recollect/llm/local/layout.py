@@ -1,4 +1,4 @@
-"""How a model is run, by what its own files say and by what Recollect knows of it."""
+"""How to run a model, from its own files and from Recollect's table of models."""
 
 from __future__ import annotations
 
@@ -21,20 +21,20 @@ TOKENIZER_CONFIG = "tokenizer_config.json"
 OPTIONAL = (MODULES, POOLING, LENGTHS, PROMPTS, TOKENIZER_CONFIG)
 GRAPHS = ("onnx/model.onnx", "model.onnx")
 FAMILIES = ("bert", "xlm-roberta")
-MOST_TOKENS = 512
+MAX_TOKENS = 512
 """Longer texts are cut for every model: the work grows with the square of their length."""
 MODES = {"pooling_mode_mean_tokens": Pooling.MEAN, "pooling_mode_cls_token": Pooling.CLS}
 KNOWN_KINDS = ("Transformer", "Pooling", "Normalize")
 CUE_PROMPTS, MEMORY_PROMPTS = ("query",), ("passage", "document", "corpus")
-"""Names under which models keep their prefixes."""
+"""Names of prefixes in the models' files."""
 
 Read = Callable[[str], Any]
-"""Returns the parsed JSON of a file of the model, or None if it has none."""
+"""Returns the parsed JSON of a file of the model, or None if it is missing."""
 
 
 @dataclass(frozen=True, slots=True)
 class Layout:
-    """How a model is run."""
+    """How to run a model."""
 
     family: str
     dimensions: int
@@ -46,16 +46,16 @@ class Layout:
 
 
 def load_known() -> dict[str, KnownModel]:
-    """Return the models that have a name here."""
+    """Return the models that Recollect knows by name."""
     table = tomllib.loads(Path(__file__).with_name("known.toml").read_text(encoding="utf-8"))
     rows = (KnownModel(**row | {"more": tuple(row.get("more", ()))}) for row in table["model"])
     return {row.name: row for row in rows}
 
 
 def read_json(folder: Path) -> Read:
-    """Return what reads the JSON files of a folder."""
+    """Return a function that parses the JSON files of a folder."""
 
-    def read(path: str) -> Any:  # noqa: ANN401 - parsed JSON
+    def read_json_file(path: str) -> Any:  # noqa: ANN401 - parsed JSON
         try:
             return json.loads((folder / path).read_text(encoding="utf-8"))
         except FileNotFoundError:
@@ -63,11 +63,11 @@ def read_json(folder: Path) -> Read:
         except ValueError:
             raise SetupError(f"{folder / path} is not JSON; pull the model again.") from None
 
-    return read
+    return read_json_file
 
 
 def read_layout(read: Read, known: KnownModel | None) -> Layout:
-    """Return how a model is run: by its own files where they say it, else by what is known of it."""
+    """Return how to run a model: by its own files if possible, else by the table."""
     config = read(CONFIG)
     if not isinstance(config, dict):
         raise SetupError(f"{CONFIG} is missing; pull the model again.")
@@ -88,7 +88,7 @@ def read_layout(read: Read, known: KnownModel | None) -> Layout:
 
 
 def find_pooling(read: Read, known: KnownModel | None) -> Pooling:
-    """Find how states are pooled; refuse a model with a layer that nothing here computes."""
+    """Return the pooling; refuse a model with a layer that is not implemented."""
     modules = read(MODULES) or []
     kinds = {str(each.get("type", "")).rpartition(".")[2]: str(each.get("path", "")) for each in modules}
     if others := [kind for kind in kinds if kind not in KNOWN_KINDS]:
@@ -103,13 +103,13 @@ def find_pooling(read: Read, known: KnownModel | None) -> Pooling:
 
 
 def find_tokens(read: Read, config: Mapping[str, Any], family: str, padding: int) -> int:
-    """Find how many tokens of a text are read, the first and the last one included."""
+    """Return the maximum number of tokens of a text, including the first and the last one."""
     # XLM-RoBERTa numbers positions from the one after the padding token's.
-    positions = int(config.get("max_position_embeddings") or MOST_TOKENS) - (padding + 1 if family != "bert" else 0)
+    positions = int(config.get("max_position_embeddings") or MAX_TOKENS) - (padding + 1 if family != "bert" else 0)
     said = ((read(LENGTHS) or {}).get("max_seq_length"), (read(TOKENIZER_CONFIG) or {}).get("model_max_length"))
-    return min(positions, MOST_TOKENS, *(int(each) for each in said if each))
+    return min(positions, MAX_TOKENS, *(int(each) for each in said if each))
 
 
 def find_prompt(prompts: Mapping[str, Any], names: tuple[str, ...], otherwise: str) -> str:
-    """Find a prefix under one of its names."""
+    """Return a prefix by one of its names."""
     return next((str(prompts[name]) for name in names if prompts.get(name)), otherwise)

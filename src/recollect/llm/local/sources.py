@@ -1,4 +1,4 @@
-"""Where the files of models come from: a hub, a mirror of one, or a folder. An interrupted transfer is resumed."""
+"""Sources of model files: a hub, a mirror of a hub, or a folder. Interrupted transfers are resumed."""
 
 from __future__ import annotations
 
@@ -19,33 +19,33 @@ from recollect.models.outside import ModelFile
 
 SECONDS = 30.0
 CHUNK = 1 << 20
-MOST_REDIRECTS = 5
-MOST_CARD_BYTES = 1 << 20
+MAX_REDIRECTS = 5
+MAX_CARD_BYTES = 1 << 20
 SHA256 = re.compile(r'^(?:W/)?"?([0-9a-f]{64})"?$')
 ABSENT = frozenset({404, 410})
 HIDDEN = frozenset({401, 403})
-"""Hubs answer so to who asks for a private model, and for one that does not exist."""
+"""Hubs answer with these for private models, and for models that do not exist."""
 
 
 class ModelSource(Protocol):
-    """A place that has the files of one model."""
+    """A source of the files of one model."""
 
     @property
     def place(self) -> str:
-        """Say where it is."""
+        """Return the location."""
         ...
 
     @property
     def revision(self) -> str:
-        """Name the state of the files, as far as the place knows it."""
+        """Return the revision of the files, if the source knows it."""
         ...
 
-    def look(self, path: str) -> ModelFile | None:
-        """Return what is known of a file before it is read; None if there is none."""
+    def stat_file(self, path: str) -> ModelFile | None:
+        """Return the properties of a file before it is read; None if it does not exist."""
         ...
 
-    def read(self, path: str, start: int) -> AbstractContextManager[tuple[int, Iterator[bytes]]]:
-        """Open a file from an offset; say where its bytes begin, which is 0 where the place cannot skip."""
+    def open_file(self, path: str, start: int) -> AbstractContextManager[tuple[int, Iterator[bytes]]]:
+        """Open a file at an offset; yield the actual start, which is 0 if the source cannot skip."""
         ...
 
 
@@ -57,29 +57,32 @@ class HubSource:
             raise SetupError(f"{address} is neither a folder nor an address that begins with http:// or https://.")
         self.place, self.revision = address.rstrip("/"), revision
         self._repository = repository
-        # No compression: sizes and offsets are those of the file.
+        # No compression: sizes and offsets must be those of the file.
         self._client = httpx.Client(headers={"Accept-Encoding": "identity"}, timeout=SECONDS)
 
-    def look(self, path: str) -> ModelFile | None:
-        """Ask for the headers alone. Large files are elsewhere: the hub itself then names their size and checksum."""
+    def stat_file(self, path: str) -> ModelFile | None:
+        """Request only the headers.
+
+        Large files are stored elsewhere: then the hub itself states their size and checksum.
+        """
         url = self._url(path)
-        for _ in range(MOST_REDIRECTS):
+        for _ in range(MAX_REDIRECTS):
             answer = self._ask("HEAD", url)
             if answer.status_code in ABSENT:
                 return None
             self._check(answer, path)
-            # From the first file on, all of them are of one commit.
+            # After the first file, all others are from the same commit.
             self.revision = answer.headers.get("x-repo-commit", self.revision)
             target = urljoin(url, answer.headers.get("location", ""))
             linked = "x-linked-size" in answer.headers
             if not answer.is_redirect or linked or urlsplit(target).netloc != urlsplit(url).netloc:
-                return describe(path, answer)
+                return read_file_headers(path, answer)
             url = target
-        raise SetupError(f"{self.place} redirects without end.")
+        raise SetupError(f"{self.place}: too many redirects.")
 
     @contextmanager
-    def read(self, path: str, start: int) -> Iterator[tuple[int, Iterator[bytes]]]:
-        """Ask for the bytes from an offset on."""
+    def open_file(self, path: str, start: int) -> Iterator[tuple[int, Iterator[bytes]]]:
+        """Request the bytes from an offset on."""
         headers = {"Range": f"bytes={start}-"} if start else {}
         try:
             with self._client.stream("GET", self._url(path), headers=headers, follow_redirects=True) as answer:
@@ -108,7 +111,7 @@ class HubSource:
 
     def _interrupted(self, path: str, problem: httpx.HTTPError) -> SetupError:
         kind = type(problem).__name__
-        return SetupError(f"{path} was interrupted ({kind}). Run the command again: it goes on where it stopped.")
+        return SetupError(f"Download of {path} was interrupted ({kind}). Run the command again to resume.")
 
 
 class FolderSource:
@@ -118,21 +121,21 @@ class FolderSource:
         self._folder = folder.resolve()
         self.place, self.revision = str(self._folder), ""
 
-    def look(self, path: str) -> ModelFile | None:
-        """Measure a file."""
+    def stat_file(self, path: str) -> ModelFile | None:
+        """Return the size and checksum of a file."""
         file = self._folder / path
         return ModelFile(path, file.stat().st_size, digest(file)) if file.is_file() else None
 
     @contextmanager
-    def read(self, path: str, start: int) -> Iterator[tuple[int, Iterator[bytes]]]:
+    def open_file(self, path: str, start: int) -> Iterator[tuple[int, Iterator[bytes]]]:
         """Open a file at an offset."""
         with (self._folder / path).open("rb") as file:
             file.seek(start)
             yield start, iter(lambda: file.read(CHUNK), b"")
 
 
-def describe(path: str, answer: httpx.Response) -> ModelFile:
-    """Return what headers say of a file; a checksum only where the tag is one."""
+def read_file_headers(path: str, answer: httpx.Response) -> ModelFile:
+    """Return the properties of a file from headers; a checksum only if the tag is one."""
     headers = answer.headers
     size = headers.get("x-linked-size") or ("" if answer.is_redirect else headers.get("content-length", ""))
     tag = SHA256.match(headers.get("x-linked-etag") or headers.get("etag") or "")
@@ -140,22 +143,22 @@ def describe(path: str, answer: httpx.Response) -> ModelFile:
 
 
 def read_text(source: ModelSource, path: str) -> str:
-    """Read a small text, such as a model's card; empty if there is none."""
-    if source.look(path) is None:
+    """Read a small text, such as a model's card; empty if it does not exist."""
+    if source.stat_file(path) is None:
         return ""
     text = bytearray()
-    with source.read(path, 0) as (_, chunks):
+    with source.open_file(path, 0) as (_, chunks):
         for chunk in chunks:
             text += chunk
-            if len(text) > MOST_CARD_BYTES:
+            if len(text) > MAX_CARD_BYTES:
                 break
     return text.decode("utf-8", "replace")
 
 
 def fetch(source: ModelSource, file: ModelFile, folder: Path, report: Callable[[int], None]) -> ModelFile:
-    """Bring one file into a folder, from where an interrupted transfer stopped; refuse one with another checksum.
+    """Download one file into a folder, resuming an interrupted transfer; refuse a wrong checksum.
 
-    `report` is told how many bytes are there.
+    `report` is called with the number of bytes so far.
     """
     target = folder / file.path
     target.parent.mkdir(parents=True, exist_ok=True)
@@ -169,7 +172,7 @@ def fetch(source: ModelSource, file: ModelFile, folder: Path, report: Callable[[
         if not file.size or kept.tell() > file.size:
             kept.truncate(0)
         if kept.tell() != file.size:
-            with source.read(file.path, kept.tell()) as (start, chunks):
+            with source.open_file(file.path, kept.tell()) as (start, chunks):
                 kept.truncate(start)
                 for chunk in chunks:
                     kept.write(chunk)

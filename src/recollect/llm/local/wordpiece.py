@@ -1,4 +1,4 @@
-"""The tokens of a text as uncased BERT models read them, in pure Python."""
+"""The tokenizer of uncased BERT models, in pure Python."""
 
 from __future__ import annotations
 
@@ -6,10 +6,10 @@ import unicodedata
 from collections.abc import Iterator, Sequence
 
 UNKNOWN, FIRST, LAST = "[UNK]", "[CLS]", "[SEP]"
-LONGEST_WORD = 100
+MAX_WORD_LENGTH = 100
 """A longer word is one unknown token, as in the models' training."""
 CHARACTERS_PER_TOKEN = 32
-"""Text beyond this many characters per token is not read, so that huge texts cost no more."""
+"""Text beyond this many characters per token is not read, to limit the cost of huge texts."""
 IDEOGRAPHS = (
     (0x4E00, 0x9FFF),
     (0x3400, 0x4DBF),
@@ -20,7 +20,7 @@ IDEOGRAPHS = (
 
 
 class _Cleaning(dict[int, str | None]):
-    """For str.translate: drop control characters, make blanks plain, set ideographs apart."""
+    """For str.translate: remove control characters, normalize blanks, separate ideographs."""
 
     def __missing__(self, codepoint: int) -> str | None:
         character = chr(codepoint)
@@ -38,7 +38,7 @@ class _Cleaning(dict[int, str | None]):
 
 
 class _Folding(dict[int, str | None]):
-    """For str.translate after decomposition: drop accents, set punctuation apart, lower the rest."""
+    """For str.translate after decomposition: remove accents, separate punctuation, lowercase the rest."""
 
     def __missing__(self, codepoint: int) -> str | None:
         character = chr(codepoint)
@@ -56,7 +56,7 @@ class _Folding(dict[int, str | None]):
 
 
 class WordPiece:
-    """Turn texts into token ids: the longest known piece first, word by word."""
+    """Converts texts to token IDs: word by word, the longest known piece first."""
 
     def __init__(self, vocabulary: Sequence[str], room: int) -> None:
         self._ids = {token: number for number, token in enumerate(vocabulary)}
@@ -66,7 +66,7 @@ class WordPiece:
         self._cleaning, self._folding = _Cleaning(), _Folding()
 
     def encode(self, text: str) -> list[int]:
-        """Return the ids of the text's beginning, framed by the first and the last token."""
+        """Return the token IDs of the text's beginning, with the first and the last special token."""
         ids = [self._first]
         for word in self._split(text[: self._room * CHARACTERS_PER_TOKEN]):
             ids.extend(self._pieces(word))
@@ -81,11 +81,11 @@ class WordPiece:
     def _pieces(self, word: str) -> list[int]:
         if (whole := self._ids.get(word)) is not None:
             return [whole]
-        found = list(self._cut(word)) if len(word) <= LONGEST_WORD else [None]
+        found = list(self._cut(word)) if len(word) <= MAX_WORD_LENGTH else [None]
         return [self._unknown] if None in found else [piece for piece in found if piece is not None]
 
     def _cut(self, word: str) -> Iterator[int | None]:
-        """Yield the pieces from left to right; None and no more where nothing known fits."""
+        """Yield the pieces from left to right; yield None and stop if no known piece fits."""
         start = 0
         while start < len(word):
             mark = "##" if start else ""

@@ -1,4 +1,4 @@
-"""An OpenAI-compatible chat endpoint, with retries and a timeout; its answers are checked."""
+"""An OpenAI-compatible chat endpoint, with retries, a timeout, and checked answers."""
 
 from __future__ import annotations
 
@@ -13,24 +13,24 @@ from pydantic import BaseModel, ValidationError
 
 from recollect.core.text.tokens import estimate
 from recollect.errors import ChatModelError, SetupError
-from recollect.llm.chat import Answer, ModelAnswer, Spent, Usage, spend_unseen
+from recollect.llm.chat import Answer, ModelAnswer, Spent, Usage, ignore_cost
 from recollect.llm.endpoint import Breaker, EndpointAddress, EndpointClient, EndpointUnavailableError, RefusedError
 
 CODE_BLOCK = re.compile(r"```\w*\s*(.*?)```", re.DOTALL)
 THOUGHT_ENDS = "</think>"
-MOST_PROBLEMS = 5
-MOST_TOKENS = 1_000_000_000
-"""No question costs more; larger counts of an endpoint are wrong."""
+MAX_PROBLEMS = 5
+MAX_TOKENS = 1_000_000_000
+"""No call uses more tokens; larger counts of an endpoint are wrong."""
 RUNGS = ("json_schema", "json_object", "text")
-"""How an answer's schema is requested, from the strictest to what every endpoint understands."""
+"""Ways to request an answer's schema, from the strictest to one that every endpoint understands."""
 LIMITS = ("max_tokens", "max_completion_tokens", "")
-"""Names of the parameter for the longest answer, the oldest first; none for endpoints that refuse it."""
+"""Names of the parameter for the maximum length, the oldest first; empty for endpoints that refuse it."""
 STEPS_DOWN = frozenset({400, 415, 422, 500, 501})
-"""Statuses by which endpoints refuse a schema form that they do not know."""
-MOST_BYTES = 2_000_000
-MOST_REPEATED = 8_000
-ASK_FOR_JSON = "\n\nAnswer with one JSON object that fits this JSON schema, and with nothing else:\n{schema}"
-ASK_AGAIN = "This answer cannot be used. {problem} Answer again, with one JSON object that fits the schema only."
+"""Status codes of endpoints that do not know a schema form."""
+MAX_BYTES = 2_000_000
+MAX_REPEATED_PROMPT_CHARACTERS = 8_000
+ASK_FOR_JSON = "\n\nRespond with one JSON object that matches this JSON schema, and nothing else:\n{schema}"
+ASK_AGAIN = "Invalid response: {problem} Respond again with only a JSON object that matches the schema."
 ADVICE = {
     400: "check RECOLLECT_CHAT_MODEL, and lower RECOLLECT_CHAT_CHARACTERS if its window is small",
     401: "check RECOLLECT_CHAT_KEY",
@@ -43,17 +43,17 @@ ADVICE = {
 Message: TypeAlias = dict[str, str]
 
 
-class UnusableError(Exception):
-    """A reply without a value of the asked type, and why, in words that the model can act on."""
+class UnusableReplyError(Exception):
+    """A reply without a value of the requested type; the message is an instruction for the model."""
 
 
 def read_reply(answer: Any) -> ModelAnswer:  # noqa: ANN401 - parsed JSON
-    """Return what the endpoint's answer says, or raise; what it does not count is 0."""
+    """Return the content of the endpoint's response, or raise; missing counts are 0."""
     choices = answer.get("choices") if isinstance(answer, dict) else None
     choice = choices[0] if isinstance(choices, list) and choices else None
     message = choice.get("message") if isinstance(choice, dict) else None
     if not isinstance(choice, dict) or not isinstance(message, dict):
-        raise ChatModelError("the chat endpoint's answer has no message; check RECOLLECT_CHAT_URL", lasting=True)
+        raise ChatModelError("the chat endpoint returned no message; check RECOLLECT_CHAT_URL", lasting=True)
     usage = answer.get("usage")
     spent = usage if isinstance(usage, dict) else {}
     counted = Usage(_read_count(spent.get("prompt_tokens")), _read_count(spent.get("completion_tokens")))
@@ -61,28 +61,30 @@ def read_reply(answer: Any) -> ModelAnswer:  # noqa: ANN401 - parsed JSON
 
 
 def count_missing(said: ModelAnswer, asked: Iterable[str]) -> ModelAnswer:
-    """Estimate what the endpoint did not count."""
+    """Estimate token counts that the endpoint did not return."""
     counted = said.usage
     prompt_tokens = counted.prompt_tokens or sum(map(estimate, asked))
     return replace(said, usage=Usage(prompt_tokens, counted.completion_tokens or estimate(said.text)))
 
 
 def read_value(said: ModelAnswer, answer: type[Answer]) -> Answer:
-    """Return what was said as a valid value."""
+    """Parse an answer as a valid value."""
     if not said.whole:
-        raise UnusableError("It was cut off before its end: write less.")
+        raise UnusableReplyError("The answer was cut off. Write less.")
     if not said.text.strip():
-        raise UnusableError("It was empty.")
+        raise UnusableReplyError("The answer was empty.")
     try:
         return answer.model_validate_json(unwrap(said.text))
     except ValidationError as problem:
-        listed = problem.errors(include_url=False, include_context=False, include_input=False)[:MOST_PROBLEMS]
+        listed = problem.errors(include_url=False, include_context=False, include_input=False)[:MAX_PROBLEMS]
         places = ((".".join(map(str, item["loc"])), item["msg"]) for item in listed)
-        raise UnusableError("; ".join(f"{place}: {words}" if place else words for place, words in places)) from None
+        raise UnusableReplyError(
+            "; ".join(f"{place}: {words}" if place else words for place, words in places)
+        ) from None
 
 
 def unwrap(text: str) -> str:
-    """Extract the JSON object from a text: without thoughts, code marks and courtesies."""
+    """Extract the JSON object from a text: without thoughts, code marks and other text."""
     said = text.rpartition(THOUGHT_ENDS)[2]
     block = CODE_BLOCK.search(said)
     bare = block[1] if block else said
@@ -91,34 +93,34 @@ def unwrap(text: str) -> str:
 
 
 def _read_text(content: Any) -> str:  # noqa: ANN401 - parsed JSON
-    """Read a message's content: a text, or a list of parts of which some are texts."""
+    """Return a message's content as text; it may be a list with text parts."""
     if isinstance(content, list):
         return "".join(str(part.get("text") or "") for part in content if isinstance(part, dict))
     return content if isinstance(content, str) else ""
 
 
 def _read_count(value: Any) -> int:  # noqa: ANN401 - parsed JSON
-    return value if isinstance(value, int) and 0 < value <= MOST_TOKENS else 0
+    return value if isinstance(value, int) and 0 < value <= MAX_TOKENS else 0
 
 
 @dataclass(frozen=True, slots=True)
 class ChatEndpoint:
-    """Where the model is, how to ask it, and how long to wait for it."""
+    """The address of the model, the form of requests, and the timeouts."""
 
     url: str
     model: str
     key: str = field(default="", repr=False)
     seconds: float = 120.0
-    """Longest time to wait for one answer, further attempts included."""
+    """Maximum time for one answer, including retries."""
     attempts: int = 3
     characters: int = 24_000
     answer_tokens: int = 4_096
-    """Limits an answer: a small model can repeat itself without end."""
+    """Limits an answer, because a small model can repeat itself endlessly."""
 
 
 @dataclass(frozen=True, slots=True)
-class Total:
-    """What was asked of an endpoint so far, and what it cost."""
+class ChatTotals:
+    """The total number of requests and tokens of an endpoint."""
 
     requests: int = 0
     prompt_tokens: int = 0
@@ -126,7 +128,7 @@ class Total:
 
 
 class OpenAIChatModel:
-    """Ask an endpoint for values; the strictest form that it knows is found once and remembered."""
+    """Asks an endpoint for values; remembers the strictest schema form that works."""
 
     def __init__(
         self,
@@ -138,43 +140,43 @@ class OpenAIChatModel:
             raise SetupError("set RECOLLECT_CHAT_MODEL for the endpoint")
         self.model = endpoint.model
         self.characters = endpoint.characters
-        self.total = Total()
+        self.total = ChatTotals()
         self._endpoint = endpoint
         self._line = EndpointClient(_reach(endpoint), breaker, transport=transport)
         self._rung, self._limit = 0, 0
         self._proven = False
 
-    async def ask(self, prompt: str, answer: type[Answer], spent: Spent = spend_unseen) -> Answer:
+    async def ask(self, prompt: str, answer: type[Answer], spent: Spent = ignore_cost) -> Answer:
         """Return a valid value, after one repair if needed, or raise ChatModelError."""
         messages = _pose(prompt, answer)
         said = await self._converse(messages, answer)
         spent(said.usage)
         try:
             return read_value(said, answer)
-        except UnusableError as problem:
+        except UnusableReplyError as problem:
             again = ASK_AGAIN.format(problem=problem)
         messages += [
-            {"role": "assistant", "content": said.text[:MOST_REPEATED]},
+            {"role": "assistant", "content": said.text[:MAX_REPEATED_PROMPT_CHARACTERS]},
             {"role": "user", "content": again},
         ]
         said = await self._converse(messages, answer)
         spent(said.usage)
         try:
             return read_value(said, answer)
-        except UnusableError as problem:
+        except UnusableReplyError as problem:
             message = f"the chat model gave no usable {answer.__name__}, asked twice. {problem}"
             raise ChatModelError(message, answered=True) from None
 
-    async def say(self, prompt: str, answer: type[BaseModel]) -> ModelAnswer:
-        """Return the answer to one question as it is, or raise ChatModelError if there is none."""
+    async def complete(self, prompt: str, answer: type[BaseModel]) -> ModelAnswer:
+        """Return the unchecked answer to one prompt, or raise ChatModelError."""
         return await self._converse(_pose(prompt, answer), answer)
 
     async def close(self) -> None:
         """Close the connections."""
-        await self._line.close()
+        await self._line.close_connections()
 
     async def _converse(self, messages: list[Message], answer: type[BaseModel]) -> ModelAnswer:
-        """Ask in the way that worked last, and in the next one where that is refused."""
+        """Use the schema form that worked last; if it is refused, use the next one."""
         rung, limit = self._rung, self._limit
         while True:
             limited = {LIMITS[limit]: self._endpoint.answer_tokens} if LIMITS[limit] else {}
@@ -195,11 +197,11 @@ class OpenAIChatModel:
         self, messages: list[Message], limited: dict[str, int], answer: type[BaseModel], rung: int
     ) -> ModelAnswer:
         question = {"model": self.model, "messages": messages, **limited, **_shape(RUNGS[rung], answer)}
-        # Some servers crash on a form that they do not know; once one has worked, a 500 is an error like any other.
+        # Some servers crash on an unknown form; after one form has worked, a 500 is a normal error.
         refusals = frozenset({501}) if self._proven or rung + 1 == len(RUNGS) else frozenset({500, 501})
         try:
             async with self._line.calling(self._endpoint.seconds) as until:
-                answered = await self._line.post("/chat/completions", question, MOST_BYTES, until, refusals)
+                answered = await self._line.post("/chat/completions", question, MAX_BYTES, until, refusals)
         except EndpointUnavailableError as error:
             raise ChatModelError(str(error)) from None
         said = count_missing(read_reply(answered), (message["content"] for message in messages))

@@ -1,4 +1,4 @@
-"""An OpenAI-compatible embedding endpoint, with retries and a timeout; its answers are checked."""
+"""An OpenAI-compatible embedding endpoint, with retries, a timeout, and checked answers."""
 
 from __future__ import annotations
 
@@ -19,8 +19,8 @@ from recollect.llm.embedder import check_vectors
 from recollect.llm.endpoint import Breaker, EndpointAddress, EndpointClient, EndpointUnavailableError, RefusedError
 
 BYTES_PER_NUMBER, BYTES_PER_ANSWER = 40, 65_536
-"""More than any server needs for a float in JSON with its blanks, and for the rest of the answer."""
-MOST_DIMENSIONS = 4096
+"""Upper limits for a float in JSON with its blanks, and for the rest of the response."""
+MAX_DIMENSIONS = 4096
 ADVICE = {
     400: "check RECOLLECT_EMBEDDER_MODEL, RECOLLECT_EMBEDDER_BATCH and the length of the texts",
     401: "check RECOLLECT_EMBEDDER_KEY",
@@ -33,19 +33,19 @@ ADVICE = {
 
 
 def most_bytes(count: int) -> int:
-    """Return the size that a valid answer never exceeds."""
-    return count * MOST_DIMENSIONS * BYTES_PER_NUMBER + BYTES_PER_ANSWER
+    """Return the maximum size of a valid response."""
+    return count * MAX_DIMENSIONS * BYTES_PER_NUMBER + BYTES_PER_ANSWER
 
 
 def find_length(answer: Any) -> int | None:  # noqa: ANN401 - parsed JSON
-    """Return how many numbers the first vector of an answer has, if it has one."""
+    """Return the length of the first vector in a response, or None."""
     items = answer.get("data") if isinstance(answer, dict) else None
     row = items[0].get("embedding") if isinstance(items, list) and items and isinstance(items[0], dict) else None
     return len(row) if isinstance(row, list) else None
 
 
 def read_vectors(answer: Any, count: int, dimensions: int) -> NDArray[np.float32]:  # noqa: ANN401 - parsed JSON
-    """Return the answer's vectors in the order of the question, or say what is wrong with them."""
+    """Return the vectors of a response in the order of the request, or raise an error."""
     items = answer.get("data") if isinstance(answer, dict) else None
     if not isinstance(items, list) or not all(isinstance(item, dict) for item in items):
         raise EmbedderError("the embedding endpoint's answer has no list `data`; check the URL", lasting=True)
@@ -65,7 +65,7 @@ def _in_order(items: list[dict[str, Any]]) -> list[dict[str, Any]]:
     return [by_place[place] for place in range(len(items))]
 
 
-def _read_row(value: Any) -> Any:  # noqa: ANN401 - parsed JSON; check_vectors judges it
+def _read_row(value: Any) -> Any:  # noqa: ANN401 - parsed JSON; check_vectors checks it
     if not isinstance(value, str):
         return value
     try:
@@ -76,7 +76,7 @@ def _read_row(value: Any) -> Any:  # noqa: ANN401 - parsed JSON; check_vectors j
 
 @dataclass(frozen=True, slots=True)
 class EmbedderEndpoint:
-    """Where the model is, how to ask it, and how long to wait for it."""
+    """The address of the model, the form of requests, and the timeouts."""
 
     url: str
     model: str
@@ -84,19 +84,19 @@ class EmbedderEndpoint:
     key: str = field(default="", repr=False)
     batch: int = 64
     parallel: int = 4
-    """How many batches of one call are sent in parallel."""
+    """Maximum number of batches of one call in parallel."""
     characters: int = 6000
-    """Longer texts are cut, because most endpoints refuse what exceeds their model's window."""
+    """Longer texts are cut, because most endpoints refuse texts beyond their model's window."""
     timeout_seconds: float = 10.0
     deadline_seconds: float = 30.0
     slow_seconds: float = 0.5
-    """A caller who gives up after so long counts as a failure of the endpoint."""
+    """A call that is cancelled after this time counts as a failure of the endpoint."""
     attempts: int = 4
     encoding: Literal["float", "base64"] = "float"
 
 
 class OpenAIEmbedder:
-    """Ask an endpoint for vectors: in batches, each with retries."""
+    """Requests vectors from an endpoint: in batches, with retries."""
 
     def __init__(
         self,
@@ -111,10 +111,10 @@ class OpenAIEmbedder:
         self._endpoint = endpoint
         self._line = EndpointClient(_reach(endpoint), breaker, clock)
         self._chooses = False
-        """Whether the model gives the wanted dimensions only if they are named."""
+        """Whether the model returns the wanted dimensions only if the request names them."""
 
-    def reads(self, text: str) -> bool:  # noqa: ARG002 - as the protocol asks
-        """Take every text for readable: what an endpoint's model reads, only its operator knows."""
+    def reads(self, text: str) -> bool:  # noqa: ARG002 - required by the protocol
+        """Return that any text is readable; only the operator knows the languages of the model."""
         return True
 
     async def embed(self, texts: Sequence[str]) -> NDArray[np.float32]:
@@ -131,12 +131,12 @@ class OpenAIEmbedder:
             raise EmbedderError(str(error), lasting=True) from None
 
     async def embed_cues(self, texts: Sequence[str]) -> NDArray[np.float32]:
-        """Return the same vectors of cues: the protocol does not tell them apart."""
+        """Return the same vectors for cues: the protocol has only one kind of text."""
         return await self.embed(texts)
 
     async def close(self) -> None:
         """Close the connections."""
-        await self._line.close()
+        await self._line.close_connections()
 
     async def _embed_batches(self, texts: list[str], until: float) -> NDArray[np.float32]:
         slots = asyncio.Semaphore(self._endpoint.parallel)
@@ -156,7 +156,10 @@ class OpenAIEmbedder:
         return np.concatenate([task.result() for task in tasks])
 
     async def _embed_batch(self, texts: list[str], until: float) -> NDArray[np.float32]:
-        """Ask for vectors. Only where their length is another one it is asked for by name: some models refuse that."""
+        """Request vectors.
+
+        The request names the dimensions only if the default length is wrong, because some models refuse the parameter.
+        """
         limit, question = most_bytes(len(texts)), self._question(texts)
         named = question | {"dimensions": self.dimensions}
         answer = await self._line.post("/embeddings", named if self._chooses else question, limit, until)

@@ -1,1 +1,1 @@
-"""Counting tokens as models do."""
+"""Token counting with the tokenizers of models."""

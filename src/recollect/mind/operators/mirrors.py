@@ -6,16 +6,16 @@ from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 
-from recollect.core.mirrors.rows import Difference
+from recollect.core.mirrors.rows import MirrorDiff
 from recollect.errors import ConflictError, InvalidInputError, MirrorError, NotFoundError
-from recollect.jobs.mirror import Feed, build, drop
+from recollect.jobs.mirror import MirrorFeed, build, drop
 from recollect.models.outside import MirrorComparison, MirrorStatus
 from recollect.store.database.pool import Database
 from recollect.store.mirrors import generations, positions
 from recollect.store.mirrors.generations import Generation
 from recollect.store.mirrors.mirror import Mirror
-from recollect.store.mirrors.positions import Unmirrored
-from recollect.store.service import upkeep
+from recollect.store.mirrors.positions import PendingScope
+from recollect.store.service import maintenance
 from recollect.store.shards.servers import OpenServer, Servers
 
 TRIES = 3
@@ -24,14 +24,14 @@ TRIES = 3
 
 @dataclass(frozen=True, slots=True)
 class Mirrors:
-    """Where an operator builds, compares and drops mirrors: of every server, where there are several."""
+    """Operator commands that build, compare and drop mirrors, of every server if there are several."""
 
     servers: Servers
     engines: Mapping[str, Mirror]
     """The mirrors that this process has an address of, by their names."""
 
     async def status(self, *, probe: bool = True) -> list[MirrorStatus]:
-        """Say of every filling how it stands; and whether its engine answers, if asked."""
+        """Return the state of every generation of mirrors and, with `probe`, whether its engine answers."""
         return [
             await self._describe(server, each, probe=probe)
             for server in await self.servers.answering()
@@ -39,14 +39,14 @@ class Mirrors:
         ]
 
     async def build(self, name: str, report: Callable[[int], None]) -> list[MirrorStatus]:
-        """Fill a mirror where it is not built yet, or go on with that; report how many scopes are done."""
+        """Fill a mirror on the servers that have none, or continue an interrupted build; report the scopes done."""
         missing = [each for each in await self.servers.all() if not await find_ready(each.database, name)]
         if not missing:
-            raise ConflictError("This mirror is built already: `rebuild` fills it again.")
+            raise ConflictError("This mirror already exists. Use `rebuild`.")
         return await self._build(missing, name, report)
 
     async def rebuild(self, name: str, report: Callable[[int], None]) -> list[MirrorStatus]:
-        """Fill a mirror beside the one that answers, and let it take its place."""
+        """Fill a new generation of a mirror next to the active one, then switch to it."""
         return await self._build(await self.servers.all(), name, report)
 
     async def _build(
@@ -66,12 +66,12 @@ class Mirrors:
             ready = await find_ready(server.database, name)
             if ready is None:
                 raise NotFoundError("This mirror is not built.")
-            feed = Feed(server.database, mirror, ready)
+            feed = MirrorFeed(server.database, mirror, ready)
             async for scope_id in walk(server.database):
                 found = await compare_scope(feed, scope_id)
                 if found.size and mend:
-                    await feed.mend(scope_id)
-                total = add(total, found)
+                    await feed.repair_scope(scope_id)
+                total = add_difference(total, found)
                 report(total.scopes)
         return total
 
@@ -83,7 +83,7 @@ class Mirrors:
             if await generations.list_generations(each.database, name)
         ]
         if not having:
-            raise NotFoundError("There is no such mirror.")
+            raise NotFoundError("No such mirror.")
         outcomes = [await drop(database, name, self.engines.get(name)) for database in having]
         return sum(ended for ended, _ in outcomes), all(removed for _, removed in outcomes)
 
@@ -92,7 +92,7 @@ class Mirrors:
         return sum([1 for server in await self.servers.all() async for _ in walk(server.database)])
 
     async def _describe(self, server: OpenServer, generation: Generation, *, probe: bool) -> MirrorStatus:
-        scopes, behind, seconds = await generations.read_standing(server.database, generation)
+        scopes, behind, seconds = await generations.read_lag(server.database, generation)
         state = "building" if not generation.ready else "ready" if generation.current else "stale"
         mirror = self.engines.get(generation.mirror) if probe else None
         answers = None if mirror is None else await does_answer(mirror, generation)
@@ -106,7 +106,7 @@ class Mirrors:
 
 
 def report_sum(report: Callable[[int], None], before: int, done: int) -> None:
-    """Report what is done with what was done before."""
+    """Report the sum of the count before and the count now."""
     report(before + done)
 
 
@@ -119,14 +119,14 @@ async def walk(database: Database) -> AsyncIterator[int]:
     """Walk over all scopes of a server that have memories, or that a mirror has known."""
     seen: set[int] = set()
     for wanted in ("fill", positions.HELD):
-        async for scopes in upkeep.walk_due(database, wanted):
+        async for scopes in maintenance.walk_due(database, wanted):
             for scope_id in scopes:
                 if scope_id not in seen:
                     yield scope_id
             seen.update(scopes)
 
 
-def add(total: MirrorComparison, found: Difference) -> MirrorComparison:
+def add_difference(total: MirrorComparison, found: MirrorDiff) -> MirrorComparison:
     """Add what differs in a scope."""
     return MirrorComparison(
         scopes=total.scopes + 1,
@@ -138,7 +138,7 @@ def add(total: MirrorComparison, found: Difference) -> MirrorComparison:
 
 
 async def does_answer(mirror: Mirror, generation: Generation) -> bool:
-    """Tell whether an engine answers."""
+    """Return whether an engine answers."""
     try:
         await mirror.read_beats(generation)
     except MirrorError:
@@ -146,12 +146,12 @@ async def does_answer(mirror: Mirror, generation: Generation) -> bool:
     return True
 
 
-async def compare_scope(feed: Feed, scope_id: int) -> Difference:
+async def compare_scope(feed: MirrorFeed, scope_id: int) -> MirrorDiff:
     """Compare a scope; if it differs, let the mirror follow first, and compare again."""
     found = await feed.verify(scope_id)
     for _ in range(TRIES - 1):
         if not found.size:
             break
-        await feed.follow([Unmirrored(scope_id, 0)])
+        await feed.apply_log([PendingScope(scope_id, 0)])
         found = await feed.verify(scope_id)
     return found

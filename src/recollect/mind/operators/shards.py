@@ -1,15 +1,16 @@
-"""Shards, as an operator looks after them: enter, list, drain, and move tenants between them."""
+"""Shards, as an operator looks after them: add, list, and place new tenants on them."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from recollect.errors import ConflictError
+from recollect.core.service.placements import RepairPlan, ShardDifference, list_differences
 from recollect.models.shards import ShardState
-from recollect.store.shards import catalog, moves
+from recollect.store.database.ownership import owning
+from recollect.store.shards import catalog
 from recollect.store.shards.catalog import ShardLoad
-from recollect.verbs.service.moves import KEPT_HOURS, Moves, Report
+from recollect.store.shards.repair import repair, take_survey
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,35 +21,22 @@ class Shards:
     """The DSN of the owner of the catalog."""
 
     async def list(self) -> Sequence[ShardLoad]:
-        """List the shards, with what each holds."""
+        """List the shards, with the number of tenants and buckets of each."""
         return await catalog.list_loads(self.owner)
 
-    async def move(
-        self, tenant: str, target: str, report: Report, buckets: tuple[int, int] | None = None
-    ) -> Sequence[tuple[int, int]]:
-        """Move a tenant, or some of its buckets, while it is used; or go on with that. Return the buckets."""
-        return await Moves(self.owner).move(tenant, target, report, buckets)
+    async def check(self) -> Sequence[ShardDifference]:
+        """Compare the catalog with every server."""
+        async with owning(self.owner) as connection:
+            return list_differences(await take_survey(connection))
 
-    async def stop(self, tenant: str) -> None:
-        """Give up a move that is under way; the source stays in charge."""
-        await Moves(self.owner).stop(tenant)
+    async def repair(self, start: str = "", without: Sequence[str] = ()) -> RepairPlan:
+        """Make a lost or older catalog again from the servers."""
+        return await repair(self.owner, start, without)
 
     async def open(self, name: str) -> None:
-        """Let new tenants be placed on a shard again."""
+        """Place new tenants on a shard again."""
         await catalog.set_state(self.owner, name, ShardState.OPEN)
 
-    async def drain(self, name: str, report: Report) -> int:
-        """Place no more tenants on a shard, and move what it has to the emptiest others; return how many parts."""
+    async def drain(self, name: str) -> None:
+        """Place no more tenants on a shard; the tenants that it serves stay."""
         await catalog.set_state(self.owner, name, ShardState.DRAINING)
-        parts = await moves.list_parts(self.owner, name)
-        for tenant, buckets in parts:
-            open_ones = [each for each in await self.list() if each.state is ShardState.OPEN and each.name != name]
-            if not open_ones:
-                raise ConflictError("No other shard is open: add one with `recollect shard add`.")
-            target = min(open_ones, key=lambda each: each.buckets)
-            await self.move(tenant, target.name, report, buckets)
-        return len(parts)
-
-    async def clean(self, hours: float = KEPT_HOURS) -> int:
-        """Remove what has been closed for so long; return how many placements that were."""
-        return await Moves(self.owner).clean(hours)

@@ -13,14 +13,14 @@ from recollect.models.service import EmbeddingSpace
 from recollect.settings import Settings
 from recollect.store.database.ownership import require_owner
 from recollect.store.memories import embeddings, spaces
-from recollect.verbs.parts import Parts
+from recollect.verbs.dependencies import Dependencies
 
 
 @dataclass(frozen=True, slots=True)
 class EmbeddingSpaces:
     """Where an operator lists, changes, drops, compacts and indexes the vectors of models."""
 
-    parts: Parts
+    parts: Dependencies
     owner: str
     """The DSN of the owner of the tables, which all but a list need."""
     settings: Settings
@@ -29,12 +29,12 @@ class EmbeddingSpaces:
         """List the spaces with the number of vectors that fills wrote."""
         return await embeddings.list_spaces(self.parts.database)
 
-    def credit(self, space: EmbeddingSpace) -> str:
-        """Name the work of others that a space is made with, where its licence wants that."""
+    def attribution(self, space: EmbeddingSpace) -> str:
+        """Return the attribution of a space's model if the license requires one; otherwise an empty text."""
         return CREDITS.get(space.model, "")
 
     async def change(self, report: Callable[[int], None]) -> tuple[EmbeddingSpace, int]:
-        """Fill a space for the configured embedder, switch recall to it, and fill what was written meanwhile.
+        """Fill a space for the configured embedder, switch recall to it, and embed memories written during the change.
 
         A local embedder is the one that a new database would have: it reads more, if more is installed. Return the
         space, and how many memories it lacks because the model cannot take their text. Open Recollect anew afterwards.
@@ -62,7 +62,7 @@ class EmbeddingSpaces:
         return active, (await fill_space(database, embedder, batch, active, report)).refused
 
     async def ensure(self, model: str, dimensions: int) -> EmbeddingSpace:
-        """Return a space that holds foreign vectors exactly; recall does not switch to it by itself."""
+        """Return a space that stores foreign vectors exactly; recall does not switch to it automatically."""
         return await spaces.ensure_space(
             require_owner(self.owner), model, dimensions, precision="single", activate=False
         )
@@ -76,7 +76,7 @@ class EmbeddingSpaces:
         return await spaces.compact_space(require_owner(self.owner), space_id)
 
     async def index_large_scopes(self, at_least: int) -> Sequence[int]:
-        """Give scopes beyond a size an approximate index; return their numbers."""
+        """Create an approximate index for scopes beyond a size; return the scopes' numbers."""
         space = await active_space(self.parts.database)
         if space is None:
             raise SetupError("There is no active embedding space to index.")

@@ -29,17 +29,17 @@ class Agent:
 async def fetch(database: Database, scope: Scope) -> Agent:
     """Fetch the stored data of a scope's agent."""
     async with database.reading(scope.tenant_id) as connection:
-        found = await ask(connection, scope)
-    return await read(found)
+        found = await query_agent(connection, scope)
+    return await read_agent(found)
 
 
-async def ask(connection: Connection, scope: Scope) -> AsyncCursor[DictRow]:
-    """Ask for the stored data of a scope's agent."""
+async def query_agent(connection: Connection, scope: Scope) -> AsyncCursor[DictRow]:
+    """Query the stored data of a scope's agent."""
     return await connection.execute(QUERIES["read"], {"agent": scope.agent})
 
 
-async def read(found: AsyncCursor[DictRow]) -> Agent:
-    """Read the answer to `ask`; an unknown agent has none."""
+async def read_agent(found: AsyncCursor[DictRow]) -> Agent:
+    """Read the result of `query_agent`; an unknown agent has no data."""
     row = await found.fetchone()
     return Agent(to_profile(row["profile"]), row["metadata"]) if row else Agent(Profile(), {})
 
@@ -51,7 +51,7 @@ async def write_profile(database: Database, scope: Scope, profile: Profile) -> N
         await connection.execute(QUERIES["write_profile"], parameters)
 
 
-async def write(connection: Connection, scope: Scope, agent: Agent) -> None:
+async def store_agent(connection: Connection, scope: Scope, agent: Agent) -> None:
     """Replace an agent's profile, and merge its metadata."""
     profile, metadata = Jsonb(from_profile(agent.profile)), Jsonb(dict(agent.metadata))
     parameters = {"agent": scope.agent, "profile": profile, "metadata": metadata}

@@ -1,4 +1,4 @@
-"""Store feedback on hits, and read it back for all scopes of an agent."""
+"""Store feedback on hits, and read it for all scopes of an agent."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ import numpy as np
 from psycopg.rows import DictRow
 from psycopg.types.json import Jsonb
 
+from recollect.core.agents.default_tuning import UsualRecall
 from recollect.core.agents.tuning import MarkedRecall
-from recollect.core.agents.usual_tuning import UsualRecall
 from recollect.errors import InvalidInputError
 from recollect.models.agents import Feedback
 from recollect.models.recall import Script
@@ -22,10 +22,10 @@ from recollect.store.service.scopes import names
 QUERIES = load_queries(__file__)
 
 
-async def store(
+async def store_feedback(
     database: Database, scope: Scope, recall_id: UUID, feedback: Feedback, unweighed: Sequence[Mapping[str, float]]
 ) -> int:
-    """Store the marks of one recall, all or none, or change them; every memory must be one of this scope."""
+    """Store or change the marks of one recall, all or none; every memory must be in this scope."""
     marks = feedback.marks
     parameters = {
         **names(scope),
@@ -42,12 +42,12 @@ async def store(
     async with database.transaction(scope.tenant_id) as connection:
         stored = await (await connection.execute(QUERIES["store"], parameters)).fetchall()
         if len(stored) < len(marks):
-            raise InvalidInputError("feedback must name memories of this scope that are not forgotten")
+            raise InvalidInputError("feedback must refer to existing memories of this scope")
     return len(stored)
 
 
 async def read_of_agent(database: Database, scope: Scope, limit: int) -> tuple[list[MarkedRecall], list[UsualRecall]]:
-    """Read the newest marks in all scopes of a scope's agent: recalls that the stream ranked, and usual ones."""
+    """Read the newest marks in all scopes of a scope's agent: recalls that the stream ranked, and other recalls."""
     async with database.listing(scope.tenant_id) as connection:
         found = await connection.execute(QUERIES["of_agent"], {"agent": scope.agent, "limit": limit})
     by_recall = [list(rows) for _, rows in groupby(sorted(await found.fetchall(), key=recall_of), recall_of)]
@@ -75,7 +75,7 @@ def to_judged(rows: Sequence[DictRow]) -> MarkedRecall:
 
 
 def to_usual(rows: Sequence[DictRow]) -> UsualRecall:
-    """Collect the marks of one usual recall."""
+    """Collect the marks of one recall that the stream did not rank."""
     told = dict.fromkeys(name for row in rows for name in row["unweighed"])
     return UsualRecall(
         recall_of(rows[0]),

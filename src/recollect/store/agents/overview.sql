@@ -60,17 +60,11 @@ select
     (select count(*) from memories where scope_id = (select id from place) and withheld = 'past') as past_versions
 
 -- name: activity
--- A range of the key: ids tell when they were made. Days are the places of their first ids.
+-- A range of the key: IDs contain their time. Days are the positions of their first IDs.
 select width_bucket(features.id, %(starts)s::uuid[]) as place, features.kind, count(*) as memories
 from memory_features features
 where features.scope_id = {this_scope} and features.id >= (%(starts)s::uuid[])[1] and features.state <> 'deleted'
-  -- A deleted conversation, and what was derived from it, is hidden at once; the states follow.
-  and (
-      not (select exists (
-          select from conversations
-          where scope_id between first_scope() and last_scope() and not synced and state in ('deleted', 'purging')
-      ))
-      or not rests_on_deleted(features.scope_id, features.id)
-  )
+  -- A deleted conversation, and memories derived from it, are hidden at once; the states follow.
+  and (not {any_deleted_of_tenant} or not rests_on_deleted(features.scope_id, features.id))
 group by 1, 2
 order by 1, 2

@@ -1,10 +1,10 @@
-"""What a reflection reads and writes: the newest memories, what has gathered, jobs and their outcome."""
+"""Read and write the data of reflections: newest memories, backlog, jobs and results."""
 
 from __future__ import annotations
 
 from datetime import datetime
 
-from recollect.core.agents.reflection import Unreflected
+from recollect.core.agents.reflection import ReflectionBacklog
 from recollect.core.agents.scoring import STREAM_KINDS
 from recollect.core.memories.ids import fingerprint
 from recollect.core.service.numbers import tenant_of
@@ -20,11 +20,11 @@ from recollect.store.service.jobs import write_id
 from recollect.store.service.scopes import names
 
 QUERIES = load_queries(__file__)
-MOST_THOUGHTS = 500
+MAX_THOUGHTS = 500
 
 
 async def fetch_newest(database: Database, scope: Scope, limit: int) -> list[Memory]:
-    """Fetch what of the stream was accessed last, the newest first, without the idle ones."""
+    """Fetch the most recently accessed memories of the stream, newest first, without idle ones."""
     async with database.reading(scope.tenant_id) as connection:
         found = await connection.execute(QUERIES["newest"], {**names(scope), "kinds": [*STREAM_KINDS], "limit": limit})
     ids = [row["id"] for row in await found.fetchall()]
@@ -33,37 +33,37 @@ async def fetch_newest(database: Database, scope: Scope, limit: int) -> list[Mem
 
 
 async def fetch_thoughts(database: Database, scope: Scope) -> list[Memory]:
-    """Fetch the newest thoughts, among which a new one may be a repetition."""
-    wanted = memories.RowQuery(only=Filter(kinds=(Kind.THOUGHT,)), limit=MOST_THOUGHTS, newest=True)
+    """Fetch the newest thoughts, to check whether a new one repeats them."""
+    wanted = memories.RowQuery(only=Filter(kinds=(Kind.THOUGHT,)), limit=MAX_THOUGHTS, newest=True)
     async with database.reading(scope.tenant_id) as connection:
-        found = await memories.ask(connection, scope, wanted)
-    return [*(await memories.read(found)).values()]
+        found = await memories.query_memories(connection, scope, wanted)
+    return [*(await memories.read_memory_rows(found)).values()]
 
 
-async def read_gathered(database: Database, scope: Scope) -> Unreflected:
-    """Read what has gathered in a scope since the last reflection."""
+async def read_gathered(database: Database, scope: Scope) -> ReflectionBacklog:
+    """Read how much a scope has gathered since its last reflection."""
     async with database.reading(scope.tenant_id) as connection:
         found = await connection.execute(QUERIES["gathered"], names(scope))
     row = await found.fetchone()
-    return Unreflected(row["importance"], row["memories"]) if row else Unreflected(0.0, 0)
+    return ReflectionBacklog(row["importance"], row["memories"]) if row else ReflectionBacklog(0.0, 0)
 
 
-async def mark_reflected(database: Database, scope: Scope, gathered: Unreflected) -> None:
-    """Count what was reflected on as done; what came meanwhile still counts."""
+async def mark_reflected(database: Database, scope: Scope, gathered: ReflectionBacklog) -> None:
+    """Subtract the gathered memories that a reflection has read; later ones still count."""
     async with database.transaction(scope.tenant_id) as connection:
         parameters = {**names(scope), "importance": gathered.importance, "memories": gathered.memories}
         await connection.execute(QUERIES["mark_reflected"], parameters)
 
 
 async def defer(database: Database, scope: Scope, now: datetime | None) -> str:
-    """Queue a reflection at a moment, or find the job that waits already; return its id."""
+    """Queue a reflection at a given time, or find the one that waits; return the job's ID."""
     async with database.transaction(scope.tenant_id) as connection:
         held = await (await connection.execute(QUERIES["hold"], names(scope))).fetchone()
         if held is None:
-            raise NotFoundError("There is nothing to reflect on in this scope yet.")
+            raise NotFoundError("Nothing to reflect on in this scope yet.")
         deferred = await scopes.defer_reflection(connection, held["id"], held["unreflected_memories"], now)
         row = await deferred.fetchone()
-    assert row is not None  # noqa: S101 - one waits, or one was made
+    assert row is not None  # noqa: S101 - one waits, or one was created
     return write_id(database, row["id"])
 
 
@@ -73,7 +73,10 @@ def key_of(job_id: str) -> str:
 
 
 async def find_written(database: Database, scope: Scope, key: str) -> Reflection | None:
-    """Find what was written under an idempotency key, None if nothing was; questions without a thought are gone."""
+    """Find the thoughts stored under an idempotency key; None if there are none.
+
+    Questions without a stored thought are not returned.
+    """
     async with database.reading(scope.tenant_id) as connection:
         found = await connection.execute(QUERIES["written"], {**names(scope), "key": key})
     row = await found.fetchone()
@@ -86,8 +89,8 @@ async def find_written(database: Database, scope: Scope, key: str) -> Reflection
     return Reflection(tuple(dict.fromkeys(str(question) for question in asked if question)), tuple(receipts))
 
 
-async def note_nothing(database: Database, scope: Scope, key: str) -> None:
-    """Keep under an idempotency key that there was nothing to reflect upon."""
+async def record_no_reflection(database: Database, scope: Scope, key: str) -> None:
+    """Record under an idempotency key that there was nothing to reflect on."""
     async with database.transaction(scope.tenant_id) as connection:
         claimed = {**names(scope), "key": key, "fingerprint": fingerprint([])}
         await connection.execute(memories.QUERIES["claim_key"], claimed)

@@ -1,1 +1,1 @@
-"""Backups of the record: copies of it, their manifests, and the log of erasures that outlives them."""
+"""Backups of the record: dumps, their manifests, and the log of erasures."""

@@ -1,4 +1,4 @@
-"""The log of erasures as files in a folder or objects in a bucket: every process appends to a stream of its own."""
+"""Store the log of erasures in a folder or a bucket; each process appends to a separate stream."""
 
 from __future__ import annotations
 
@@ -21,14 +21,14 @@ OFF = "off"
 SUFFIX = ".jsonl"
 AT_ONCE = 16
 LOST = (
-    "The erasure log at {} is not there, or lacks what the backup knew of it: set RECOLLECT_ERASURE_LOG to its place. "
-    "Without it (--without-log) what was erased since the backup comes back."
+    "The erasure log at {} is missing or incomplete. Set RECOLLECT_ERASURE_LOG to its location, or use "
+    "--without-log; erased memories will then reappear."
 )
-NOT_LOGGED = "The erasure log cannot be written ({}), so nothing was erased; try again."
+NOT_LOGGED = "Nothing was erased: the erasure log cannot be written ({}). Try again."
 
 
 def name_stream() -> str:
-    """Name a stream that no other process has."""
+    """Return a stream name that no other process has."""
     return f"{datetime.now(UTC):%Y%m%dT%H%M%S}-{os.getpid()}-{secrets.token_hex(4)}"
 
 
@@ -49,7 +49,7 @@ class FileErasureLog:
         except OSError as problem:
             raise ErasureLogError(NOT_LOGGED.format(problem.strerror or type(problem).__name__)) from None
 
-    async def read(self) -> Entries:
+    async def read_erasures(self) -> Entries:
         """Read all files; a last line without an end was never acknowledged."""
         return await asyncio.to_thread(self._read)
 
@@ -60,7 +60,7 @@ class FileErasureLog:
                 write_all(file, line)
                 os.fsync(file)
             except OSError:
-                # What was written of the line stays the last of its file.
+                # A partly written line stays the last of its file.
                 os.close(file)
                 self._file = None
                 raise
@@ -72,7 +72,7 @@ class FileErasureLog:
             self._file = os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
             self._process = os.getpid()
             for folder in (self._folder, self._folder.parent):
-                sync_folder(folder)
+                sync_path(folder)
         return self._file
 
     def _read(self) -> Entries:
@@ -103,8 +103,8 @@ class ObjectErasureLog:
         except ColdStorageError as problem:
             raise ErasureLogError(NOT_LOGGED.format(problem)) from None
 
-    async def read(self) -> Entries:
-        """Read all objects, some at a time."""
+    async def read_erasures(self) -> Entries:
+        """Read all objects, several at a time."""
         places, found = asyncio.Semaphore(AT_ONCE), dict[str, dict[int, LoggedErasure]]()
 
         async def fetch(name: str) -> None:
@@ -120,7 +120,7 @@ class ObjectErasureLog:
 
 
 def build_log(place: str, settings: Settings) -> ErasureLog | None:
-    """Build the log at a place: a folder, or the address of a bucket; none where there is to be none."""
+    """Build the log for a folder or a bucket URL; None if the log is off."""
     if place in {"", OFF}:
         return None
     address = urlsplit(place)
@@ -132,41 +132,41 @@ def build_log(place: str, settings: Settings) -> ErasureLog | None:
 
 
 def begin_log(log: ErasureLog) -> None:
-    """Make the folder of a log, so that one that was lost can be told from one that is empty."""
+    """Create the folder of a log, so that a missing log differs from an empty one."""
     if isinstance(log, FileErasureLog):
         Path(log.place).mkdir(mode=0o700, parents=True, exist_ok=True)
 
 
 async def read_whole(log: ErasureLog, known: LogPosition) -> Entries:
-    """Read a log that must have all that a backup knew of it."""
+    """Read a log, and raise an error if entries are missing that a backup knew."""
     if isinstance(log, FileErasureLog) and not await asyncio.to_thread(Path(log.place).is_dir):
         raise SetupError(LOST.format(log.place))
-    entries = await log.read()
+    entries = await log.read_erasures()
     if any(number not in entries.get(stream, {}) for stream, number in known.items()):
         raise SetupError(LOST.format(log.place))
     return entries
 
 
-def carry_over(before: ErasureLog | None, folder: Path | None) -> None:
-    """Copy the files of a log into another folder, where the log goes on, if it is one of files."""
+def copy_log(before: ErasureLog | None, folder: Path | None) -> None:
+    """Copy the files of a file log into another folder; later entries are appended there."""
     if isinstance(before, FileErasureLog) and folder is not None and Path(before.place) != folder:
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)
         for path in sorted(Path(before.place).glob(f"*{SUFFIX}")):
             if not (folder / path.name).exists():
                 shutil.copyfile(path, folder / f".{path.name}")
                 (folder / f".{path.name}").replace(folder / path.name)
-        sync_folder(folder)
+        sync_path(folder)
 
 
 def write_all(file: int, data: bytes) -> None:
-    """Write all of something, or raise."""
+    """Write all bytes, or raise an error."""
     while data:
         data = data[os.write(file, data) :]
 
 
-def sync_folder(folder: Path) -> None:
-    """Write the names in a folder to the disk."""
-    handle = os.open(folder, os.O_RDONLY)
+def sync_path(path: Path) -> None:
+    """Sync a file, or the names in a folder, to the disk."""
+    handle = os.open(path, os.O_RDONLY)
     try:
         os.fsync(handle)
     finally:

@@ -1,1 +1,1 @@
-"""Scopes that lie in object storage: where their rows are, their objects, and the keys that seal these."""
+"""Cold scopes in object storage: their location, objects and encryption keys."""

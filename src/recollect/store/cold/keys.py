@@ -1,4 +1,4 @@
-"""Keep the key of each tenant that seals its objects, wrapped by the operator's master key."""
+"""Store each tenant's encryption key for its objects, wrapped by the operator's master key."""
 
 from __future__ import annotations
 
@@ -12,11 +12,14 @@ from recollect.store.cold.sealing import KEY_BYTES, MasterKeys, SealingKey, fing
 from recollect.store.database.pool import Database, load_queries
 
 QUERIES = load_queries(__file__)
-NO_SUCH = "An object is sealed with a key that this database does not have; nothing was changed."
+NO_SUCH = "Cannot decrypt the object: its key is not in this database. Nothing was changed."
 
 
 async def find_newest(database: Database, tenant_id: int, masters: MasterKeys) -> SealingKey:
-    """Return the key that a tenant's objects are sealed with, making it if there is none; none without a master key."""
+    """Return the key that seals a tenant's objects.
+
+    Creates a key if the tenant has none. Without a master key, the objects are not sealed.
+    """
     if not masters.current:
         return SealingKey()
     found = await read_keys(database, tenant_id, "newest")
@@ -26,26 +29,26 @@ async def find_newest(database: Database, tenant_id: int, masters: MasterKeys) -
         async with database.transaction(tenant_id) as connection:
             parameters = {"version": made.version, "wrapped": wrapped, "wrapped_by": wrapped_by}
             await connection.execute(QUERIES["add"], parameters)
-        # Whoever was first has made it.
+        # Another process may have created it first.
         found = await read_keys(database, tenant_id, "newest")
     return unwrap(masters, tenant_id, found[0])
 
 
 async def list_keys(database: Database, tenant_id: int, masters: MasterKeys) -> dict[int, SealingKey]:
-    """Return all keys of a tenant by their versions, with the one that seals nothing."""
+    """Return all keys of a tenant by version, including version 0, which does not encrypt."""
     found = await read_keys(database, tenant_id, "all")
     return {0: SealingKey(), **{row["version"]: unwrap(masters, tenant_id, row) for row in found}}
 
 
-def choose(keys: Mapping[int, SealingKey], version: int) -> SealingKey:
-    """Choose the key that an object names."""
+def choose_key(keys: Mapping[int, SealingKey], version: int) -> SealingKey:
+    """Return the key that an object names."""
     if version not in keys:
         raise ColdStorageError(NO_SUCH)
     return keys[version]
 
 
 async def rewrap(database: Database, masters: MasterKeys) -> list[tuple[int, int]]:
-    """Wrap every tenant's keys by the current master key; return tenants and versions of those that were not."""
+    """Wrap all tenants' keys with the current master key; return tenant and version of each changed key."""
     async with database.reading(None) as connection:
         tenants = await connection.execute(QUERIES["tenants"])
     done: list[tuple[int, int]] = []
@@ -69,5 +72,5 @@ async def read_keys(database: Database, tenant_id: int, query: str) -> list[Dict
 
 
 def unwrap(masters: MasterKeys, tenant_id: int, row: DictRow) -> SealingKey:
-    """Unwrap a key of a row."""
+    """Unwrap the key in a row."""
     return masters.unwrap(tenant_id, row["version"], bytes(row["wrapped"]), row["wrapped_by"])

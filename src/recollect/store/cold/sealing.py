@@ -1,6 +1,7 @@
-"""Write objects: a header that says how to read them, then zstd; sealed in pieces by AES-256-GCM where there is a key.
+"""Write objects: a header, then zstd; encrypted in pieces with AES-256-GCM if there is a key.
 
-Every piece is bound to the header, to its place and to whether it is the last: none can be changed, moved or left out.
+Each piece is bound to the header, to its position and to whether it is the last: no piece can be changed, moved or left
+out.
 """
 
 from __future__ import annotations
@@ -25,19 +26,19 @@ from recollect.loading import load
 MAGIC = b"recollect-cold\n"
 VERSION = 1
 LEVEL = 9
-"""How much zstd tries: from here on it takes far longer for little."""
+"""The zstd compression level; higher levels take far longer and save little."""
 PIECE = 1 << 20
 KEY_BYTES, NONCE_BYTES, SALT_BYTES = 32, 12, 16
-DAMAGED = "An object of the object storage is not what was stored there ({}); nothing was changed."
+DAMAGED = "An object in object storage is damaged ({}). Nothing was changed."
 OTHER_MASTER = (
-    "The keys of cold scopes are wrapped by another master key: set RECOLLECT_COLD_KEY to it, or set it as "
-    "RECOLLECT_COLD_KEY_BEFORE and run `recollect cold rewrap`."
+    "RECOLLECT_COLD_KEY does not match. Set it to the key in use, or set the old key as RECOLLECT_COLD_KEY_BEFORE "
+    "and run `recollect cold rewrap`."
 )
 
 
 @dataclass(frozen=True, slots=True)
 class SealingKey:
-    """A tenant's key, and its version; version 0 seals nothing."""
+    """A tenant's key and its version; version 0 does not encrypt."""
 
     version: int = 0
     key: bytes = b""
@@ -45,13 +46,13 @@ class SealingKey:
 
 @dataclass(frozen=True, slots=True)
 class MasterKeys:
-    """The operator's key that wraps those of tenants, and the one before it."""
+    """The operator's key that wraps the tenants' keys, and the previous one."""
 
     current: bytes = b""
     before: bytes = b""
 
     def wrap(self, tenant_id: int, key: SealingKey) -> tuple[bytes, str]:
-        """Wrap a tenant's key; say by which master key."""
+        """Wrap a tenant's key; return it with the fingerprint of the master key."""
         nonce = os.urandom(NONCE_BYTES)
         wrapped = cipher(self.current).encrypt(nonce, key.key, name_key(tenant_id, key.version))
         return nonce + wrapped, fingerprint(self.current)
@@ -69,7 +70,7 @@ class MasterKeys:
 
 
 def read_master(written: SecretStr) -> bytes:
-    """Read a master key: 32 bytes in base64, or nothing."""
+    """Decode a master key: 32 bytes in base64, or nothing."""
     text = written.get_secret_value()
     try:
         key = base64.b64decode(text, validate=True)
@@ -81,27 +82,27 @@ def read_master(written: SecretStr) -> bytes:
 
 
 def fingerprint(key: bytes) -> str:
-    """Name a key without telling it."""
+    """Return a fingerprint that identifies a key without revealing it."""
     return hashlib.sha256(b"recollect-master" + key).hexdigest()[:16]
 
 
 def name_key(tenant_id: int, version: int) -> bytes:
-    """Write what a wrapped key is bound to."""
+    """Return the data that a wrapped key is bound to."""
     return f"recollect-tenant-key:{tenant_id}:{version}".encode()
 
 
 def cipher(key: bytes) -> Any:  # noqa: ANN401 - of an extra
-    """Make the cipher of a key."""
+    """Create the cipher of a key."""
     return load("cryptography.hazmat.primitives.ciphers.aead", "cold").AESGCM(key)
 
 
 def refusals() -> Any:  # noqa: ANN401 - of an extra
-    """Return what the cipher raises for what it has not sealed."""
+    """Return the error that the cipher raises for data that it did not encrypt."""
     return load("cryptography.exceptions", "cold").InvalidTag
 
 
 class SealedWriter:
-    """Writes an object from start to end, and hashes it."""
+    """Writes an object from start to end, and computes its hash."""
 
     def __init__(self, file: BinaryIO, scope_id: int, key: SealingKey) -> None:
         self._file, self._hash = file, hashlib.sha256()
@@ -122,10 +123,10 @@ class SealedWriter:
         return len(data)
 
     def flush(self) -> None:
-        """Do nothing: what is written is written at the end."""
+        """Do nothing: `finish_object` writes the rest."""
 
-    def close(self) -> str:
-        """End the object, and return the hash of all of it."""
+    def finish_object(self) -> str:
+        """End the object, and return the hash of its bytes."""
         self._take(self._packing.flush())
         self._end_piece(last=True)
         return self._hash.hexdigest()
@@ -151,7 +152,7 @@ class SealedWriter:
 
 
 def open_sealed(file: BinaryIO, scope_id: int, find_key: Callable[[int], SealingKey], unpacked: BinaryIO) -> None:
-    """Read an object of a scope into another file, or say that it is not what was stored."""
+    """Decrypt and unpack a scope's object into another file; raise ColdStorageError if it is damaged."""
     file.seek(0)
     head = file.readline(len(MAGIC)) + file.readline(1000)
     try:
@@ -172,17 +173,17 @@ def open_sealed(file: BinaryIO, scope_id: int, find_key: Callable[[int], Sealing
 
 
 class PieceReader(io.RawIOBase):
-    """A file that is read from pieces."""
+    """A readable file made of pieces."""
 
     def __init__(self, pieces: Any) -> None:  # noqa: ANN401 - an iterator of bytes
         self._pieces, self._held = pieces, b""
 
     def readable(self) -> bool:
-        """Tell that it can be read."""
+        """Return True: the file can be read."""
         return True
 
     def readinto(self, buffer: Any) -> int:  # noqa: ANN401 - any buffer
-        """Read what fits."""
+        """Read as many bytes as fit into the buffer."""
         if not self._held:
             self._held = next(self._pieces, b"")
         taken, self._held = self._held[: len(buffer)], self._held[len(buffer) :]
@@ -191,12 +192,12 @@ class PieceReader(io.RawIOBase):
 
 
 def iter_plain(file: BinaryIO) -> Any:  # noqa: ANN401 - an iterator of bytes
-    """Read pieces that are not sealed."""
+    """Iterate over pieces that are not encrypted."""
     return iter(partial(file.read, PIECE), b"")
 
 
 def read_sealed(file: BinaryIO, head: bytes, salt: bytes, key: SealingKey) -> Any:  # noqa: ANN401 - an iterator
-    """Read pieces that are sealed, each bound to the header and to its place."""
+    """Iterate over encrypted pieces, each bound to the header and to its position."""
     opened, number, size = cipher(derive_key(key, salt)), 0, file.read(4)
     while size:
         piece = file.read(int.from_bytes(size))
@@ -208,10 +209,10 @@ def read_sealed(file: BinaryIO, head: bytes, salt: bytes, key: SealingKey) -> An
 
 
 def derive_key(key: SealingKey, salt: bytes) -> bytes:
-    """Derive the key of one object: no two objects have the same, so that a nonce is never used twice."""
+    """Derive the key of one object. Each object has a different key, so no nonce is used twice."""
     return hmac.digest(key.key, b"recollect-object" + salt, "sha256")
 
 
 def nonce(number: int, *, last: bool) -> bytes:
-    """Make the nonce of a piece from its place."""
+    """Build the nonce of a piece from its position."""
     return number.to_bytes(NONCE_BYTES - 1) + bytes([last])

@@ -1,4 +1,4 @@
-"""Keep objects in S3, GCS, Azure or a folder: each is put, read back, and removed within a time."""
+"""Store, fetch and remove objects in S3, GCS, Azure or a folder, each within a time limit."""
 
 from __future__ import annotations
 
@@ -13,15 +13,16 @@ from pathlib import Path
 from typing import Any, BinaryIO
 from urllib.parse import unquote, urlsplit
 
-from recollect.errors import ColdStorageError, SetupError
+from recollect.errors import ColdSetupError, ColdStorageError, SetupError
 from recollect.loading import load
 from recollect.settings import Settings
 from recollect.store.cold.sealing import MasterKeys, read_master
 
 CHUNK = 1 << 20
 TRIES = 2
-SILENT = "The object storage did not answer as it should ({}); nothing was changed."
-MISSING = "The object storage does not have an object that it was given; nothing was changed."
+PRIVATE_FILE, PRIVATE_FOLDER = 0o600, 0o700
+SILENT = "The object storage failed ({}). Nothing was changed."
+MISSING = "An object is missing from object storage. Nothing was changed."
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,12 +32,12 @@ class ObjectStorage:
     client: Any
     store: Any
     seconds: float
-    """How long one object may take."""
+    """Time limit for one object."""
     folder: Path | None
-    """Where the objects lie if they are files: a rename is durable only once it was synced."""
+    """The folder of the objects if they are files: a rename is durable only after a sync."""
 
     async def put(self, name: str, file: BinaryIO, *, mode: str = "create") -> None:
-        """Store an object that is not there yet, unless told otherwise; it is durable when this returns."""
+        """Store an object, by default only if it does not exist; it is durable on return."""
         async with self._answering():
             await self.client.put_async(self.store, name, file, mode=mode)
         if self.folder is not None:
@@ -54,7 +55,7 @@ class ObjectStorage:
         return found.hexdigest()
 
     async def remove(self, name: str) -> None:
-        """Remove an object, or find that it is not there."""
+        """Remove an object; a missing object is no error."""
         async with self._answering():
             try:
                 await self.client.delete_async(self.store, name)
@@ -62,14 +63,14 @@ class ObjectStorage:
                 return
 
     async def list(self, prefix: str = "") -> list[str]:
-        """List the names of objects, all or those below a prefix."""
+        """List the names of all objects, or of those with a prefix."""
         async with self._answering():
             found = self.client.list(self.store, prefix or None)
             return sorted([each["path"] async for some in found for each in some])
 
     @asynccontextmanager
     async def _answering(self) -> AsyncIterator[None]:
-        """Turn whatever the storage raises into one error."""
+        """Turn every error of the storage into one type of error."""
         try:
             async with asyncio.timeout(self.seconds):
                 yield
@@ -81,23 +82,23 @@ class ObjectStorage:
 
 @dataclass(frozen=True, slots=True)
 class ColdStorage(ObjectStorage):
-    """Where cold scopes lie, and the keys that seal them."""
+    """Object storage for cold scopes, and its encryption keys."""
 
     keys: MasterKeys
 
 
 def require_storage(storage: ColdStorage | None) -> ColdStorage:
-    """Return the storage, or say that this process knows none."""
+    """Return the storage; raise an error if this process has none."""
     if storage is None:
-        raise ColdStorageError("This process does not know where cold scopes are: set RECOLLECT_COLD_URL.")
+        raise ColdSetupError("Cold storage is not configured: set RECOLLECT_COLD_URL.")
     return storage
 
 
 def build_storage(settings: Settings) -> ColdStorage | None:
-    """Build the storage that the settings name; nothing is asked of it yet."""
+    """Build the storage from the settings, without connecting to it."""
     if not settings.cold_url:
         if settings.cold_after_days:
-            raise SetupError("RECOLLECT_COLD_AFTER_DAYS needs RECOLLECT_COLD_URL, the place where cold scopes go.")
+            raise SetupError("RECOLLECT_COLD_AFTER_DAYS needs RECOLLECT_COLD_URL, the location of cold scopes.")
         return None
     found = open_objects(settings.cold_url, settings.cold_options, settings.cold_seconds, "RECOLLECT_COLD_URL")
     keys = MasterKeys(read_master(settings.cold_key), read_master(settings.cold_key_before))
@@ -105,12 +106,13 @@ def build_storage(settings: Settings) -> ColdStorage | None:
 
 
 def open_objects(url: str, options: str, seconds: float, named: str) -> ObjectStorage:
-    """Open a bucket or a folder by its address; nothing is asked of it yet."""
+    """Open a bucket or a folder by its URL, without connecting to it."""
     client, stores = load("obstore", "cold"), load("obstore.store", "cold")
     load("obstore.exceptions", "cold")
     address = urlsplit(url)
     if address.scheme == "file":
         folder = Path(unquote(address.path))
+        folder.mkdir(mode=PRIVATE_FOLDER, parents=True, exist_ok=True)
         return ObjectStorage(client, stores.LocalStore(folder, automatic_cleanup=True, mkdir=True), seconds, folder)
     longest = timedelta(seconds=seconds)
     try:
@@ -126,19 +128,21 @@ def open_objects(url: str, options: str, seconds: float, named: str) -> ObjectSt
 
 
 def read_options(text: str) -> dict[str, str]:
-    """Read options as `name=value`, with blanks between them."""
+    """Parse options written as `name=value` and separated by blanks."""
     pairs = [each.partition("=") for each in text.split()]
     if not all(name and given for name, given, _ in pairs):
-        raise SetupError("RECOLLECT_COLD_OPTIONS must be name=value, several with blanks.")
+        raise SetupError("RECOLLECT_COLD_OPTIONS must be name=value pairs separated by spaces.")
     return {name: value for name, _, value in pairs}
 
 
 def sync_path(folder: Path, name: str) -> None:
-    """Write a file and the folders that it was made in to the disk."""
+    """Sync a file and its new folders to the disk, readable for their owner only."""
     path = folder / name
     for each in (path, *path.parents):
         handle = os.open(each, os.O_RDONLY)
         try:
+            if each != folder:
+                os.fchmod(handle, PRIVATE_FILE if each == path else PRIVATE_FOLDER)
             os.fsync(handle)
         finally:
             os.close(handle)

@@ -1,4 +1,4 @@
-"""Know where the rows of a scope are: here, about to leave, or in an object; and move that from one to the other."""
+"""Track and change where the rows of a scope are: in the database, marked to leave, or in an object."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ from psycopg.sql import SQL
 from psycopg.types.json import Jsonb
 
 from recollect.core.conversations.retention import RetentionRules
-from recollect.core.imports.sections import ERASED_FIRST, KEPT_HOT
+from recollect.core.imports.sections import ERASED_FIRST, RECENTLY_USED
 from recollect.core.service.numbers import tenant_of
 from recollect.errors import UnavailableError
-from recollect.models.outside import ColdStanding, FoundScope, Tier
+from recollect.models.outside import ColdStats, ScopeLocation, StorageTier
 from recollect.store.cold.storage import ColdStorage
 from recollect.store.database.pool import Connection, Database, load_queries
 from recollect.store.imports.erasures import list_tables
@@ -24,23 +24,23 @@ QUERIES = load_queries(__file__)
 PAGE = 1000
 WAKE = "wake"
 NEEDING_ROWS = ("embed", "enrich", "fade", "fold", "reflect", "rederive", "sync_state")
-"""Jobs of a scope that must be done before it leaves."""
+"""Jobs of a scope that must finish before its rows leave the database."""
 UNLISTED = frozenset(ERASED_FIRST)
-"""Tables that an object has no section of: their rows are in others, or found again."""
+"""Tables without a section in an object: their rows are in other tables, or are built again."""
 
 
 @dataclass(frozen=True, slots=True)
-class ScopeMark:
-    """What a scope was when it was looked at: if it is still so, nobody has asked for it since."""
+class ScopeVersion:
+    """The state of a scope when it was read; an equal state later means that nobody used it since."""
 
-    tier: Tier
+    tier: StorageTier
     since: datetime | None
     change_number: int
 
 
 @dataclass(frozen=True, slots=True)
 class ColdObject:
-    """An object of a scope: its name, its size, its hash, and how many rows it holds by table."""
+    """An object of a scope: name, size, hash, and number of rows by table."""
 
     scope_id: int
     name: str
@@ -49,46 +49,51 @@ class ColdObject:
     counts: Mapping[str, int] | None = None
 
 
-async def find(database: Database, tenant_id: int, agent: str | None, user: str | None) -> list[FoundScope]:
-    """Find scopes of a tenant by their names, wherever their rows are."""
+async def find_scopes(database: Database, tenant_id: int, agent: str | None, user: str | None) -> list[ScopeLocation]:
+    """Find scopes of a tenant by their names, in any storage tier."""
     async with database.listing(tenant_id) as connection:
         found = await connection.execute(QUERIES["find"], {"agent": agent, "user": user})
     return [
-        FoundScope(row["id"], row["agent"], row["user"], row["memory_count"], Tier(row["tier"]), row["tier_since"])
+        ScopeLocation(
+            row["id"], row["agent"], row["user"], row["memory_count"], StorageTier(row["tier"]), row["tier_since"]
+        )
         for row in await found.fetchall()
     ]
 
 
 async def mark(database: Database, tenant_id: int, scopes: Sequence[int]) -> list[int]:
-    """ScopeMark hot scopes: they leave unless somebody asks for them; return those that were hot."""
+    """Mark hot scopes: they leave unless somebody asks for them; return those that were hot."""
     async with database.transaction(tenant_id) as connection:
         await connection.execute(QUERIES["begin_moving"])
         found = await connection.execute(QUERIES["mark"], {"scopes": list(scopes)})
         return [row["id"] for row in await found.fetchall()]
 
 
-async def read_mark(connection: Connection, scope_id: int, *, lock: bool = False) -> ScopeMark | None:
-    """Look at a scope, and keep others from changing it if asked."""
+async def read_mark(connection: Connection, scope_id: int, *, lock: bool = False) -> ScopeVersion | None:
+    """Read the state of a scope, and lock it if requested."""
     found = await connection.execute(QUERIES["lock" if lock else "read_mark"], {"scope_id": scope_id})
     row = await found.fetchone()
-    return ScopeMark(Tier(row["tier"]), row["tier_since"], row["change_number"]) if row else None
+    return ScopeVersion(StorageTier(row["tier"]), row["tier_since"], row["change_number"]) if row else None
 
 
 async def begin_moving(connection: Connection) -> None:
-    """Let a transaction move a scope."""
+    """Allow a transaction to move a scope."""
     await connection.execute(QUERIES["begin_moving"])
 
 
 async def begin_object(database: Database, scope_id: int) -> ColdObject:
-    """Name an object that is about to be written, so that it is removed if nothing comes of it."""
+    """Record the name of an object before it is written, so that a failed attempt is removed."""
     made = ColdObject(scope_id, f"{tenant_of(scope_id)}/{scope_id}/{uuid4()}")
     async with database.transaction(tenant_of(scope_id)) as connection:
         await connection.execute(QUERIES["begin_object"], {"scope_id": scope_id, "name": made.name})
     return made
 
 
-async def leave(database: Database, written: ColdObject, seen: ScopeMark) -> bool:
-    """Delete the rows of a scope whose object is stored, unless anything happened since; tell whether it is cold."""
+async def delete_archived_rows(database: Database, written: ColdObject, seen: ScopeVersion) -> bool:
+    """Delete the rows of a scope whose object is stored; return whether the scope is cold now.
+
+    Returns False if the scope was used since it was read.
+    """
     scope_id = written.scope_id
     async with database.transaction(tenant_of(scope_id), pipelined=False) as connection:
         await begin_moving(connection)
@@ -100,53 +105,53 @@ async def leave(database: Database, written: ColdObject, seen: ScopeMark) -> boo
         tables = await list_tables(connection)
         async with connection.pipeline():
             for name, table in tables:
-                # The object holds all rows that there are: nobody has written since. What it does not list is small.
-                if name not in KEPT_HOT and (name in UNLISTED or name in (written.counts or {})):
+                # The object has all rows: nothing was written since. Rows that it does not list are few.
+                if name not in RECENTLY_USED and (name in UNLISTED or name in (written.counts or {})):
                     await connection.execute(SQL(QUERIES["delete"]).format(table=table), {"scope_id": scope_id})
-            await become(connection, scope_id, Tier.COLD)
+            await set_tier(connection, scope_id, StorageTier.COLD)
     return True
 
 
 async def is_busy(connection: Connection, scope_id: int) -> bool:
-    """Tell whether something is to be done in a scope that needs its rows."""
+    """Return whether a scope has pending work that needs its rows."""
     locks = [f"{task}:{scope_id}" for task in NEEDING_ROWS]
     row = await (await connection.execute(QUERIES["is_busy"], {"scope_id": scope_id, "locks": locks})).fetchone()
     return bool(row and row["busy"])
 
 
-async def become(connection: Connection, scope_id: int, tier: Tier) -> None:
-    """Note where the rows of a scope are from now on, and let mirrors follow."""
+async def set_tier(connection: Connection, scope_id: int, tier: StorageTier) -> None:
+    """Store where the rows of a scope are from now on, and have mirrors follow."""
     await connection.execute(QUERIES["become"], {"scope_id": scope_id, "tier": tier.value})
     await connection.execute(QUERIES["remirror"], {"scope_id": scope_id})
 
 
 async def read_held(connection: Connection, scope_id: int) -> ColdObject | None:
-    """Read which object a cold scope comes back from."""
+    """Read the object from which a cold scope is restored."""
     row = await (await connection.execute(QUERIES["held"], {"scope_id": scope_id})).fetchone()
     return ColdObject(scope_id, **row) if row else None
 
 
 def require_object(held: ColdObject | None) -> ColdObject:
-    """Return the object of a cold scope; one that has come back meanwhile is to be asked for again."""
+    """Return the object of a cold scope; raise UnavailableError if the scope was restored."""
     if held is None:
-        raise UnavailableError("The scope has come back from object storage meanwhile; try again.")
+        raise UnavailableError("The scope was restored from object storage in the meantime. Try again.")
     return held
 
 
 async def release(connection: Connection, held: ColdObject, state: str = "held") -> bool:
-    """Note that an object is of no use any more; tell whether it was in this state before."""
+    """Mark an object as unneeded; return whether it was in the given state before."""
     parameters = {"scope_id": held.scope_id, "name": held.name, "state": state}
     return await (await connection.execute(QUERIES["release_object"], parameters)).fetchone() is not None
 
 
 async def give_up(database: Database, written: ColdObject) -> bool:
-    """Note that nothing comes of an object; False if something did."""
+    """Mark an object as unneeded if it is still being written; return whether it was."""
     async with database.transaction(tenant_of(written.scope_id)) as connection:
         return await release(connection, written, "writing")
 
 
 async def remove_unneeded(database: Database, storage: ColdStorage, scopes: Sequence[int]) -> int:
-    """Remove the objects of scopes of one tenant that are of no use any more; return how many."""
+    """Remove the unneeded objects of scopes of one tenant; return how many."""
     objects = await list_unneeded(database, scopes)
     for each in objects:
         await remove(database, storage, each)
@@ -154,7 +159,7 @@ async def remove_unneeded(database: Database, storage: ColdStorage, scopes: Sequ
 
 
 async def list_unneeded(database: Database, scopes: Sequence[int]) -> list[ColdObject]:
-    """List the objects of scopes of one tenant that are of no use any more."""
+    """List the unneeded objects of scopes of one tenant."""
     if not scopes:
         return []
     async with database.reading(tenant_of(scopes[0])) as connection:
@@ -163,7 +168,7 @@ async def list_unneeded(database: Database, scopes: Sequence[int]) -> list[ColdO
 
 
 async def remove(database: Database, storage: ColdStorage, unneeded: ColdObject) -> None:
-    """Remove an object, and then what is known of it."""
+    """Remove an object, and then its row."""
     await storage.remove(unneeded.name)
     parameters = {"scope_id": unneeded.scope_id, "name": unneeded.name}
     async with database.transaction(tenant_of(unneeded.scope_id)) as connection:
@@ -171,14 +176,14 @@ async def remove(database: Database, storage: ColdStorage, unneeded: ColdObject)
 
 
 async def list_to_remove(database: Database, seconds: float) -> list[ColdObject]:
-    """List objects of no use over all tenants, with those of attempts that were broken off so many seconds ago."""
+    """List unneeded objects of all tenants, including failed attempts older than the given seconds."""
     async with database.transaction(None) as connection:
         found = await connection.execute(QUERIES["to_remove"], {"seconds": seconds, "limit": PAGE})
         return [ColdObject(row["scope_id"], row["name"]) for row in await found.fetchall()]
 
 
 async def mark_due(database: Database, days: float) -> int:
-    """ScopeMark scopes of all tenants that nobody touched for so many days; return how many."""
+    """Mark scopes of all tenants that were not used for this number of days; return their number."""
     total, marked = 0, PAGE
     while marked == PAGE:
         async with database.transaction(None) as connection:
@@ -189,7 +194,7 @@ async def mark_due(database: Database, days: float) -> int:
 
 
 async def defer_moves(database: Database, task: str, seconds: float, rules: RetentionRules) -> int:
-    """Queue a job for every scope that was marked long enough, or in which a rule has something to do."""
+    """Queue a job for each scope that was marked long enough, or that a retention rule applies to."""
     days = ("archive_after_days", "delete_after_days", "purge_after_days", "recall_days")
     asked = {"task": task, "seconds": seconds, "limit": PAGE, **{name: getattr(rules, name) for name in days}}
     deferred, after = 0, 0
@@ -202,14 +207,14 @@ async def defer_moves(database: Database, task: str, seconds: float, rules: Rete
 
 
 async def defer_waking(database: Database, scope_id: int) -> None:
-    """Queue a job that brings a scope back."""
+    """Queue a job that restores a scope."""
     async with database.transaction(tenant_of(scope_id)) as connection:
         await jobs.defer(connection, WAKE, f"{WAKE}:{scope_id}", {"scope_id": scope_id})
 
 
-async def read_standing(database: Database) -> ColdStanding:
+async def count_cold_scopes(database: Database) -> ColdStats:
     """Count cold scopes over all tenants."""
     async with database.reading(None) as connection:
         found = await connection.execute(QUERIES["standing"])
     row = await found.fetchone()
-    return ColdStanding(**row) if row else ColdStanding()
+    return ColdStats(**row) if row else ColdStats()

@@ -1,5 +1,5 @@
 -- name: begin_moving
--- What moves is logged nowhere: it is the same afterwards.
+-- The move is not logged: the content is the same afterwards.
 select set_config('recollect.cold', 'moving', true)
 
 -- name: mark
@@ -20,7 +20,7 @@ select tier, tier_since, change_number from scopes where id = %(scope_id)s
 select tier, tier_since, change_number, agent, "user" from scopes where id = %(scope_id)s for no key update
 
 -- name: is_busy
--- Something is to be done there, or to be told to mirrors, that needs its rows.
+-- Pending work in the scope, or pending changes for mirrors, that need its rows.
 select exists (
            select from procrastinate_jobs where status = 'todo' and lock = any (%(locks)s::text[])
        ) or exists (
@@ -32,7 +32,7 @@ select exists (
 insert into cold_objects (scope_id, name) values (%(scope_id)s, %(name)s)
 
 -- name: hold_object
--- What comes to its end by itself, or by a rule, must be found while the rows are not here.
+-- Memories that end at a time, or by a rule, must be found while the rows are not here.
 update cold_objects
 set state = 'held', since = clock_timestamp(), bytes = %(bytes)s, sha256 = %(sha256)s, counts = %(counts)s,
     expires_at = (select min(expires_at) from memories where scope_id = %(scope_id)s),

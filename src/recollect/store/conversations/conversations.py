@@ -14,20 +14,22 @@ from psycopg.rows import DictRow
 from psycopg.sql import SQL
 from psycopg.types.json import Jsonb
 
-from recollect.core.conversations.appends import Anchor, Linked, OpenConversation
+from recollect.core.conversations.appends import OpenConversation, ParentMessage, PositionedMessage, check_open
 from recollect.core.conversations.budget import price_image
 from recollect.core.conversations.messages import count_images
+from recollect.core.conversations.repeats import StoredMessages, hash_external_id
 from recollect.core.text.tokens import ESTIMATE
+from recollect.errors import ConflictError
 from recollect.models.conversations import (
     Attachment,
     Conversation,
     ConversationState,
-    Leaf,
+    HistoryOptions,
     Message,
     MessageStatus,
     Part,
     PartType,
-    Window,
+    ThreadEnd,
 )
 from recollect.models.memories import JSON, Role
 from recollect.models.recall import Filter
@@ -42,67 +44,91 @@ QUERIES, THEN = (
     load_queries(__file__, messages=SQL(PIECES[f"messages_{when}"]), leaf=SQL(PIECES[f"leaf_{when}"]))
     for when in ("now", "then")
 )
-"""The queries of a thread as it is, and as it was at a moment."""
+"""The queries of a thread: now, and at a past time."""
 EVERY_STATE = tuple(ConversationState)
 AT_ONCE = 100
-"""How many messages one statement writes."""
-MOST_WALKED = 20_000
-"""So many messages of a thread are counted."""
-IN_SIGHT = (ConversationState.ACTIVE, ConversationState.ARCHIVED)
+"""Maximum number of messages that one statement writes."""
+MAX_THREAD_MESSAGES = 20_000
+"""Maximum number of messages of a thread to count."""
+VISIBLE = (ConversationState.ACTIVE, ConversationState.ARCHIVED)
 
 
 @dataclass(frozen=True, slots=True)
 class Read:
-    """A message as it was read, with what only the walk needs."""
+    """A message as it was read, with fields that only the walk needs."""
 
     message: Message
     exact: bool
-    """Whether its cost was counted by the tokenizer that was asked for."""
+    """Whether its tokens were counted with the requested tokenizer."""
     followed: UUID | None = None
     """The turn that its source names as its parent, or the turn that it follows here."""
 
 
+async def fetch_stored(
+    database: Database, scope: Scope, conversation: str, external_ids: Sequence[str]
+) -> StoredMessages:
+    """Fetch messages by their external IDs, including forgotten ones; refuse a deleted conversation."""
+    if not external_ids:
+        return StoredMessages({}, {})
+    hashes = {hash_external_id(each): each for each in external_ids}
+    asked = {"conversation": conversation, "external_ids": list(external_ids), "hashes": list(hashes)}
+    parameters = {**names(scope), **asked, "states": [state.value for state in EVERY_STATE]}
+    async with database.reading(scope.tenant_id) as connection:
+        found = await connection.execute(QUERIES["find"], parameters)
+        forgotten = await connection.execute(QUERIES["forgotten"], parameters)
+        repeated = await connection.execute(QUERIES["repeated"], parameters)
+    if row := await found.fetchone():
+        check_open(to_conversation(row).state)
+    versions = dict[str, list[Message]]()
+    for row in await repeated.fetchall():
+        versions.setdefault(row["external_id"], []).append(to_read(row, "").message)
+    return StoredMessages(versions, {hashes[row["external_hash"]]: row["id"] for row in await forgotten.fetchall()})
+
+
 async def ask_opened(
-    connection: Connection, scope: Scope, conversation: str, named: Sequence[UUID]
+    connection: Connection, scope: Scope, conversation: str, named: Sequence[UUID], external_ids: Sequence[str] = ()
 ) -> tuple[AsyncCursor[DictRow], AsyncCursor[DictRow] | None]:
-    """Lock a conversation for an append to an opened scope, and look up the messages that are named as parents."""
-    parameters = {**names(scope), "conversation": conversation, "ids": list(named)}
+    """Lock a conversation of an opened scope for an append, and query the messages named as parents."""
+    hashes = [*map(hash_external_id, external_ids)]
+    parameters = {**names(scope), "conversation": conversation, "ids": list(named), "hashes": hashes}
     opened = await connection.execute(QUERIES["open"], parameters)
     return opened, await connection.execute(QUERIES["anchors"], parameters) if named else None
 
 
 async def read_opened(asked: tuple[AsyncCursor[DictRow], AsyncCursor[DictRow] | None]) -> OpenConversation:
-    """Read the answer to `ask_opened`; a conversation that does not exist yet counts as empty."""
+    """Read the result of `ask_opened`; a conversation that does not exist yet counts as empty."""
     opened, anchors = asked
     row = await opened.fetchone()
     if row is None:
         return OpenConversation(ConversationState.ACTIVE, 0, None, None, {})
+    if row["was_forgotten"]:
+        raise ConflictError("A message with one of these external_ids was forgotten. Send the request again.")
     return OpenConversation(
         ConversationState(row["state"]),
         row["last_number"],
         to_anchor(row["newest_id"], row["newest_turn"]),
         to_anchor(row["unbranched_id"], row["unbranched_turn"]),
         {
-            found["asked"]: Anchor(found["id"], found["turn_id"])
+            found["asked"]: ParentMessage(found["id"], found["turn_id"])
             for found in (await anchors.fetchall() if anchors else ())
         },
     )
 
 
-def to_anchor(identity: UUID | None, turn: UUID | None) -> Anchor | None:
-    """Make an anchor of a message that may not exist."""
-    return Anchor(identity, turn) if identity is not None and turn is not None else None
+def to_anchor(identity: UUID | None, turn: UUID | None) -> ParentMessage | None:
+    """Build the parent of a message, if there is one."""
+    return ParentMessage(identity, turn) if identity is not None and turn is not None else None
 
 
-async def store(
+async def store_messages(
     connection: Connection,
     scope_id: int,
     conversation: str,
-    linked: Sequence[Linked],
+    linked: Sequence[PositionedMessage],
     tokens: Sequence[Mapping[str, int]],
     moments: Sequence[datetime],
 ) -> None:
-    """Write messages in portions, so that the event loop is free in between, and their conversation or its new time."""
+    """Write messages and their conversation, in portions between which the event loop is free."""
     for start in range(0, len(linked), AT_ONCE):
         portion = slice(start, start + AT_ONCE)
         given = zip(linked[portion], tokens[portion], moments[portion], strict=True)
@@ -120,7 +146,7 @@ async def store(
     await connection.execute(QUERIES["close"], parameters)
 
 
-def to_row(linked: Linked, tokens: Mapping[str, int], moment: datetime) -> dict[str, object]:
+def to_row(linked: PositionedMessage, tokens: Mapping[str, int], moment: datetime) -> dict[str, object]:
     """Return the fields of a message."""
     message = linked.message
     return {
@@ -141,12 +167,12 @@ def to_row(linked: Linked, tokens: Mapping[str, int], moment: datetime) -> dict[
 
 
 def trim(value: Part | Attachment) -> dict[str, str]:
-    """Write a part or an attachment without its empty fields; it always has a type."""
+    """Convert a part or an attachment without its empty fields; it always has a type."""
     return {name: field for name, field in asdict(value).items() if field or name == "type"}
 
 
-async def find(
-    database: Database, scope: Scope, conversation: str, states: Sequence[ConversationState] = IN_SIGHT
+async def find_conversation(
+    database: Database, scope: Scope, conversation: str, states: Sequence[ConversationState] = VISIBLE
 ) -> Conversation | None:
     """Find a conversation that is in one of these states."""
     parameters = {**names(scope), "conversation": conversation, "states": [state.value for state in states]}
@@ -163,7 +189,7 @@ async def page(
     before: tuple[datetime, str] | None,
     limit: int,
 ) -> list[Conversation]:
-    """Fetch conversations, the latest first, from before a place in that order."""
+    """Fetch conversations, latest first, from before a position in that order."""
     moment, identity = before or ("infinity", "")
     bounds = {"states": [state.value for state in states], "before": moment, "before_id": identity, "limit": limit}
     async with database.reading(scope.tenant_id) as connection:
@@ -171,10 +197,10 @@ async def page(
     return [to_conversation(row) for row in await found.fetchall()]
 
 
-async def describe(
+async def store_conversation_details(
     database: Database, scope: Scope, conversation: str, name: str | None, metadata: Mapping[str, JSON] | None
 ) -> bool:
-    """Change a conversation's name or metadata; tell whether there is one."""
+    """Change a conversation's name or metadata; return whether the conversation exists."""
     wrapped = None if metadata is None else Jsonb(dict(metadata))
     parameters = {**names(scope), "conversation": conversation, "name": name, "metadata": wrapped}
     async with database.transaction(scope.tenant_id) as connection:
@@ -184,14 +210,16 @@ async def describe(
 
 
 async def fetch_appended(database: Database, scope: Scope, ids: Sequence[UUID]) -> list[DictRow]:
-    """Fetch number, parent and token counts of messages."""
+    """Fetch the numbers, parents and token counts of messages."""
     async with database.reading(scope.tenant_id) as connection:
         found = await connection.execute(QUERIES["appended"], {**names(scope), "ids": list(ids)})
     return await found.fetchall()
 
 
-async def walk(database: Database, scope: Scope, conversation: str, window: Window, tokenizer: str) -> list[Read]:
-    """Read a thread from its leaf upwards, as far as a budget can reach."""
+async def walk(
+    database: Database, scope: Scope, conversation: str, window: HistoryOptions, tokenizer: str
+) -> list[Read]:
+    """Read a thread from its leaf upwards, as far as a token budget can reach."""
     parameters = {
         **names(scope),
         "conversation": conversation,
@@ -208,9 +236,9 @@ async def walk(database: Database, scope: Scope, conversation: str, window: Wind
 
 
 async def read_turns(
-    database: Database, scope: Scope, conversation: str, limit: int, window: Window, tokenizer: str
+    database: Database, scope: Scope, conversation: str, limit: int, window: HistoryOptions, tokenizer: str
 ) -> list[Read]:
-    """Read the newest questions of a conversation with their answers, of any thread."""
+    """Read the newest questions of a conversation with their answers, of all threads."""
     times = bind(Filter(as_of=window.as_of, at=window.at))
     parameters = {**names(scope), "conversation": conversation, "limit": limit, **times}
     async with database.reading(scope.tenant_id) as connection:
@@ -219,7 +247,7 @@ async def read_turns(
 
 
 async def count_thread(
-    database: Database, scope: Scope, conversation: str, window: Window, tokenizer: str
+    database: Database, scope: Scope, conversation: str, window: HistoryOptions, tokenizer: str
 ) -> tuple[int, int]:
     """Count the turns of a thread from a window's leaf up, and their tokens."""
     parameters = {
@@ -228,7 +256,7 @@ async def count_thread(
         "leaf": window.leaf,
         "tokenizer": tokenizer,
         "image_tokens": price_image(window),
-        "most": MOST_WALKED,
+        "most": MAX_THREAD_MESSAGES,
         **bind(Filter(as_of=window.as_of, at=window.at)),
     }
     async with database.reading(scope.tenant_id) as connection:
@@ -247,26 +275,26 @@ async def page_messages(
     return [to_read(row, tokenizer).message for row in await found.fetchall()]
 
 
-async def list_leaves(database: Database, scope: Scope, conversation: str, limit: int) -> list[Leaf]:
+async def list_leaves(database: Database, scope: Scope, conversation: str, limit: int) -> list[ThreadEnd]:
     """List the ends of a conversation's threads, newest first."""
     parameters = {**names(scope), "conversation": conversation, "limit": limit}
     async with database.reading(scope.tenant_id) as connection:
         found = await connection.execute(QUERIES["leaves"], parameters)
     return [
-        Leaf(row["id"], row["number"], Role(row["role"]), row["content"], row["occurred_at"])
+        ThreadEnd(row["id"], row["number"], Role(row["role"]), row["content"], row["occurred_at"])
         for row in await found.fetchall()
     ]
 
 
 async def ask_summary(connection: Connection, scope: Scope, conversation: str, only: Filter) -> AsyncCursor[DictRow]:
-    """Ask for the id of a conversation's running summary, now or at a moment."""
+    """Query the ID of a conversation's running summary, now or at a past time."""
     query = QUERIES["summary_then" if only.past else "summary"]
     parameters = {**names(scope), "conversation": conversation, **bind(only)}
     return await connection.execute(query, parameters)
 
 
 async def read_summary(found: AsyncCursor[DictRow]) -> UUID | None:
-    """Read the answer to `ask_summary`."""
+    """Read the result of `ask_summary`."""
     row = await found.fetchone()
     return row["summary_id"] if row else None
 

@@ -1,10 +1,12 @@
--- A row is looked up as `id between x and x order by id limit 1`, because only its key gives that order. Of `id = x` the
--- planner assumes that any index that begins with the scope would do as well, and may read all of the conversation.
+-- A row is looked up as `id between x and x order by id limit 1`, because only its key has that order. For `id = x` the
+-- planner assumes that any index that starts with the scope is as good, and may read the whole conversation.
 
 -- name: open
--- An append holds the scope, so no other append comes between; the lock is against a change of state.
+-- An append locks the scope, so no other append comes between; the lock prevents a change of state.
 select state, last_number, newest.id as newest_id, newest.turn_id as newest_turn,
-       unbranched.id as unbranched_id, unbranched.turn_id as unbranched_turn
+       unbranched.id as unbranched_id, unbranched.turn_id as unbranched_turn,
+       exists (select from forgotten_messages forgotten where forgotten.scope_id = conversation.scope_id
+               and conversation_id = conversation.id and external_hash = any (%(hashes)s::bytea[])) as was_forgotten
 from (
     select scope_id, id, state, last_number from conversations
     where scope_id = {this_scope}
@@ -23,6 +25,31 @@ left join lateral (
       and stated_parent = '00000000-0000-0000-0000-000000000000'
     order by number desc limit 1
 ) unbranched on true
+
+-- name: repeated
+-- All versions of messages by their external IDs, the current one first.
+select version.*, said.content, said.speaker, said.metadata
+from unnest(%(external_ids)s::text[]) as asked (external_id)
+cross join lateral (
+    select messages.* from messages
+    where scope_id = {this_scope} and conversation_id between %(conversation)s and %(conversation)s
+      and messages.external_id between asked.external_id and asked.external_id and messages.external_id <> ''
+    order by conversation_id, messages.external_id limit 1
+) shown
+cross join lateral (
+    select shown.* union all select past.* from past_messages past
+    where past.scope_id = shown.scope_id and past.conversation_id = shown.conversation_id and past.number = shown.number
+) version
+cross join lateral (
+    select content, speaker, metadata from memories
+    where memories.scope_id = shown.scope_id and memories.id between version.id and version.id
+    order by memories.id limit 1
+) said
+order by shown.number, version.id = shown.id desc
+
+-- name: forgotten
+select external_hash, id from forgotten_messages
+where scope_id = {this_scope} and conversation_id = %(conversation)s and external_hash = any (%(hashes)s::bytea[])
 
 -- name: anchors
 -- A message is also named by an earlier version of it.
@@ -94,7 +121,7 @@ where scope_id = {this_scope}
 order by id limit 1
 
 -- name: page
--- Hour by hour, as the index has them: the last hour is read whole, and sorted.
+-- Hour by hour, as in the index: the last hour is read completely, and sorted.
 select id, name, state, last_number, created_at, updated_at, changed_at, metadata
 from (
     select id, name, state, last_number, created_at, updated_at, changed_at, metadata
@@ -132,15 +159,10 @@ coalesce((
 )
 
 -- name: walk
--- From the leaf towards the root, one look into the index for each message, until the budget is spent and a turn has
--- begun. Last turns that nobody has answered cost nothing, because they are left out: a turn is answered by an
--- assistant's last message that is done, unless it calls a tool; nobody has to answer a system's message.
-with recursive place as materialized (
-    select scope_id, id from conversations
-    where scope_id = {this_scope}
-      and id between %(conversation)s and %(conversation)s and state in ('active', 'archived')
-    order by id limit 1
-), chosen (id) as materialized (
+-- From the leaf to the root, one index lookup for each message, until the budget is spent and a turn has begun. Last
+-- turns without an answer cost nothing, because they are omitted: the answer of a turn is an assistant's last message
+-- that is done, unless it calls a tool; a system's message needs no answer.
+with recursive place as materialized {open_place}, chosen (id) as materialized (
     select case when %(leaf)s::uuid is not null then {leaf} else (
         select messages.id from {messages} messages
         where messages.scope_id = (select scope_id from place) and conversation_id = (select id from place)
@@ -222,13 +244,8 @@ cross join lateral (
 order by walked.number desc
 
 -- name: count_thread
--- From a message towards the root, one look into the index for each; nothing of what was said is read.
-with recursive place as materialized (
-    select scope_id, id from conversations
-    where scope_id = {this_scope}
-      and id between %(conversation)s and %(conversation)s and state in ('active', 'archived')
-    order by id limit 1
-), walked as (
+-- From a message to the root, one index lookup for each; no text is read.
+with recursive place as materialized {open_place}, walked as (
     select leaf.id, leaf.parent_id, leaf.turn_id, leaf.number, leaf.tokens, leaf.images, 1 as steps
     from (
         select messages.* from {messages} messages
@@ -254,12 +271,7 @@ from walked
 
 -- name: turns
 -- The newest questions as Dify orders them, each with its newest answer.
-with place as materialized (
-    select scope_id, id from conversations
-    where scope_id = {this_scope}
-      and id between %(conversation)s and %(conversation)s and state in ('active', 'archived')
-    order by id limit 1
-), head as materialized (
+with place as materialized {open_place}, head as materialized (
     select messages.* from {messages} messages
     where scope_id = (select scope_id from place) and conversation_id = (select id from place) and role = 'user'
       and (%(before)s::uuid is null or messages.id < %(before)s::uuid)
@@ -295,12 +307,7 @@ left join lateral (
 order by shown.occurred_at desc, shown.number desc
 
 -- name: numbered
-with place as materialized (
-    select scope_id, id from conversations
-    where scope_id = {this_scope}
-      and id between %(conversation)s and %(conversation)s and state in ('active', 'archived')
-    order by id limit 1
-), shown as materialized (
+with place as materialized {open_place}, shown as materialized (
     select * from messages
     where scope_id = (select scope_id from place) and conversation_id = (select id from place) and number > %(after)s
     order by number limit %(limit)s
@@ -317,15 +324,10 @@ cross join lateral (
 order by shown.number
 
 -- name: leaves
-with place as materialized (
-    select scope_id, id from conversations
-    where scope_id = {this_scope}
-      and id between %(conversation)s and %(conversation)s and state in ('active', 'archived')
-    order by id limit 1
-), leaf as materialized (
+with place as materialized {open_place}, leaf as materialized (
     select messages.id, messages.number, messages.role, messages.occurred_at from messages
     where messages.scope_id = (select scope_id from place) and messages.conversation_id = (select id from place)
-      -- Not as `not exists`, which would be joined with all of the conversation.
+      -- Not as `not exists`, which would be joined with the whole conversation.
       and (
           select child.number from messages child
           where child.scope_id = (select scope_id from place) and child.parent_id between messages.id and messages.id
@@ -350,7 +352,7 @@ where scope_id = {this_scope}
 order by id limit 1
 
 -- name: summary_then
--- The newest that was made of the conversation's messages by then, and was believed.
+-- The newest summary of the conversation's messages that was believed at that time.
 select evidence.memory_id as summary_id from evidence
 join memories on memories.scope_id = evidence.scope_id and memories.id = evidence.memory_id
 left join beliefs on beliefs.scope_id = evidence.scope_id and beliefs.id = evidence.memory_id

@@ -1,4 +1,4 @@
-"""Change the state of conversations, and bring their memories in line with it, a chunk at a time."""
+"""Change the state of conversations, and update the state of their memories, a chunk at a time."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from recollect.core.conversations.retention import ConversationAge, RetentionRul
 from recollect.core.memories.erasure import decide
 from recollect.core.service.erasures import ErasureLog
 from recollect.core.service.numbers import tenant_of
-from recollect.models.conversations import ConversationState, Due, ListedReceipt, PurgeReceipt
+from recollect.models.conversations import ConversationState, DueConversation, ListedReceipt, PurgeReceipt
 from recollect.models.service import Scope
 from recollect.store.database.erasures import log_erasure
 from recollect.store.database.pool import Connection, Database, load_queries
@@ -23,14 +23,14 @@ from recollect.store.service.scopes import lock_scope, names
 
 QUERIES = load_queries(__file__)
 CHUNK = 500
-"""How many messages one transaction handles: writers of the scope wait that long, and no longer."""
+"""Maximum number of messages per transaction: writers of the scope wait that long, and no longer."""
 PAGE = 1000
-IN_SIGHT = (ConversationState.ACTIVE, ConversationState.ARCHIVED)
+VISIBLE = (ConversationState.ACTIVE, ConversationState.ARCHIVED)
 
 
 @dataclass(frozen=True, slots=True)
 class MovedChunk:
-    """One chunk that was handled: of which conversation, how many messages, and whether it was the last."""
+    """A chunk that was handled: its conversation, its number of messages, and whether it was the last."""
 
     conversation: str
     messages: int
@@ -44,13 +44,16 @@ class StateChange:
     wanted: ConversationState
     asked_by: str
     idle_since: datetime | None = None
-    """Set if the change applies only if nobody has used the conversation meanwhile."""
+    """Set if the change applies only if nobody has used the conversation since then."""
     receipt: UUID | None = None
-    """Set if a purge that has a receipt already is repeated."""
+    """Set if a purge that already has a receipt is repeated."""
 
 
 async def change(database: Database, scope: Scope, conversation: str, wanted: StateChange) -> int | None:
-    """Bring a conversation into a state, and queue a job for its memories; return the scope, None if there is none."""
+    """Set the state of a conversation, and queue a job for its memories.
+
+    Returns the number of the scope; None if the conversation does not exist.
+    """
     named = {**names(scope), "conversation": conversation}
     async with database.transaction(scope.tenant_id) as connection:
         # The scope is locked first, as in every write: no append or derived memory can come in between.
@@ -73,7 +76,7 @@ async def change(database: Database, scope: Scope, conversation: str, wanted: St
 async def begin_purge(
     connection: Connection, log: ErasureLog | None, place: Mapping[str, object], wanted: StateChange
 ) -> None:
-    """Begin the receipt of a purge, and log the purge outside the database if there is such a log."""
+    """Store the receipt of a purge, and log the purge outside the database if there is such a log."""
     named = {**place, "asked_by": wanted.asked_by, "receipt": wanted.receipt}
     begun = await connection.execute(QUERIES["begin_receipt"], named)
     row = await begun.fetchone() if log is not None else None
@@ -82,16 +85,16 @@ async def begin_purge(
 
 
 async def defer_sync(connection: Connection, scope_id: int) -> None:
-    """See that a job brings the memories of a scope in line with the states of its conversations."""
+    """Queue a job that updates a scope's memories to the states of their conversations."""
     await jobs.defer(connection, "sync_state", f"sync_state:{scope_id}", {"scope_id": scope_id})
 
 
 async def sync_chunk(
     database: Database, scope_id: int, conversation: str | None = None, *, rederive: bool = False
 ) -> MovedChunk | None:
-    """Bring the next messages of a conversation, or of any in the scope, in line with its state.
+    """Update the next messages of a conversation, or of any in the scope, to its state.
 
-    A step is one transaction, and the next one goes on where the last that was committed ended. None if all is done.
+    Each step is one transaction and continues after the last committed one. None if all is done.
     """
     async with database.transaction(tenant_of(scope_id)) as connection:
         place = {"scope_id": scope_id, "conversation": conversation}
@@ -117,8 +120,8 @@ async def sync_chunk(
             await connection.execute(QUERIES["await_mirrors"], place)
         else:
             await connection.execute(QUERIES["advance"], {**place, "number": number, "last": last})
-        if last and state in IN_SIGHT:
-            # Nothing of it was enriched while it was incomplete.
+        if last and state in VISIBLE:
+            # No incomplete part of it was enriched.
             await jobs.defer_enrichment(connection, scope_id)
         if last and rederive:
             await defer_rederiving(connection, scope_id)
@@ -126,7 +129,7 @@ async def sync_chunk(
 
 
 async def count_unsynced(database: Database, scope_id: int) -> int:
-    """Count a scope's messages that are not yet in line with the state of their conversation."""
+    """Count a scope's messages that are not yet updated to the state of their conversation."""
     async with database.reading(tenant_of(scope_id)) as connection:
         found = await connection.execute(QUERIES["count_unsynced"], {"scope_id": scope_id})
     return sum([row["waiting"] for row in await found.fetchall()])
@@ -135,19 +138,19 @@ async def count_unsynced(database: Database, scope_id: int) -> int:
 async def move_memories(
     connection: Connection, scope_id: int, state: ConversationState, ids: Sequence[UUID], earlier: Sequence[UUID]
 ) -> None:
-    """Bring messages' memories, their earlier versions, and what was derived from them, in line with a state."""
+    """Set the state of messages' memories, their earlier versions and the memories derived from them."""
     parameters = {"scope_id": scope_id, "ids": [*ids, *earlier]}
     if state is ConversationState.DELETED:
         await connection.execute(QUERIES["hide"], parameters)
         return
     if earlier:
-        # They are in sight again, and stay out of the indexes.
+        # They are visible again, and stay out of the indexes.
         await connection.execute(QUERIES["restore"], {"scope_id": scope_id, "ids": list(earlier)})
     parameters["ids"] = list(ids)
     asked = ["restore"] if state is ConversationState.ACTIVE else []
     if state is ConversationState.ARCHIVED:
         await connection.execute(QUERIES["withhold"], parameters)
-    # What was hidden with a deleted conversation is restored with it, also if it is archived before that was done.
+    # A restore also shows memories hidden with a deleted conversation, even if it is archived before the restore ends.
     for query in [*asked, "restore_derived"]:
         row = await (await connection.execute(QUERIES[query], parameters)).fetchone()
         if row is not None and row["waiting"]:
@@ -155,12 +158,14 @@ async def move_memories(
 
 
 async def erase(connection: Connection, place: Mapping[str, object], ids: Sequence[UUID]) -> None:
-    """Erase messages for good with what was derived from them alone, and blank what was derived from others, too."""
-    await connection.execute(QUERIES["erase"], {**place, **await choose(connection, place, ids)})
+    """Erase messages and memories derived only from them; blank memories that have other evidence, too."""
+    await connection.execute(QUERIES["erase"], {**place, **await find_purge_effects(connection, place, ids)})
 
 
-async def choose(connection: Connection, place: Mapping[str, object], ids: Sequence[UUID]) -> dict[str, list[UUID]]:
-    """Say what goes with messages, what must be derived again, and the evidence that it loses."""
+async def find_purge_effects(
+    connection: Connection, place: Mapping[str, object], ids: Sequence[UUID]
+) -> dict[str, list[UUID]]:
+    """Find the memories that a purge of messages erases or must derive again, and the lost evidence."""
     found = await connection.execute(QUERIES["derived"], {**place, "ids": list(ids)})
     evidence: dict[UUID, set[UUID]] = {}
     purged = set(ids)
@@ -172,10 +177,10 @@ async def choose(connection: Connection, place: Mapping[str, object], ids: Seque
     return {"gone": [*ids, *erasure.gone], "to_rederive": list(erasure.to_rederive), "lost": list(erasure.lost)}
 
 
-async def foresee(
+async def count_affected(
     database: Database, scope: Scope, conversation: str, wanted: ConversationState
 ) -> dict[str, int] | None:
-    """Count what a purge would remove, or what a deletion would hide, by what it is; None without a conversation."""
+    """Count by type what a purge would remove or a deletion would hide; None without a conversation."""
     async with database.snapshot(scope.tenant_id) as connection:
         named = {**names(scope), "conversation": conversation}
         found = await (await connection.execute(QUERIES["find"], named)).fetchone()
@@ -184,7 +189,7 @@ async def foresee(
         place = {"scope_id": found["scope_id"], "conversation": conversation}
         ids = [row["id"] for row in await (await connection.execute(QUERIES["every_message"], place)).fetchall()]
         if wanted is ConversationState.PURGING:
-            chosen = {**place, **await choose(connection, place, ids)}
+            chosen = {**place, **await find_purge_effects(connection, place, ids)}
             row = await (await connection.execute(QUERIES["foresee_purge"], chosen)).fetchone()
             return dict(row["removed"]) if row else {}
         counted = await connection.execute(QUERIES["foresee_deletion"], {**place, "ids": ids})
@@ -192,14 +197,14 @@ async def foresee(
 
 
 async def defer_rederiving(connection: Connection, scope_id: int) -> None:
-    """Queue a job that derives again what lost some of its evidence, if there is anything."""
+    """Queue a job that derives memories again that lost some of their evidence, if there are any."""
     row = await (await connection.execute(QUERIES["has_to_rederive"], {"scope_id": scope_id})).fetchone()
     if row is not None and row["present"]:
         await jobs.defer(connection, "rederive", f"rederive:{scope_id}", {"scope_id": scope_id})
 
 
 async def list_receipts(database: Database, scope: Scope, conversation: str, limit: int) -> list[PurgeReceipt]:
-    """List what purges removed, the latest first; of one conversation, or of all if none is named."""
+    """List receipts of purges, latest first; of one conversation, or of all if none is named."""
     parameters = {**names(scope), "conversation": conversation, "limit": limit}
     async with database.reading(scope.tenant_id) as connection:
         found = await connection.execute(QUERIES["receipts"], parameters)
@@ -209,7 +214,7 @@ async def list_receipts(database: Database, scope: Scope, conversation: str, lim
 async def page_receipts(
     database: Database, tenant_id: int, scope: Scope | None, before: tuple[str, UUID], limit: int
 ) -> list[ListedReceipt]:
-    """Fetch receipts of a scope, or of the whole tenant, from before a place in their order."""
+    """Fetch receipts of a scope, or of the whole tenant, from before a position in their order."""
     named = {"agent": None, "user": None} if scope is None else names(scope)
     parameters = {**named, "before": before[0], "before_id": before[1], "limit": limit}
     query = QUERIES["receipts_of_tenant" if scope is None else "receipts_of_scope"]
@@ -220,18 +225,20 @@ async def page_receipts(
 
 async def list_due(
     database: Database, usual: RetentionRules, after: tuple[int, str] = (0, "")
-) -> list[tuple[int, Due]]:
-    """List conversations of all tenants whose state is due to change, each with its scope, after a position."""
+) -> list[tuple[int, DueConversation]]:
+    """List conversations of all tenants whose state is due to change, with their scopes, after a position."""
     bounds = {**asdict(usual), "after_scope": after[0], "after_id": after[1], "limit": PAGE}
     async with database.reading(None) as connection:
         found = await connection.execute(QUERIES["due"], bounds)
     return [(row["scope_id"], due) for row in await found.fetchall() if (due := to_due(row, usual))]
 
 
-def to_due(row: DictRow, usual: RetentionRules) -> Due | None:
-    """Turn a row into what is due, if anything is."""
+def to_due(row: DictRow, usual: RetentionRules) -> DueConversation | None:
+    """Convert a row to a conversation that is due; None if it is not due."""
     standing = ConversationAge(ConversationState(row["state"]), row["idle_since"], row["changed_at"])
     becomes = find_due(standing, rules_for(to_profile(row["profile"]), usual), row["now"])
     if becomes is None:
         return None
-    return Due(row["agent"], row["user"], row["id"], standing.state, becomes, row["last_number"], row["idle_since"])
+    return DueConversation(
+        row["agent"], row["user"], row["id"], standing.state, becomes, row["last_number"], row["idle_since"]
+    )

@@ -63,7 +63,7 @@ select restore_memories(%(scope_id)s, %(ids)s::uuid[]) as waiting
 select restore_derived(%(scope_id)s, %(ids)s::uuid[]) as waiting
 
 -- name: derived
--- Of all that was derived from these messages: its evidence, and whether that is of the same conversation.
+-- All memories derived from these messages: their evidence, and whether it is in the same conversation.
 select evidence.memory_id, evidence.source_id, messages.id is not null as purged
 from derived_from(%(scope_id)s, %(ids)s::uuid[]) as derived (id)
 join evidence on evidence.scope_id = %(scope_id)s and evidence.memory_id = derived.id
@@ -106,6 +106,8 @@ where scope_id = %(scope_id)s and id = %(conversation)s
 -- name: close_purge
 with closed as (
     delete from conversations where scope_id = %(scope_id)s and id = %(conversation)s
+), freed as (
+    delete from forgotten_messages where scope_id = %(scope_id)s and conversation_id = %(conversation)s
 )
 update purge_receipts
 set erased_at = clock_timestamp(), finished_at = case when not exists (select from mirrors) then clock_timestamp() end

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from uuid import UUID
 
-from recollect.core.conversations.shown import ShownMemory
+from recollect.core.conversations.shown_memories import ShownMemory
 from recollect.core.service.numbers import tenant_of
 from recollect.models.conversations import ConversationState
 from recollect.store.database.pool import Connection, Database, load_queries
@@ -24,8 +24,8 @@ class Shown:
     """None before its first message."""
 
 
-async def read(database: Database, scope_id: int, conversation: str) -> Shown:
-    """Read what a conversation was shown, in one round trip."""
+async def fetch_shown(database: Database, scope_id: int, conversation: str) -> Shown:
+    """Read the memories that a conversation was shown, in one round trip."""
     parameters = {"scope_id": scope_id, "conversation": conversation}
     async with database.reading(tenant_of(scope_id)) as connection:
         found = await connection.execute(QUERIES["read"], parameters)
@@ -39,7 +39,7 @@ async def read(database: Database, scope_id: int, conversation: str) -> Shown:
 
 
 async def save(connection: Connection, scope_id: int, conversation: str, memories: Sequence[ShownMemory]) -> None:
-    """Store what a conversation is shown by now."""
+    """Store the memories that a conversation has been shown."""
     parameters = {
         "scope_id": scope_id,
         "conversation": conversation,
@@ -52,7 +52,7 @@ async def save(connection: Connection, scope_id: int, conversation: str, memorie
 
 
 async def find_shown(database: Database, scope_id: int, conversation: str, short_id: str) -> UUID | None:
-    """Find the memory of a short id in a conversation."""
+    """Find the memory of a short ID in a conversation."""
     parameters = {"scope_id": scope_id, "conversation": conversation, "short_id": short_id}
     async with database.reading(tenant_of(scope_id)) as connection:
         found = await connection.execute(QUERIES["resolve"], parameters)
@@ -61,7 +61,7 @@ async def find_shown(database: Database, scope_id: int, conversation: str, short
 
 
 async def find_ending(database: Database, scope_id: int, tail: str) -> list[UUID]:
-    """Find memories whose ids end so: one, or two if there are more."""
+    """Find memories whose IDs have this ending: at most two."""
     parameters = {"scope_id": scope_id, "tail": tail, "length": len(tail)}
     async with database.reading(tenant_of(scope_id)) as connection:
         found = await connection.execute(QUERIES["ending"], parameters)

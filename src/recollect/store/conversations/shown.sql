@@ -1,5 +1,5 @@
 -- name: read
--- What was shown and still takes part in recall; what does not is not shown again, and keeps its short id.
+-- Shown memories that still take part in recall; others are not shown again, and keep their short IDs.
 select shown_memories.memory_id, shown_memories.short_id, shown_memories.score, shown_memories.computed_at, memory.withheld is null as in_sight
 from shown_memories
 cross join lateral (
@@ -16,7 +16,7 @@ where scope_id = %(scope_id)s and id between %(conversation)s and %(conversation
 order by id limit 1
 
 -- name: save
--- Nothing of a conversation that is being deleted, and no memory that is gone by now.
+-- Nothing for a conversation that is being deleted, and no deleted memory.
 insert into shown_memories (scope_id, conversation_id, memory_id, short_id, score, computed_at)
 select %(scope_id)s, %(conversation)s, given.id, given.short_id, given.score, given.computed_at
 from unnest(%(ids)s::uuid[], %(short_ids)s::text[], %(scores)s::double precision[], %(moments)s::timestamptz[])
@@ -45,7 +45,7 @@ where scope_id = %(scope_id)s and conversation_id = %(conversation)s and short_i
 order by memory_id limit 1
 
 -- name: ending
--- Ids are random at their end, so no index helps: all ids of the scope are read, and nothing else of it.
+-- IDs are random at their end, so no index helps: only the IDs of the scope are read, all of them.
 select id from memories
 where scope_id = %(scope_id)s and right(replace(id::text, '-', ''), %(length)s) = %(tail)s
 limit 2

@@ -1,4 +1,4 @@
-"""Log an erasure outside the database before its transaction commits, and find a moment when none is in between."""
+"""Log an erasure outside the database before it commits, and find a time at which none is in between."""
 
 from __future__ import annotations
 
@@ -25,16 +25,16 @@ async def log_erasure(
     conversation: str = "",
     ids: Sequence[UUID] = (),
 ) -> None:
-    """Log what a transaction has erased, as its last step; where it cannot be logged, nothing is erased."""
-    # Until the commit no backup reads how far the log has come: it has both the entry and its effect, or neither.
-    # Nothing is waited for after this lock, so that it cannot be part of a deadlock.
+    """Log the content that a transaction erased, as its last step; an error here rolls it back."""
+    # No backup reads the position of the log before the commit: it has both the entry and its effect, or neither.
+    # Nothing waits after this lock, so that it cannot be part of a deadlock.
     await (await connection.execute(QUERIES["hold"])).fetchone()
     await log.append(LoggedErasure(scope_id, datetime.now(UTC), receipt, conversation, tuple(ids)))
 
 
 @asynccontextmanager
 async def between_erasures(connection: AsyncConnection[DictRow]) -> AsyncIterator[None]:
-    """Hold a moment at which the effect of every entry of the log is committed."""
+    """Block erasures, so that the effect of each entry of the log is committed."""
     async with connection.transaction():
         await (await connection.execute(QUERIES["hold_alone"])).fetchone()
         yield

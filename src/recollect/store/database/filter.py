@@ -1,4 +1,4 @@
-"""Write a filter as SQL: the conditions that it names, on the columns that a statement has, and nothing else."""
+"""Write a filter as SQL: only the conditions that it names, on the columns that a statement has."""
 
 from __future__ import annotations
 
@@ -12,38 +12,38 @@ from psycopg.types.json import Jsonb
 
 from recollect.core.memories.conditions import read_condition
 from recollect.core.memories.ids import first_id_after
-from recollect.core.text.names import normalise_name
+from recollect.core.text.names import normalize_name
 from recollect.core.topics.paths import encode, find_topics
 from recollect.models.memories import Kind, RecallState
-from recollect.models.recall import MOST_CONDITIONS, Filter
+from recollect.models.recall import MAX_CONDITIONS, Filter
 from recollect.store.database.pool import load_queries
 
 QUERIES = load_queries(__file__)
-MOST_WRITTEN = 256
-"""So many texts of a statement are remembered, each for another filter."""
+MAX_CACHED_STATEMENTS = 256
+"""Maximum number of cached SQL texts per statement, one for each different filter."""
 AND = sql.SQL("\n  and ")
 SCOPE_ID = sql.SQL("%(scope_id)s")
 ALL = sql.SQL("null::uuid[]")
 PLACE = sql.SQL(QUERIES["place"])
-"""The scope of a statement that looks it up by its names."""
+"""The scope of a statement that finds it by its names."""
 
 
 class Lookup(StrEnum):
-    """How a statement finds the features of a memory, which are in a table of their own."""
+    """How a statement finds the features of a memory, which are in a separate table."""
 
     BY_KEY = "by_key"
-    """It reads by the key: the ids that are allowed are its keys."""
+    """It reads by the key: the allowed IDs are its keys."""
     BY_SET = "by_set"
-    """It reads in another order: each row is looked for in the set of all that are allowed."""
+    """It reads in another order: each row is searched in the set of all allowed IDs."""
     BY_ROW = "by_row"
-    """It reads few rows: the features of each are looked up."""
+    """It reads few rows: the features of each row are looked up."""
     OWN = "own"
     """It reads the features themselves."""
 
 
 @dataclass(frozen=True, slots=True)
 class Columns:
-    """Where a statement has the columns of the filter."""
+    """The columns that a statement has for the filter."""
 
     table: str
     id: str = "id"
@@ -62,7 +62,7 @@ FEATURES: Mapping[str, Callable[[Filter], object]] = MappingProxyType(
     {
         "conversations": lambda only: list(only.conversations),
         "roles": lambda only: [role.value for role in only.roles],
-        "speakers": lambda only: [normalise_name(name) for name in only.speakers],
+        "speakers": lambda only: [normalize_name(name) for name in only.speakers],
         "origins": lambda only: list(only.origins),
         "topics": lambda only: [encode(names) for names in find_topics(only.topics)],
         "since": lambda only: only.since,
@@ -72,25 +72,25 @@ FEATURES: Mapping[str, Callable[[Filter], object]] = MappingProxyType(
         "state": lambda only: only.state,
     }
 )
-"""The fields whose conditions are on rows of `memory_features`, and what each is compared with."""
+"""Fields with conditions on rows of `memory_features`, and the values to compare with."""
 TOPICS = ("topics", "topics_below")
-WHERE = {f"where_{count}": count for count in range(1, MOST_CONDITIONS + 1)}
-"""So many conditions on metadata, by a name for each number of them."""
+WHERE = {f"where_{count}": count for count in range(1, MAX_CONDITIONS + 1)}
+"""The condition on metadata for each number of conditions."""
 LOOKED_UP = frozenset({*FEATURES, *TOPICS, *WHERE})
 NARROW = frozenset({"pinned", "conversations", *TOPICS})
-"""Fields that few memories meet: these are read by their keys, in whatever order a statement reads otherwise."""
+"""Fields that few memories match: these are read by their keys, in any order of the statement."""
 
 
 def restrict(only: Filter, columns: Columns, scope: sql.Composable = SCOPE_ID) -> sql.Composed:
     """Write the conditions of a filter on the indexes of recall, each after an `and`."""
-    return join(name_conditions(leave_current(only)), columns, scope)
+    return join(name_conditions(without_current_state(only)), columns, scope)
 
 
 def restrict_rows(
     only: Filter, scope: sql.Composable = SCOPE_ID, *, every: bool = False, columns: Columns = MEMORIES
 ) -> sql.Composed:
-    """Write the conditions of a filter on rows that past versions have, too; on every version if asked."""
-    # Which versions there are in a state that is named, the state itself says.
+    """Write the conditions of a filter on rows that past versions also have; on every version if requested."""
+    # A named state decides itself which versions it has.
     whole = every or (only.outside and not only.past)
     times = [] if whole else ["standing", "happened"] if only.at is not None else ["standing"]
     return join([*(name for name in name_conditions(only) if name != "at"), *times], columns, scope)
@@ -104,34 +104,34 @@ def restrict_among(only: Filter, columns: Columns) -> sql.Composed:
 
 
 def list_allowed(only: Filter, scope: sql.Composable = SCOPE_ID) -> sql.Composable:
-    """Write the array of all ids that a filter allows, for a function with its own limit; null if it names nothing."""
+    """Write the array of all IDs that a filter allows, for functions with a limit; null without conditions."""
     return sql.SQL(QUERIES["listed"]).format(allowed=find_allowed(only, scope)) if only.named else ALL
 
 
 def list_featured(only: Filter) -> sql.Composable:
-    """Write the array of all ids with the features that a filter names; null if it names none."""
+    """Write the array of all IDs with the features that a filter names; null if it names none."""
     named = name_features(only)
     return sql.SQL(QUERIES["listed"]).format(allowed=find_featured(named, SCOPE_ID)) if named else ALL
 
 
 def name_features(only: Filter) -> list[str]:
-    """List the conditions of a filter on features, for what the indexes of recall hold."""
-    named = [name for name in leave_current(only).named if name in FEATURES or name == "where"]
+    """List the conditions of a filter on features, for the rows in the indexes of recall."""
+    named = [name for name in without_current_state(only).named if name in FEATURES or name == "where"]
     return ["not_pinned" if name == "pinned" and not only.pinned else choose_condition(only, name) for name in named]
 
 
-def leave_current(only: Filter) -> Filter:
-    """Leave out the state that all have that the indexes of recall hold."""
+def without_current_state(only: Filter) -> Filter:
+    """Remove the "current" state from a filter: all rows in the indexes of recall have it."""
     return replace(only, state=None) if only.state is RecallState.CURRENT else only
 
 
 def find_featured(names: Iterable[str], scope: sql.Composable) -> sql.Composed:
-    """Write the query for all ids with the features of these names."""
+    """Write the query for all IDs with the features of these names."""
     return sql.SQL(QUERIES["featured"]).format(scope=scope, conditions=write_features(names, scope))
 
 
 def write_features(names: Iterable[str], scope: sql.Composable, *, few: bool = False) -> sql.Composed:
-    """Write the conditions of these names on features, each after an `and`; for few rows if told."""
+    """Write conditions on features, each after an `and`; `few` looks up each row."""
     return sql.Composed([AND + write_feature(name, scope, few=few) for name in sorted(names)])
 
 
@@ -146,18 +146,18 @@ def write_feature(name: str, scope: sql.Composable, *, few: bool) -> sql.Compose
 
 
 def find_allowed(only: Filter, scope: sql.Composable) -> sql.Composed:
-    """Write the query for all ids that a filter allows; without times, of any version."""
+    """Write the query for all IDs that a filter allows; without times, of any version."""
     conditions = restrict_rows(only, scope, every=not only.past)
     return sql.SQL(QUERIES["allowed"]).format(scope=scope, filter=conditions)
 
 
 def name_conditions(only: Filter) -> list[str]:
-    """List the conditions of a filter: each field that it names has one of its name, or of its opposite."""
+    """List the names of a filter's conditions: each field has one condition, or the opposite one."""
     return ["unpinned" if name == "pinned" and not only.pinned else choose_condition(only, name) for name in only.named]
 
 
 def choose_condition(only: Filter, name: str) -> str:
-    """Choose the condition of a field: of topics with what lies below them or without, of metadata by their number."""
+    """Return the condition of a field; for topics, with or without subtopics; for metadata, by number."""
     if name == "where":
         return f"where_{len(only.where)}"
     return "topics_below" if name == "topics" and only.below else name
@@ -178,12 +178,12 @@ def join(names: Iterable[str], columns: Columns, scope: sql.Composable) -> sql.C
         own["trust"] = sql.Identifier(columns.table, columns.trust) if columns.trust else looked_up.format(**own)
     written = [AND + sql.SQL(QUERIES[name]).format(**own) for name in named if name not in LOOKED_UP]
     if features := LOOKED_UP.intersection(named):
-        written.append(look_up(features, columns, own))
+        written.append(compose_conditions(features, columns, own))
     return sql.Composed(written)
 
 
-def look_up(features: Iterable[str], columns: Columns, own: Mapping[str, sql.Composable]) -> sql.Composed:
-    """Write the conditions on features in the way that suits the statement, after an `and`."""
+def compose_conditions(features: Iterable[str], columns: Columns, own: Mapping[str, sql.Composable]) -> sql.Composed:
+    """Write the conditions on features in the form that the statement needs, after an `and`."""
     names = [*features]
     conditions = write_features(names, own["scope"], few=True)
     if columns.lookup is Lookup.OWN:
@@ -195,7 +195,7 @@ def look_up(features: Iterable[str], columns: Columns, own: Mapping[str, sql.Com
 
 
 def bind(only: Filter, usual: Sequence[Kind] = ()) -> dict[str, object]:
-    """Return the values that the conditions of a filter compare with; `usual` are the kinds if it names none."""
+    """Return the values for the conditions of a filter; `usual` are the kinds if it names none."""
     return {
         "kinds": [kind.value for kind in only.kinds or usual] or None,
         "min_trust": only.min_trust,

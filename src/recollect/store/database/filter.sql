@@ -8,7 +8,7 @@
 {id} < %(before)s::uuid
 
 -- name: at
--- Looked up in a set that is made once. As a join, the planner might not use the order that a limit needs.
+-- Looked up in a set that is built once. As a join, the planner might not use the order that a limit needs.
 ({id} in (select true_at({scope}, %(at)s::timestamptz))) is true
 
 -- name: conversations
@@ -61,7 +61,7 @@ features.id = any (array(
 ))
 
 -- name: where_of_row
--- Of few rows, each has its metadata looked up.
+-- For few rows, the metadata of each is looked up.
 exists (
     select from (
         select metadata from memories
@@ -78,14 +78,14 @@ field_meets(
 )
 
 -- name: pinned
--- Written out, not compared with a value: only so a plan that does not see the value takes the index of the few pinned.
+-- A constant, not a parameter: only then a generic plan uses the index of the few pinned memories.
 features.pinned
 
 -- name: not_pinned
 not features.pinned
 
 -- name: unpinned
--- Nearly all are: to look up the few others is cheaper than to read the features of a whole scope.
+-- Nearly all match: looking up the few others is cheaper than reading the features of a whole scope.
 {id} not in (select features.id from memory_features features where features.scope_id = {scope} and features.pinned)
 
 -- name: featured
@@ -99,8 +99,8 @@ select features.id from memory_features features where features.scope_id = {scop
 )
 
 -- name: standing
--- Of versions, the one that is believed, or was; of facts, what is not over, or was true. The indexes follow. What the
--- indexes hold of other kinds is the current version.
+-- Of versions, the one that is (or was) believed; of facts, those that are (or were) true. The indexes follow. For
+-- other kinds, the indexes have the current version.
 ({kind} not in ('fact', 'summary') and {current} or stands(
     {scope}, {id}, {occurred_at}, %(as_of)s::timestamptz, %(at)s::timestamptz
 ))
@@ -121,13 +121,13 @@ select memories.id from memories where memories.scope_id = {scope}{filter}
 array({allowed})
 
 -- name: by_key
--- Few have such features, or the statement reads by the key: with a join, statistics would decide whether the whole scope
--- is read.
+-- Few have such features, or the statement reads by the key: with a join, statistics would decide whether the whole
+-- scope is read.
 {id} = any (array({allowed}))
 
 -- name: by_set
--- Of rows that are read in another order than that of the key. From an array, because only of a set that looks small the
--- planner makes a hash.
+-- For rows that are read in another order than that of the key. From an array, because the planner builds a hash only
+-- for a set that looks small.
 ({id} in (select unnest(array({allowed})))) is true
 
 -- name: by_row

@@ -1,4 +1,4 @@
-"""Bring a database to the newest schema: numbered .sql files, forward only, one migrator at a time."""
+"""Migrate a database to the newest schema: numbered .sql files, forward only, one migrator at a time."""
 
 from __future__ import annotations
 
@@ -14,43 +14,42 @@ from psycopg import AsyncConnection
 from psycopg.rows import DictRow
 
 from recollect.errors import SchemaError, SetupError
+from recollect.store.database.connect_errors import OWNER_VARIABLE, reach
 from recollect.store.database.pool import load_queries
-from recollect.store.database.refusals import OWNER_VARIABLE, reach
 
 QUERIES = load_queries(__file__)
 FOLDER = Path(__file__).parent / "migrations"
-OLDEST_SERVER = 16
+MIN_POSTGRESQL_VERSION = 16
 OUTSIDE_TRANSACTION = "-- no-transaction"
 ADMITS = re.compile(r"^-- admits programs from: (\d{4})$", re.MULTILINE)
 JOB_ENGINE = "procrastinate/"
 LATEST = 1_000_000
 UNRELEASED = (
-    "The database was made by an unreleased version: start with an empty database, "
-    "as by another folder (--data-dir or RECOLLECT_DATA_DIR)."
+    "This database was created by an unreleased version. Start with an empty one (--data-dir or RECOLLECT_DATA_DIR)."
 )
 
 
 @dataclass(frozen=True, slots=True)
 class Migration:
-    """One step of the schema: its name, its text, and a checksum that shows a later edit."""
+    """One step of the schema: its name, its text, and a checksum that detects a later edit."""
 
     name: str
     text: LiteralString
 
     @property
     def checksum(self) -> str:
-        """Identify the text."""
+        """Return the checksum of the text."""
         return hashlib.sha256(self.text.encode()).hexdigest()
 
     @property
     def oldest_program(self) -> int | None:
-        """Read which programs may run once it is applied; None is only those that know it."""
+        """Read the oldest program that may run after this step; None means only programs that know the step."""
         named = ADMITS.search(self.text)
         return int(named[1]) if named else None
 
 
 async def migrate(dsn: str, report: Callable[[str], None] = lambda _: None) -> list[str]:
-    """Apply what is missing, in order, and return the names; safe to call from many places at once."""
+    """Apply missing steps in order, and return their names; safe to call from many processes at once."""
     async with await reach(dsn, OWNER_VARIABLE) as connection:
         await check_server(connection)
         await connection.execute(QUERIES["lock"])
@@ -59,8 +58,8 @@ async def migrate(dsn: str, report: Callable[[str], None] = lambda _: None) -> l
         if not (await fetch(connection, "has_job_engine"))[0]["present"]:
             await apply_job_engine(connection)
             applied |= {migration.name: migration.checksum for migration in job_engine_migrations()}
-        check_origin(own_migrations(), applied)
-        missing = [step for step in [*job_engine_migrations(), *own_migrations()] if is_missing(step, applied)]
+        check_origin(list_migrations(), applied)
+        missing = [step for step in [*job_engine_migrations(), *list_migrations()] if is_missing(step, applied)]
         for migration in missing:
             report(migration.name)
             await apply(connection, migration)
@@ -68,13 +67,13 @@ async def migrate(dsn: str, report: Callable[[str], None] = lambda _: None) -> l
         return [migration.name for migration in missing]
 
 
-def own_migrations() -> list[Migration]:
+def list_migrations() -> list[Migration]:
     """List our steps in order."""
     return read_folder(FOLDER, "")
 
 
 def job_engine_migrations() -> list[Migration]:
-    """List the steps of the installed job engine, so that its upgrades are applied with ours."""
+    """List the steps of the installed job engine, so that its upgrades are applied, too."""
     return read_folder(Path(SchemaManager.get_migrations_path()), JOB_ENGINE)
 
 
@@ -87,15 +86,15 @@ def read_folder(folder: Path, prefix: str) -> list[Migration]:
 
 
 def number_of(name: str) -> int:
-    """Read the number at the beginning of a step's name; a name without one is later than every program."""
+    """Return the number at the beginning of a step's name; a name without one is later than every program."""
     number = name.partition("_")[0]
     return int(number) if number.isdigit() else LATEST
 
 
 def check_origin(known: Sequence[Migration], applied: Mapping[str, str]) -> None:
-    """Raise SchemaError if a database has steps of the numbers that a program knows, and they are not the same.
+    """Raise SchemaError if a database has different steps under numbers that a program knows.
 
-    Until the first release the files are edited in place: what an earlier state of them made is not brought forward.
+    Until the first release the files are edited in place: a database with earlier texts cannot be migrated.
     """
     texts = {step.name: step.checksum for step in known}
     newest = max((number_of(name) for name in texts), default=0)
@@ -105,7 +104,7 @@ def check_origin(known: Sequence[Migration], applied: Mapping[str, str]) -> None
 
 
 def is_missing(migration: Migration, applied: dict[str, str]) -> bool:
-    """Tell whether a step must still run; one of the job engine that was edited after it ran stops everything."""
+    """Return whether a step must still run; raise SetupError if it was edited after it ran."""
     known = applied.get(migration.name)
     if known is not None and known != migration.checksum:
         raise SetupError(f"Migration {migration.name} was changed after it had been applied: restore its text.")
@@ -113,7 +112,7 @@ def is_missing(migration: Migration, applied: dict[str, str]) -> bool:
 
 
 async def apply(connection: AsyncConnection[DictRow], migration: Migration) -> None:
-    """Run one step and record it, in one transaction where PostgreSQL allows it."""
+    """Run one step and record it, in one transaction if PostgreSQL allows it."""
     record = to_record(migration)
     if migration.text.startswith(OUTSIDE_TRANSACTION):
         await connection.execute(migration.text)
@@ -125,7 +124,7 @@ async def apply(connection: AsyncConnection[DictRow], migration: Migration) -> N
 
 
 def to_record(migration: Migration) -> dict[str, str | int | None]:
-    """Record what was applied."""
+    """Return the record of an applied step."""
     return {
         "name": migration.name,
         "checksum": migration.checksum,
@@ -144,8 +143,8 @@ async def apply_job_engine(connection: AsyncConnection[DictRow]) -> None:
 async def check_server(connection: AsyncConnection[DictRow]) -> None:
     """Refuse a server that is too old before anything is changed."""
     major = (await fetch(connection, "version"))[0]["major"]
-    if major < OLDEST_SERVER:
-        raise SetupError(f"Recollect needs PostgreSQL {OLDEST_SERVER} or newer; this server is {major}.")
+    if major < MIN_POSTGRESQL_VERSION:
+        raise SetupError(f"Recollect needs PostgreSQL {MIN_POSTGRESQL_VERSION} or newer; this server is {major}.")
 
 
 async def fetch(connection: AsyncConnection[DictRow], name: str) -> list[DictRow]:

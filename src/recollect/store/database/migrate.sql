@@ -9,7 +9,7 @@ create table if not exists schema_migrations (
     name text primary key,
     checksum text not null,
     applied_at timestamptz not null default clock_timestamp(),
-    -- A program is as old as its newest migration; null admits only programs that know this one.
+    -- A program is as old as its newest migration; null allows only programs that know this one.
     oldest_program integer
 )
 

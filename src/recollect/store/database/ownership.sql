@@ -21,7 +21,7 @@ select min(block) as block from tenant_blocks
 update tenants set tokens_per_day = %(tokens)s where name = %(name)s returning id
 
 -- name: wake
--- What was deferred to another day is tried at once; it does no harm to what waits for a moment only.
+-- Jobs deferred to another day are tried at once; this does no harm to other waiting jobs.
 update procrastinate_jobs set scheduled_at = clock_timestamp()
 where status = 'todo' and attempts > 0 and scheduled_at > clock_timestamp()
   and (args ->> 'scope_id')::bigint >> 40 = %(tenant_id)s

@@ -16,10 +16,10 @@ select set_config('recollect.tenant', %(tenant)s, true),
        set_config('hnsw.iterative_scan', 'strict_order', true)
 
 -- name: check_placement
-select check_placement(%(tenant)s, %(bucket)s, %(generation)s, %(writing)s)
+select check_placement(%(tenant)s, %(bucket)s, %(generation)s, %(writing)s, %(restoring)s)
 
 -- name: check_served
-select check_served(%(tenant)s, %(bucket)s::integer, %(writing)s)
+select check_served(%(tenant)s, %(bucket)s::integer, %(writing)s, %(restoring)s)
 
 -- name: show_cold
 select set_config('recollect.cold', 'shown', true)
@@ -27,18 +27,8 @@ select set_config('recollect.cold', 'shown', true)
 -- name: commit
 commit
 
--- name: position
--- After a commit: whoever has replayed so much has it. What is flushed is sent at once, what is only written is not; so
--- the end of what is written is taken only where a commit does not wait for the flush.
-select reached.lsn::text as lsn, left(pg_walfile_name(reached.lsn), 8) as timeline
-from (select case when current_setting('synchronous_commit') = 'off' then pg_current_wal_insert_lsn()
-                  else pg_current_wal_flush_lsn() end as lsn) reached
-
--- name: check_replayed
-select check_replayed(%(timeline)s::bigint, %(lsn)s::pg_lsn, %(wait)s, %(staleness)s::double precision)
-
 -- name: look_behind
--- Behind a pooler the process is not the one that the connection was told of. One that prepares in our place gives
--- every statement, this one too, a name of its own.
+-- Behind a pooler the process differs from the one that the connection knows. A pooler that prepares for us renames
+-- every statement, including this one.
 select pg_backend_pid() as process,
        exists (select from pg_prepared_statements where name like 'recollect\_%%') as ours

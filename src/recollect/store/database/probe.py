@@ -1,4 +1,4 @@
-"""Check on a connection outside of the pool whether the database answers, and whether its schema and our role fit."""
+"""Check outside of the pool whether the database answers, and whether its schema and our role fit."""
 
 from __future__ import annotations
 
@@ -10,33 +10,34 @@ from dataclasses import dataclass
 import psycopg
 from psycopg import errors
 
-from recollect.core.text.variants import CARRIED, NEWEST, not_carried
 from recollect.errors import SchemaError, SetupError, UnavailableError
 from recollect.models.service import EmbeddingSpace
+from recollect.models.shards import ServerIdentity
+from recollect.store.database.connect_errors import connect, reach
+from recollect.store.database.errors import translated_errors
+from recollect.store.database.identity import check_identity
 from recollect.store.database.migrate import (
     JOB_ENGINE,
     Migration,
     check_origin,
     job_engine_migrations,
+    list_migrations,
     number_of,
-    own_migrations,
 )
 from recollect.store.database.pool import Connection, load_queries
-from recollect.store.database.refusals import connect, reach
-from recollect.store.database.translation import translated_errors
 
 QUERIES = load_queries(__file__)
 NOT_MIGRATED = (errors.UndefinedTable, errors.UndefinedColumn, errors.InsufficientPrivilege)
 UNSETTLED = (
-    "This database was restored from a backup, and what was erased since may still be in it: let `recollect backup "
-    "restore` end, or run `recollect backup replay`."
+    "This database was restored from a backup and may contain erased data. Finish `recollect backup restore`, or run "
+    "`recollect backup replay`."
 )
 UNREADABLE = "The database has no schema that this program can read: run `recollect migrate`."
 
 
 @dataclass(frozen=True, slots=True)
-class Applied:
-    """A migration as a database has it: the checksum of its text, and the oldest program that it admits."""
+class AppliedMigration:
+    """An applied migration of a database: the checksum of its text, and the oldest program that it allows."""
 
     checksum: str
     oldest_program: int | None = None
@@ -45,39 +46,38 @@ class Applied:
 class Probe:
     """A connection that serves no request, so that a busy pool does not delay it."""
 
-    def __init__(self, dsn: str, connection: Connection) -> None:
-        self._dsn = dsn
+    def __init__(self, place: tuple[str, ServerIdentity | None], connection: Connection) -> None:
+        self.place = place
+        """The address of the server, and its expected identity if there are several."""
         self._connection = connection
         self._turn = asyncio.Lock()
-        self.text_version = NEWEST
-        """By which version new scopes fold texts, as of the last check; others follow when they are rewritten."""
-        self._known = [*own_migrations(), *job_engine_migrations()]
+        self._known = [*list_migrations(), *job_engine_migrations()]
 
     @classmethod
-    async def open(cls, dsn: str, wait_seconds: float = 0) -> Probe:
-        """Connect, or say why the database cannot be used; one that does not answer yet is waited for."""
-        probe = cls(dsn, await reach(dsn, wait_seconds=wait_seconds))
+    async def open(cls, dsn: str, wait_seconds: float = 0, expected: ServerIdentity | None = None) -> Probe:
+        """Connect, waiting until the database answers; raise an error if it cannot be used."""
+        probe = cls((dsn, expected), await reach(dsn, wait_seconds=wait_seconds))
         try:
             await probe.check()
             await probe.check_role()
         except BaseException:
-            await probe.close()
+            await probe.disconnect()
             raise
         return probe
 
-    async def close(self) -> None:
+    async def disconnect(self) -> None:
         """Close the connection."""
         await self._connection.close()
 
     @property
     def postgresql(self) -> str:
-        """Say which version the server has."""
+        """Return the version of the server."""
         return self._connection.info.parameter_status("server_version") or ""
 
     @property
     def schema(self) -> str:
-        """Name the newest migration that this program knows; the database has it, or this would not be open."""
-        return max(step.name for step in own_migrations())
+        """Return the name of the newest migration that this program knows; the database has it."""
+        return max(step.name for step in list_migrations())
 
     async def check(self) -> None:
         """Raise UnavailableError unless the database answers, and SchemaError unless its schema fits this program."""
@@ -86,24 +86,26 @@ class Probe:
                 applied = await self._read_applied()
             check_schema(self._known, applied)
             with translated_errors():
-                row = await (await self._connection.execute(QUERIES["text_version"])).fetchone()
+                row = await (await self._connection.execute(QUERIES["begun"])).fetchone()
         if row is not None and not row["begun"]:
             raise SchemaError(UNSETTLED)
-        self.text_version = row["version"] if row else 0
-        if self.text_version not in CARRIED:
-            raise SchemaError(not_carried(self.text_version))
 
-    async def _read_applied(self) -> dict[str, Applied]:
-        """Read which migrations the database has, over a new connection if the old one was lost."""
+    async def _read_applied(self) -> dict[str, AppliedMigration]:
+        """Read the applied migrations, over a new connection if the old one was lost."""
         with suppress(psycopg.OperationalError):
-            return await read_applied(self._connection)
+            return await self._ask_applied()
         if not self._connection.closed:
-            raise UnavailableError("The database does not tell its schema; try again.")
-        self._connection = await connect(self._dsn)
+            raise UnavailableError("Cannot read the schema version. Try again.")
+        self._connection = await connect(self.place[0])
+        return await self._ask_applied()
+
+    async def _ask_applied(self) -> dict[str, AppliedMigration]:
+        if self.place[1] is not None:
+            await check_identity(self._connection, self.place[1])
         return await read_applied(self._connection)
 
     async def active_space(self) -> EmbeddingSpace | None:
-        """Read which space recall reads."""
+        """Read the active embedding space, which recall reads."""
         async with self._turn:
             with translated_errors():
                 return await read_active(self._connection)
@@ -120,7 +122,7 @@ class Probe:
 
 
 async def find_active_space(dsn: str, wait_seconds: float = 0) -> EmbeddingSpace | None:
-    """Read which space recall reads, before anything is opened; a database that has no schema yet has none."""
+    """Read the active embedding space before a pool is opened; None if the database has no schema."""
     connection = await reach(dsn, wait_seconds=wait_seconds)
     try:
         with translated_errors(), suppress(*NOT_MIGRATED):
@@ -131,24 +133,25 @@ async def find_active_space(dsn: str, wait_seconds: float = 0) -> EmbeddingSpace
 
 
 async def read_active(connection: Connection) -> EmbeddingSpace | None:
-    """Read which space is active."""
+    """Read the active embedding space."""
     row = await (await connection.execute(QUERIES["active_space"])).fetchone()
     return None if row is None else EmbeddingSpace(**row)
 
 
-async def read_applied(connection: Connection) -> dict[str, Applied]:
-    """Read which migrations a database has."""
+async def read_applied(connection: Connection) -> dict[str, AppliedMigration]:
+    """Read the applied migrations of a database."""
     try:
         answer = await connection.execute(QUERIES["applied"])
     except NOT_MIGRATED:
         raise SchemaError(UNREADABLE) from None
-    return {row["name"]: Applied(row["checksum"], row["oldest_program"]) for row in await answer.fetchall()}
+    return {row["name"]: AppliedMigration(row["checksum"], row["oldest_program"]) for row in await answer.fetchall()}
 
 
-def check_schema(known: Sequence[Migration], applied: Mapping[str, Applied]) -> None:
-    """Compare the migrations that a program knows with those that a database has; raise SchemaError if it must not run.
+def check_schema(known: Sequence[Migration], applied: Mapping[str, AppliedMigration]) -> None:
+    """Compare the migrations that a program knows with those of a database; raise SchemaError if it must not run.
 
-    A program is as old as its newest migration. One that the program does not know says how old a program may be.
+    A program is as old as its newest migration. A migration that the program does not know names the oldest program
+    that may run.
     """
     own = [step for step in known if not step.name.startswith(JOB_ENGINE)]
     check_origin(own, {name: each.checksum for name, each in applied.items()})
@@ -164,6 +167,4 @@ def check_schema(known: Sequence[Migration], applied: Mapping[str, Applied]) -> 
             continue
         oldest = applied[name].oldest_program
         if (number_of(name) if oldest is None else oldest) > program:
-            raise SchemaError(
-                f"The schema of the database is newer than this program, which does not fit {name}: update the program."
-            )
+            raise SchemaError(f"The database schema is newer than this program ({name}). Upgrade Recollect.")

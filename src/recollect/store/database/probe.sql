@@ -5,8 +5,8 @@ select current_user as name, rolsuper or rolbypassrls as passes,
   from pg_roles
  where rolname = current_user
 
--- name: text_version
-select version, exists (select from incarnations) as begun from text_rules
+-- name: begun
+select exists (select from incarnations) as begun
 
 -- name: active_space
 select id, model, dimensions, state, precision from embedding_spaces where state = 'active'

@@ -1,4 +1,4 @@
-"""Rewrite every table that can hold content, so that erased content leaves the data files too."""
+"""Rewrite all tables that can hold content, so that erased content leaves the data files, too."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ from recollect.store.database.ownership import owning
 from recollect.store.database.pool import load_queries
 
 QUERIES = load_queries(__file__)
-MOST_ATTEMPTS = 20
-"""How often a table is rewritten before we give up on what an open transaction still sees."""
+MAX_ATTEMPTS = 20
+"""Maximum number of rewrites of a table while an open transaction still sees erased rows."""
 PAUSE_SECONDS = 0.5
 NUMBER = re.compile(r"\d+")
 COPIER = "copy_table_data"
@@ -27,15 +27,15 @@ NOT_ALLOWED = "this role may not; run it as a superuser"
 
 @dataclass(frozen=True, slots=True)
 class Table:
-    """A table and its size on disk, indexes and large values included."""
+    """A table and its size on disk, including indexes and large values."""
 
     name: str
     bytes: int
 
 
 @dataclass(frozen=True, slots=True)
-class Rewritten:
-    """What was rewritten, and what could not be, with the reason."""
+class RewriteResult:
+    """The rewritten tables, and the tables that failed with their reasons."""
 
     tables: tuple[Table, ...]
     left: tuple[tuple[str, str], ...]
@@ -44,8 +44,8 @@ class Rewritten:
 Report: TypeAlias = Callable[[Table], None]
 
 
-async def rewrite_tables(dsn: str, report: Report, *, dry_run: bool = False) -> Rewritten:
-    """Rewrite table after table, each locked meanwhile, then write a checkpoint; a dry run only lists them."""
+async def rewrite_tables(dsn: str, report: Report, *, dry_run: bool = False) -> RewriteResult:
+    """Rewrite each table under a lock, then write a checkpoint; a dry run only lists the tables."""
     left: list[tuple[str, str]] = []
     async with owning(dsn) as connection:
         rows = await (await connection.execute(QUERIES["tables"])).fetchall()
@@ -56,29 +56,29 @@ async def rewrite_tables(dsn: str, report: Report, *, dry_run: bool = False) -> 
             report(table)
         if not dry_run and (problem := await write_checkpoint(connection)):
             left.append(("checkpoint", problem))
-    return Rewritten(tuple(Table(row["name"], row["bytes"]) for row in rows), tuple(left))
+    return RewriteResult(tuple(Table(row["name"], row["bytes"]) for row in rows), tuple(left))
 
 
 async def rewrite(connection: AsyncConnection[DictRow], table: DictRow) -> str:
-    """Rewrite one table and its statistics; say why if erased content may be left."""
+    """Rewrite one table and its statistics; return why erased content may be left, or an empty text."""
     problem = "" if table["catalog"] else await forget_samples(connection, table["name"])
     query = sql.SQL(QUERIES["rewrite_catalog" if table["catalog"] else "rewrite"])
     name = sql.SQL(".").join(sql.Identifier(part) for part in table["name"].strip('"').split("."))
     kept = 0
-    for _ in range(MOST_ATTEMPTS):
+    for _ in range(MAX_ATTEMPTS):
         notices = Notices()
-        connection.add_notice_handler(notices.add)
+        connection.add_notice_handler(notices.read_notice)
         try:
             await connection.execute(query.format(table=name))
         except errors.InsufficientPrivilege:
             return NOT_ALLOWED
         finally:
-            connection.remove_notice_handler(notices.add)
+            connection.remove_notice_handler(notices.read_notice)
         if notices.refused:
             return NOT_ALLOWED
         if not (kept := notices.kept):
             return problem
-        # A transaction that began before the erasure still sees what was erased: the next rewrite removes it.
+        # A transaction that began before the erasure still sees erased rows: the next rewrite removes them.
         await asyncio.sleep(PAUSE_SECONDS)
     return f"{kept} erased rows are still seen by an open transaction, a standby or a slot"
 
@@ -94,23 +94,23 @@ async def forget_samples(connection: AsyncConnection[DictRow], name: str) -> str
 
 
 async def write_checkpoint(connection: AsyncConnection[DictRow]) -> str:
-    """Remove the replaced files now and not at the next checkpoint."""
+    """Write a checkpoint, so that the replaced files are removed now."""
     try:
         await connection.execute(QUERIES["checkpoint"])
     except errors.InsufficientPrivilege:
-        return "the replaced files go with the next checkpoint: this role may not ask for one"
+        return "the replaced files are removed at the next checkpoint: this role may not start one"
     return ""
 
 
 class Notices:
-    """What the server says while it rewrites a table."""
+    """The notices of the server while it rewrites a table."""
 
     def __init__(self) -> None:
         self.kept = 0
         self.refused = False
 
-    def add(self, diagnostic: errors.Diagnostic) -> None:
-        """Read a warning, or how many erased rows were kept, which is the first number of the detail."""
+    def read_notice(self, diagnostic: errors.Diagnostic) -> None:
+        """Read a warning, or the number of erased rows that were kept: the first number of the detail."""
         if diagnostic.severity_nonlocalized == "WARNING":
             self.refused = True
         elif diagnostic.source_function == COPIER:

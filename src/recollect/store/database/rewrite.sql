@@ -1,5 +1,5 @@
 -- name: tables
--- All that holds rows of scopes, and the job engine's; the samples of the planner come last, after they are made again.
+-- All tables with rows of scopes, and the job engine's; the planner's samples come last, after they are made again.
 select pg_class.oid::regclass::text as name, pg_total_relation_size(pg_class.oid) as bytes,
        pg_class.relnamespace = 'pg_catalog'::regnamespace as catalog
 from pg_class

@@ -11,8 +11,7 @@ CREATE TYPE public.place AS (
 	has_keywords boolean,
 	has_names boolean,
 	has_topics boolean,
-	has_evidence boolean,
-	text_version smallint
+	has_evidence boolean
 );
 
 CREATE TYPE public.ranked_memory AS (
@@ -211,7 +210,7 @@ CREATE FUNCTION public.change_channel() RETURNS text
     LANGUAGE sql STABLE
     RETURN (SELECT ('recollect_'::text || replace((incarnations.id)::text, '-'::text, ''::text)) FROM public.incarnations);
 
-CREATE FUNCTION public.check_placement(asked_tenant integer, asked_bucket integer, known_generation integer, writing boolean) RETURNS void
+CREATE FUNCTION public.check_placement(asked_tenant integer, asked_bucket integer, known_generation integer, writing boolean, restoring boolean) RETURNS void
     LANGUAGE plpgsql SECURITY DEFINER
     SET search_path TO 'pg_catalog', 'public', 'pg_temp'
     AS $$
@@ -221,41 +220,18 @@ begin
     if writing then
         perform pg_advisory_xact_lock_shared(placement_lock(), asked_tenant);
     end if;
-    select first_bucket, last_bucket, generation, state, fenced_until into served from placements
+    select first_bucket, last_bucket, generation, state into served from placements
     where tenant_id = asked_tenant and asked_bucket between first_bucket and last_bucket;
     if not found or served.generation <> known_generation or served.state = 'closed' then
         raise exception 'The buckets are served elsewhere.' using errcode = 'RC001';
-    elsif writing and served.state = 'fenced' and served.fenced_until > clock_timestamp() then
-        raise exception 'The buckets are being moved.' using errcode = 'RC002';
+    elsif writing then
+        perform check_writable(asked_tenant, asked_bucket, restoring);
     end if;
     perform set_config('recollect.first_bucket', greatest(served.first_bucket, 0)::text, true),
             set_config('recollect.last_bucket', served.last_bucket::text, true);
 end $$;
 
-CREATE FUNCTION public.check_replayed(asked_timeline bigint, asked_lsn pg_lsn, seconds double precision, max_staleness double precision) RETURNS void
-    LANGUAGE plpgsql SECURITY DEFINER
-    SET search_path TO 'pg_catalog', 'public', 'pg_temp'
-    AS $$
-declare
-    until timestamptz := clock_timestamp() + seconds * interval '1 second';
-begin
-    if not pg_is_in_recovery() then
-        raise exception 'This is no replica.' using errcode = 'RC004';
-    elsif asked_timeline = (select timeline_id from pg_control_checkpoint()) then
-        loop
-            if pg_last_wal_replay_lsn() >= asked_lsn then
-                return;
-            end if;
-            exit when clock_timestamp() >= until;
-            perform pg_sleep(0.001);
-        end loop;
-    elsif staleness() <= max_staleness then
-        return;
-    end if;
-    raise exception 'The replica is behind.' using errcode = 'RC004';
-end $$;
-
-CREATE FUNCTION public.check_served(asked_tenant integer, asked_bucket integer, writing boolean) RETURNS void
+CREATE FUNCTION public.check_served(asked_tenant integer, asked_bucket integer, writing boolean, restoring boolean) RETURNS void
     LANGUAGE plpgsql SECURITY DEFINER
     SET search_path TO 'pg_catalog', 'public', 'pg_temp'
     AS $$
@@ -263,24 +239,26 @@ begin
     if writing then
         perform pg_advisory_xact_lock_shared(placement_lock(), asked_tenant);
     end if;
-    if exists (select from placements where tenant_id = asked_tenant and state = 'closed'
-               and asked_bucket between first_bucket and last_bucket) then
+    if exists (select from server_identity) and not exists (
+        select from placements where tenant_id = asked_tenant and state <> 'closed'
+        and coalesce(asked_bucket between first_bucket and last_bucket, true)
+    ) then
         raise exception 'The buckets are served elsewhere.' using errcode = 'RC001';
-    elsif writing and exists (select from placements where tenant_id = asked_tenant and state = 'fenced'
-               and fenced_until > clock_timestamp() and coalesce(asked_bucket between first_bucket and last_bucket, true)) then
-        raise exception 'The buckets are being moved.' using errcode = 'RC002';
+    elsif writing then
+        perform check_writable(asked_tenant, asked_bucket, restoring);
     end if;
 end $$;
 
-CREATE FUNCTION public.close_placement(asked_tenant integer, asked_bucket integer) RETURNS boolean
-    LANGUAGE plpgsql
+CREATE FUNCTION public.check_writable(asked_tenant integer, asked_bucket integer, restoring boolean) RETURNS void
+    LANGUAGE plpgsql SECURITY DEFINER
+    SET search_path TO 'pg_catalog', 'public', 'pg_temp'
     AS $$
 begin
-    perform pg_advisory_xact_lock(placement_lock(), asked_tenant);
-    update placements set state = 'closed', closed_at = clock_timestamp()
-    where tenant_id = asked_tenant and first_bucket = asked_bucket
-      and (state = 'closed' or state = 'fenced' and fenced_until > clock_timestamp());
-    return found;
+    if exists (select from placements where tenant_id = asked_tenant and state = 'fenced'
+               and not (restoring and awaited is not null)
+               and coalesce(asked_bucket between first_bucket and last_bucket, true)) then
+        raise exception 'The writes of the tenant are suspended.' using errcode = 'RC002';
+    end if;
 end $$;
 
 CREATE FUNCTION public.close_versions(asked_scope bigint, asked_ids uuid[], moment timestamp with time zone) RETURNS void
@@ -577,7 +555,7 @@ begin
            conversations.last_number, conversations.idle_since, conversations.changed_at
     from (
         select * from found
-        where (found.scope_id, found.id) > (after_scope, after_id) and is_served(found.scope_id)
+        where (found.scope_id, found.id) > (after_scope, after_id) and is_writable(found.scope_id)
         order by found.scope_id, found.id
         limit most
     ) found
@@ -594,16 +572,16 @@ begin
     case wanted
     when 'embed' then return query
         select distinct scope_id from pending_embeddings
-        where scope_id > after and is_served(scope_id) order by scope_id limit most;
+        where scope_id > after and is_writable(scope_id) order by scope_id limit most;
     when 'fold' then return query
         select distinct scope_id from access_log
-        where scope_id > after and is_served(scope_id) order by scope_id limit most;
+        where scope_id > after and is_writable(scope_id) order by scope_id limit most;
     when 'sync_state' then return query
         select distinct scope_id from conversations
-        where scope_id > after and not synced and is_served(scope_id) order by scope_id limit most;
+        where scope_id > after and not synced and is_writable(scope_id) order by scope_id limit most;
     when 'rederive' then return query
         select distinct scope_id from memories
-        where scope_id > after and withheld = 'to_rederive' and is_served(scope_id) order by scope_id limit most;
+        where scope_id > after and withheld = 'to_rederive' and is_writable(scope_id) order by scope_id limit most;
     when 'mirror' then return query
         -- The scopes of a tenant are fed by one job. Of those that another server has now, mirrors have to let go.
         select distinct scope_id >> 40 << 40 from unmirrored
@@ -617,22 +595,20 @@ begin
         where scope_id > after and is_served(scope_id) order by scope_id limit most;
     when 'expire' then return query
         select distinct scope_id from memories
-        where expires_at <= now() and withheld is null and scope_id > after and is_served(scope_id)
+        where expires_at <= now() and withheld is null and scope_id > after and is_writable(scope_id)
         order by scope_id limit most;
     when 'fill' then return query
-        select id from scopes where id > after and memory_count > 0 and tier <> 'cold' and is_served(id) order by id limit most;
-    when 'rewrite' then return query
-        select id from scopes where id > after and text_version < usual and is_served(id) order by id limit most;
+        select id from scopes where id > after and memory_count > 0 and tier <> 'cold' and is_writable(id) order by id limit most;
     when 'fade' then return query
         -- Either all scopes but those of the agents that say otherwise, or those of the agents that say so alone.
         select scopes.id from scopes
         left join agents on agents.tenant_id = scopes.tenant_id and agents.agent = scopes.agent
-        where usual > 0 and scopes.id > after and memory_count > 0 and tier = 'hot' and is_served(scopes.id)
+        where usual > 0 and scopes.id > after and memory_count > 0 and tier = 'hot' and is_writable(scopes.id)
           and coalesce((profile ->> 'fading_days')::float8, usual) > 0
         union all
         select scopes.id from agents
         join scopes on scopes.tenant_id = agents.tenant_id and scopes.agent = agents.agent
-        where usual <= 0 and scopes.id > after and memory_count > 0 and tier = 'hot' and is_served(scopes.id)
+        where usual <= 0 and scopes.id > after and memory_count > 0 and tier = 'hot' and is_writable(scopes.id)
           and profile ? 'fading_days' and (profile ->> 'fading_days')::float8 > 0
         order by 1 limit most;
     when 'enrich' then return query
@@ -643,7 +619,7 @@ begin
         )
         select segments.scope_id from segments
         join conversations on conversations.scope_id = segments.scope_id and conversations.id = segments.conversation_id
-        where segments.scope_id > after and segments.state = 'closed' and is_served(segments.scope_id)
+        where segments.scope_id > after and segments.state = 'closed' and is_writable(segments.scope_id)
           and conversations.state in ('active', 'archived') and conversations.synced
         union
         select silent.scope_id from conversations silent
@@ -652,7 +628,7 @@ begin
         cross join lateral (
             select coalesce((profile ->> 'idle_minutes')::float8, usual) as minutes
         ) rule
-        where silent.scope_id > after and silent.running and is_served(silent.scope_id)
+        where silent.scope_id > after and silent.running and is_writable(silent.scope_id)
           and silent.state in ('active', 'archived') and silent.synced
           and silent.idle_hour <= (now() - (select minutes from shortest) * interval '1 minute') at time zone 'UTC'
           and rule.minutes > 0 and idle_since <= now() - rule.minutes * interval '1 minute'
@@ -668,7 +644,7 @@ CREATE FUNCTION public.due_to_move(wanted text, seconds double precision, archiv
 begin
     if wanted = 'freeze' then
         return query select id from scopes
-        where tier = 'leaving' and tier_since <= now() - seconds * interval '1 second' and id > after and is_served(id)
+        where tier = 'leaving' and tier_since <= now() - seconds * interval '1 second' and id > after and is_writable(id)
         order by id limit most;
         return;
     end if;
@@ -694,7 +670,7 @@ CREATE FUNCTION public.ended_facts(most integer) RETURNS TABLE(scope_id bigint, 
     SET search_path TO 'pg_catalog', 'public', 'pg_temp'
     AS $$
     select scope_id, id from beliefs
-    where superseded_at is null and invalid_at <= now() and withheld_for is null and is_served(scope_id)
+    where superseded_at is null and invalid_at <= now() and withheld_for is null and is_writable(scope_id)
     order by invalid_at limit most
 $$;
 
@@ -1068,6 +1044,22 @@ begin
     if not exists (select from forgotten where kind in ('message', 'event')) then
         return null;
     end if;
+    insert into forgotten_messages (scope_id, conversation_id, external_hash, id)
+    select message.scope_id, message.conversation_id, sha256(convert_to(message.external_id, 'UTF8')), message.id
+    from forgotten cross join lateral (
+        (
+            select messages.scope_id, conversation_id, external_id, messages.id from messages
+            where messages.scope_id = forgotten.scope_id and messages.id between forgotten.id and forgotten.id
+            order by messages.id limit 1
+        )
+        union all
+        select past.scope_id, past.conversation_id, past.external_id, past.id from past_messages past
+        where past.scope_id = forgotten.scope_id and past.id = forgotten.id
+    ) message
+    where message.external_id <> '' and exists (
+        select from conversations
+        where scope_id = message.scope_id and id = message.conversation_id and state <> 'purging')
+    on conflict do nothing;
     -- From the oldest of a forgotten stretch downwards, what followed any of it follows what the oldest followed. Rows
     -- are looked up by their keys, one by one (see conversations.sql), and changed where they were found.
     with recursive gone as materialized (
@@ -1170,9 +1162,7 @@ begin
             ));
         delete from extractions where scope_id = asked_scope and segment_id = any (touched);
         delete from segments where scope_id = asked_scope and id = any (emptied);
-        -- One that only a run knows waits for the next run, and not for the usual model.
-        update segments set state = case state when 'cut' then 'cut' else 'closed' end,
-            label = '', reason = '', attempts = 0, enriched_at = null
+        update segments set state = 'closed', label = '', reason = '', attempts = 0, enriched_at = null
         where scope_id = asked_scope and id = any (touched);
     end loop;
     return null;
@@ -1223,15 +1213,6 @@ begin
     from unnest(asked_ids, scores, grounds, reasons) as given (id, score, ground, reason)
     where side.scope_id = asked_scope and side.id = any (taken) and side.id = given.id;
     return taken;
-end $$;
-
-CREATE FUNCTION public.fence_placement(asked_tenant integer, asked_bucket integer, seconds double precision) RETURNS void
-    LANGUAGE plpgsql
-    AS $$
-begin
-    perform pg_advisory_xact_lock(placement_lock(), asked_tenant);
-    update placements set state = 'fenced', fenced_until = clock_timestamp() + seconds * interval '1 second'
-    where tenant_id = asked_tenant and first_bucket = asked_bucket and state in ('open', 'fenced');
 end $$;
 
 CREATE FUNCTION public.field_meets(field jsonb, operator text, operand jsonb) RETURNS boolean
@@ -1704,27 +1685,24 @@ CREATE TABLE public.placements (
     last_bucket smallint NOT NULL,
     generation integer NOT NULL,
     state text DEFAULT 'open'::text NOT NULL,
-    fenced_until timestamp with time zone DEFAULT '-infinity'::timestamp with time zone NOT NULL,
-    closed_at timestamp with time zone,
+    awaited bigint,
     CONSTRAINT placements_check CHECK (((last_bucket >= first_bucket) AND (last_bucket <= 4095))),
     CONSTRAINT placements_first_bucket_check CHECK (((first_bucket >= '-1'::integer) AND (first_bucket <= 4095))),
     CONSTRAINT placements_generation_check CHECK ((generation > 0)),
     CONSTRAINT placements_state_check CHECK ((state = ANY (ARRAY['open'::text, 'fenced'::text, 'closed'::text])))
 );
 
-CREATE FUNCTION public.is_served(asked_scope bigint) RETURNS boolean
-    LANGUAGE sql STABLE
-    RETURN ((NOT (EXISTS (SELECT FROM public.placements WHERE (placements.state = 'closed'::text)))) OR (NOT (EXISTS (SELECT FROM public.placements WHERE ((placements.tenant_id = (is_served.asked_scope >> 40)) AND ((((is_served.asked_scope >> 28) & (4095)::bigint) >= placements.first_bucket) AND (((is_served.asked_scope >> 28) & (4095)::bigint) <= placements.last_bucket)) AND (placements.state = 'closed'::text))))));
-
-CREATE TABLE public.text_rules (
+CREATE TABLE public.server_identity (
     single boolean DEFAULT true NOT NULL,
-    version smallint NOT NULL,
-    CONSTRAINT text_rules_single_check CHECK (single)
+    catalog_id uuid NOT NULL,
+    number smallint NOT NULL,
+    CONSTRAINT server_identity_number_check CHECK ((number > 0)),
+    CONSTRAINT server_identity_single_check CHECK (single)
 );
 
-CREATE FUNCTION public.text_version_of_new() RETURNS smallint
-    LANGUAGE sql STABLE PARALLEL SAFE
-    RETURN (SELECT text_rules.version FROM public.text_rules);
+CREATE FUNCTION public.is_served(asked_scope bigint) RETURNS boolean
+    LANGUAGE sql STABLE
+    RETURN ((NOT (EXISTS (SELECT FROM public.server_identity))) OR (EXISTS (SELECT FROM public.placements WHERE ((placements.tenant_id = (is_served.asked_scope >> 40)) AND ((((is_served.asked_scope >> 28) & (4095)::bigint) >= placements.first_bucket) AND (((is_served.asked_scope >> 28) & (4095)::bigint) <= placements.last_bucket)) AND (placements.state <> 'closed'::text)))));
 
 CREATE TABLE public.scopes (
     id bigint NOT NULL,
@@ -1747,7 +1725,6 @@ CREATE TABLE public.scopes (
     has_evidence boolean DEFAULT false NOT NULL,
     change_number bigint DEFAULT 0 NOT NULL,
     followed_until timestamp with time zone,
-    text_version smallint DEFAULT public.text_version_of_new() NOT NULL,
     written_hour timestamp without time zone GENERATED ALWAYS AS (date_trunc('hour'::text, (last_written_at AT TIME ZONE 'UTC'::text))) STORED NOT NULL,
     size_step integer GENERATED ALWAYS AS (
 CASE
@@ -1783,6 +1760,10 @@ begin
         where topics.scope_id = asked_scope and path > asked_path::ltree and path < (asked_path || '-')::ltree
         order by scope_id, path limit 1);
 end $$;
+
+CREATE FUNCTION public.is_writable(asked_scope bigint) RETURNS boolean
+    LANGUAGE sql STABLE
+    RETURN (public.is_served(asked_scope) AND (NOT (EXISTS (SELECT FROM public.placements WHERE ((placements.tenant_id = (is_writable.asked_scope >> 40)) AND (placements.state = 'fenced'::text))))));
 
 CREATE FUNCTION public.keep_contested_message(asked_scope bigint, current uuid, attempt uuid, row_of jsonb) RETURNS void
     LANGUAGE sql
@@ -2030,7 +2011,7 @@ declare
 begin
     select scopes.id, scopes.memory_count, scopes.approximate_space, space.id, space.model, space.dimensions,
            space.precision, agents.profile, scopes.has_keywords, scopes.has_names, scopes.has_topics,
-           scopes.has_evidence, coalesce(scopes.text_version, text_version_of_new())
+           scopes.has_evidence
     into found
     from (select current_tenant() as tenant_id) caller
     left join scopes
@@ -2109,7 +2090,7 @@ begin
     where id in (
         select id from scopes
         where tier = 'hot' and written_hour <= before at time zone 'UTC' and last_written_at <= before and memory_count > 0
-          and is_served(id) and coalesce(tier_since, '-infinity') <= before and coalesce(followed_until, '-infinity') < now()
+          and is_writable(id) and coalesce(tier_since, '-infinity') <= before and coalesce(followed_until, '-infinity') < now()
           and not exists (select from access_log where scope_id = scopes.id and accessed_at > before)
           and not exists (select from accesses where scope_id = scopes.id and last_accessed_at > before)
         limit most
@@ -2408,7 +2389,7 @@ CREATE FUNCTION public.objects_to_remove(seconds double precision, most integer)
     SET search_path TO 'pg_catalog', 'public', 'pg_temp'
     AS $$
     update cold_objects set state = 'unneeded'
-    where state = 'writing' and since <= now() - seconds * interval '1 second' and is_served(scope_id);
+    where state = 'writing' and since <= now() - seconds * interval '1 second' and is_writable(scope_id);
     select scope_id, name from cold_objects where state = 'unneeded' and is_served(scope_id) order by since limit most
 $$;
 
@@ -2504,19 +2485,19 @@ begin
     when 'keys' then
         delete from idempotency_keys where (scope_id, key) in (
             select scope_id, key from idempotency_keys
-            where created_at < before and is_served(scope_id) order by created_at limit most);
+            where created_at < before and is_writable(scope_id) order by created_at limit most);
     when 'shown_memories' then
         delete from shown_memories where (scope_id, conversation_id, memory_id) in (
             select scope_id, conversation_id, memory_id from shown_memories
-            where computed_at < before and is_served(scope_id) order by computed_at limit most);
+            where computed_at < before and is_writable(scope_id) order by computed_at limit most);
     when 'recalls' then
         delete from recalls where (scope_id, id) in (
-            select scope_id, id from recalls where id < first_id and is_served(scope_id) order by id limit most);
+            select scope_id, id from recalls where id < first_id and is_writable(scope_id) order by id limit most);
     when 'changes' then
         -- Those that a reader has not read are kept longer.
         delete from changes where (scope_id, number) in (
             select scope_id, number from changes
-            where at < before and is_served(scope_id) and not exists (
+            where at < before and is_writable(scope_id) and not exists (
                 select from change_readers reader
                 where reader.scope_id = changes.scope_id and reader.position < changes.number
                 union all
@@ -2525,7 +2506,7 @@ begin
             limit most);
     when 'unread_changes' then
         delete from changes where (scope_id, number) in (
-            select scope_id, number from changes where at < before and is_served(scope_id) limit most);
+            select scope_id, number from changes where at < before and is_writable(scope_id) limit most);
     when 'expired_keys' then
         delete from api_keys where (tenant_id, id) in (
             select tenant_id, id from api_keys
@@ -2533,10 +2514,10 @@ begin
     when 'costs' then
         delete from ledger where (scope_id, at, id) in (
             select scope_id, at, id from ledger
-            where at < before and (at at time zone 'UTC')::time = '00:00' and is_served(scope_id)
+            where at < before and (at at time zone 'UTC')::time = '00:00' and is_writable(scope_id)
             union all
             select scope_id, at, id from ledger
-            where at < before and (at at time zone 'UTC')::time <> '00:00' and is_served(scope_id)
+            where at < before and (at at time zone 'UTC')::time <> '00:00' and is_writable(scope_id)
             limit most);
     end case;
     get diagnostics gone = row_count;
@@ -2587,8 +2568,7 @@ declare
         where last_number >= asked_number);
 begin
     delete from extractions where scope_id = asked_scope and segment_id = touched;
-    update segments set state = case state when 'cut' then 'cut' else 'closed' end,
-        label = '', reason = '', attempts = 0, enriched_at = null
+    update segments set state = 'closed', label = '', reason = '', attempts = 0, enriched_at = null
     where scope_id = asked_scope and id = touched;
 end $$;
 
@@ -2837,6 +2817,24 @@ CREATE FUNCTION public.rests_on_deleted(asked_scope bigint, asked_id uuid) RETUR
     )
 $$;
 
+CREATE FUNCTION public.resume_writes(asked_tenant integer) RETURNS void
+    LANGUAGE plpgsql
+    AS $$
+declare
+    lacking bigint;
+begin
+    perform pg_advisory_xact_lock(placement_lock(), asked_tenant);
+    -- Row-level security binds the owner, too.
+    perform set_config('recollect.tenant', asked_tenant::text, true);
+    select max(awaited) - (select coalesce(sum(memory_count), 0) from scopes where tenant_id = asked_tenant) into lacking
+    from placements where tenant_id = asked_tenant and state = 'fenced';
+    if lacking > 0 then
+        raise exception '% memories are not restored yet.', lacking using errcode = 'RC005', detail = lacking;
+    end if;
+    update placements set state = 'open', generation = generation + 1, awaited = null
+    where tenant_id = asked_tenant and state = 'fenced';
+end $$;
+
 CREATE FUNCTION public.revive_memories(asked_scope bigint, asked_ids uuid[], OUT revived uuid[], OUT waiting uuid[]) RETURNS record
     LANGUAGE plpgsql
     AS $$
@@ -2939,15 +2937,6 @@ begin
     group by nearest.id;
 end $$;
 
-CREATE FUNCTION public.staleness() RETURNS double precision
-    LANGUAGE sql STABLE SECURITY DEFINER
-    SET search_path TO 'pg_catalog', 'public', 'pg_temp'
-    BEGIN ATOMIC
- SELECT EXTRACT(epoch FROM (clock_timestamp() - GREATEST(pg_last_xact_replay_timestamp(), ( SELECT pg_stat_wal_receiver.last_msg_send_time
-            FROM pg_stat_wal_receiver
-           WHERE (pg_stat_wal_receiver.latest_end_lsn <= pg_last_wal_replay_lsn()))))) AS "extract";
-END;
-
 CREATE FUNCTION public.standing_keys(tenants integer[], shown uuid[]) RETURNS SETOF uuid
     LANGUAGE sql STABLE SECURITY DEFINER
     SET search_path TO 'pg_catalog', 'public', 'pg_temp'
@@ -2969,6 +2958,18 @@ begin
                                 else occurred_at <= at end);
 end $$;
 
+CREATE FUNCTION public.suspend_writes(asked_tenant integer) RETURNS void
+    LANGUAGE plpgsql
+    AS $$
+begin
+    perform pg_advisory_xact_lock(placement_lock(), asked_tenant);
+    if not exists (select from server_identity) then
+        insert into placements (tenant_id, first_bucket, last_bucket, generation) values (asked_tenant, -1, 4095, 1)
+        on conflict do nothing;
+    end if;
+    update placements set state = 'fenced' where tenant_id = asked_tenant and state = 'open';
+end $$;
+
 CREATE FUNCTION public.switch_embedding_space(new_space integer) RETURNS void
     LANGUAGE plpgsql
     AS $$
@@ -2988,7 +2989,7 @@ CREATE FUNCTION public.tenants_to_add_up() RETURNS SETOF bigint
     AS $$
     select distinct tenant_id from ledger
     where at < date_trunc('day', clock_timestamp(), 'UTC') - interval '48 hours'
-      and (at at time zone 'UTC')::time <> '00:00' and is_served(scope_id)
+      and (at at time zone 'UTC')::time <> '00:00' and is_writable(scope_id)
 $$;
 
 CREATE FUNCTION public.tidy_entities(asked_scope bigint, asked_ids uuid[]) RETURNS void
@@ -3210,6 +3211,10 @@ CREATE FUNCTION public.versions_of_run(asked_scope bigint, asked_segments uuid[]
             and tstzrange(other.valid_at, other.invalid_at) && tstzrange(standing.valid_at, standing.invalid_at)
       )
 $$;
+
+CREATE FUNCTION public.waits_for_chat(queue character varying) RETURNS boolean
+    LANGUAGE sql IMMUTABLE PARALLEL SAFE
+    RETURN ((queue)::text = ANY ('{enrich,reflect,rederive}'::text[]));
 
 CREATE FUNCTION public.walk_facts(asked_scope bigint, starts uuid[], hops integer, beam integer, as_of timestamp with time zone, at timestamp with time zone, hidden text[], allowed uuid[]) RETURNS TABLE(hop integer, place bigint, id uuid, source uuid, target uuid)
     LANGUAGE plpgsql STABLE
@@ -3536,6 +3541,7 @@ ALTER TABLE ONLY public.entity_vectors FORCE ROW LEVEL SECURITY;
 CREATE TABLE public.erasure_receipts (
     tenant_id integer NOT NULL,
     id uuid DEFAULT gen_random_uuid() NOT NULL,
+    agent text DEFAULT ''::text NOT NULL,
     "user" text NOT NULL,
     asked_by text NOT NULL,
     scopes integer DEFAULT 0 NOT NULL,
@@ -3594,6 +3600,15 @@ CREATE TABLE public.feedback (
 );
 
 ALTER TABLE ONLY public.feedback FORCE ROW LEVEL SECURITY;
+
+CREATE TABLE public.forgotten_messages (
+    scope_id bigint NOT NULL,
+    conversation_id text NOT NULL,
+    external_hash bytea NOT NULL,
+    id uuid NOT NULL
+);
+
+ALTER TABLE ONLY public.forgotten_messages FORCE ROW LEVEL SECURITY;
 
 CREATE TABLE public.former_incarnations (
     tenant_id integer NOT NULL,
@@ -3670,6 +3685,15 @@ CREATE TABLE public.keyword_strengths (
 );
 
 ALTER TABLE ONLY public.keyword_strengths FORCE ROW LEVEL SECURITY;
+
+CREATE TABLE public.known_shards (
+    number smallint NOT NULL,
+    name text NOT NULL,
+    service_address text NOT NULL,
+    owner_address text NOT NULL,
+    direct_address text DEFAULT ''::text NOT NULL,
+    CONSTRAINT known_shards_number_check CHECK ((number > 0))
+);
 
 CREATE TABLE public.memory_keywords (
     scope_id bigint NOT NULL,
@@ -3869,12 +3893,6 @@ CREATE TABLE public.mirrors (
     CONSTRAINT mirrors_state_check CHECK ((state = ANY (ARRAY['building'::text, 'ready'::text])))
 );
 
-CREATE TABLE public.moved_jobs (
-    shard smallint NOT NULL,
-    number bigint NOT NULL,
-    job_id bigint NOT NULL
-);
-
 CREATE TABLE public.past_messages (
     scope_id bigint CONSTRAINT messages_scope_id_not_null NOT NULL,
     id uuid CONSTRAINT messages_id_not_null NOT NULL,
@@ -3995,7 +4013,7 @@ CREATE TABLE public.segments (
     attempts smallint DEFAULT 0 NOT NULL,
     CONSTRAINT segments_check CHECK ((last_number >= first_number)),
     CONSTRAINT segments_ending_check CHECK ((ending = ANY (ARRAY['topic'::text, 'idle'::text, 'length'::text, 'asked'::text]))),
-    CONSTRAINT segments_state_check CHECK ((state = ANY (ARRAY['closed'::text, 'enriched'::text, 'failed'::text, 'cut'::text])))
+    CONSTRAINT segments_state_check CHECK ((state = ANY (ARRAY['closed'::text, 'enriched'::text, 'failed'::text])))
 );
 ALTER TABLE ONLY public.segments ALTER COLUMN label SET STATISTICS 0;
 
@@ -4193,6 +4211,9 @@ ALTER TABLE ONLY public.extractions
 ALTER TABLE ONLY public.feedback
     ADD CONSTRAINT feedback_pkey PRIMARY KEY (scope_id, recall_id, memory_id);
 
+ALTER TABLE ONLY public.forgotten_messages
+    ADD CONSTRAINT forgotten_messages_pkey PRIMARY KEY (scope_id, conversation_id, external_hash);
+
 ALTER TABLE ONLY public.former_incarnations
     ADD CONSTRAINT former_incarnations_pkey PRIMARY KEY (tenant_id, first_bucket, last_bucket, id);
 
@@ -4216,6 +4237,9 @@ ALTER TABLE ONLY public.job_progress
 
 ALTER TABLE ONLY public.keyword_strengths
     ADD CONSTRAINT keyword_strengths_pkey PRIMARY KEY (scope_id, kind, keyword);
+
+ALTER TABLE ONLY public.known_shards
+    ADD CONSTRAINT known_shards_pkey PRIMARY KEY (number);
 
 ALTER TABLE ONLY public.ledger
     ADD CONSTRAINT ledger_pkey PRIMARY KEY (scope_id, at, id);
@@ -4246,9 +4270,6 @@ ALTER TABLE ONLY public.mirror_positions
 
 ALTER TABLE ONLY public.mirrors
     ADD CONSTRAINT mirrors_pkey PRIMARY KEY (name, generation);
-
-ALTER TABLE ONLY public.moved_jobs
-    ADD CONSTRAINT moved_jobs_pkey PRIMARY KEY (shard, number);
 
 ALTER TABLE ONLY public.past_messages
     ADD CONSTRAINT past_messages_pkey PRIMARY KEY (scope_id, id);
@@ -4292,6 +4313,9 @@ ALTER TABLE ONLY public.segments
 ALTER TABLE ONLY public.segments
     ADD CONSTRAINT segments_scope_id_conversation_id_first_number_key UNIQUE (scope_id, conversation_id, first_number);
 
+ALTER TABLE ONLY public.server_identity
+    ADD CONSTRAINT server_identity_pkey PRIMARY KEY (single);
+
 ALTER TABLE ONLY public.shown_memories
     ADD CONSTRAINT shown_memories_pkey PRIMARY KEY (scope_id, conversation_id, memory_id);
 
@@ -4306,9 +4330,6 @@ ALTER TABLE ONLY public.tenants
 
 ALTER TABLE ONLY public.tenants
     ADD CONSTRAINT tenants_pkey PRIMARY KEY (id);
-
-ALTER TABLE ONLY public.text_rules
-    ADD CONSTRAINT text_rules_pkey PRIMARY KEY (single);
 
 ALTER TABLE ONLY public.topic_links
     ADD CONSTRAINT topic_links_pkey PRIMARY KEY (scope_id, topic_id, memory_id);
@@ -4421,8 +4442,6 @@ CREATE INDEX messages_by_parent ON public.messages USING btree (scope_id, parent
 CREATE INDEX messages_without_branches ON public.messages USING btree (scope_id, conversation_id, number) WHERE (stated_parent = '00000000-0000-0000-0000-000000000000'::uuid);
 
 CREATE UNIQUE INDEX mirrors_one_each ON public.mirrors USING btree (name, state);
-
-CREATE INDEX moved_jobs_by_job ON public.moved_jobs USING btree (job_id);
 
 CREATE UNIQUE INDEX one_active_space ON public.embedding_spaces USING btree (state) WHERE (state = 'active'::text);
 
@@ -4670,6 +4689,8 @@ ALTER TABLE public.extractions ENABLE ROW LEVEL SECURITY;
 
 ALTER TABLE public.feedback ENABLE ROW LEVEL SECURITY;
 
+ALTER TABLE public.forgotten_messages ENABLE ROW LEVEL SECURITY;
+
 ALTER TABLE public.former_incarnations ENABLE ROW LEVEL SECURITY;
 
 ALTER TABLE public.idempotency_keys ENABLE ROW LEVEL SECURITY;
@@ -4797,6 +4818,8 @@ CREATE POLICY of_tenant ON public.evidence TO recollect_service USING (((scope_i
 CREATE POLICY of_tenant ON public.extractions TO recollect_service USING (((scope_id >= ( SELECT public.first_scope() AS first_scope)) AND (scope_id <= ( SELECT public.last_scope() AS last_scope)))) WITH CHECK (((scope_id >= ( SELECT public.first_scope() AS first_scope)) AND (scope_id <= ( SELECT public.last_scope() AS last_scope))));
 
 CREATE POLICY of_tenant ON public.feedback TO recollect_service USING (((scope_id >= ( SELECT public.first_scope() AS first_scope)) AND (scope_id <= ( SELECT public.last_scope() AS last_scope)))) WITH CHECK (((scope_id >= ( SELECT public.first_scope() AS first_scope)) AND (scope_id <= ( SELECT public.last_scope() AS last_scope))));
+
+CREATE POLICY of_tenant ON public.forgotten_messages TO recollect_service USING (((scope_id >= ( SELECT public.first_scope() AS first_scope)) AND (scope_id <= ( SELECT public.last_scope() AS last_scope)))) WITH CHECK (((scope_id >= ( SELECT public.first_scope() AS first_scope)) AND (scope_id <= ( SELECT public.last_scope() AS last_scope))));
 
 CREATE POLICY of_tenant ON public.former_incarnations USING ((tenant_id = ( SELECT public.current_tenant() AS current_tenant))) WITH CHECK ((tenant_id = ( SELECT public.current_tenant() AS current_tenant)));
 
@@ -5051,16 +5074,14 @@ GRANT ALL ON FUNCTION public.alike_terms(asked_scope bigint, asked_terms bigint[
 
 GRANT SELECT ON TABLE public.incarnations TO recollect_service;
 
-REVOKE ALL ON FUNCTION public.check_placement(asked_tenant integer, asked_bucket integer, known_generation integer, writing boolean) FROM PUBLIC;
-GRANT ALL ON FUNCTION public.check_placement(asked_tenant integer, asked_bucket integer, known_generation integer, writing boolean) TO recollect_service;
+REVOKE ALL ON FUNCTION public.check_placement(asked_tenant integer, asked_bucket integer, known_generation integer, writing boolean, restoring boolean) FROM PUBLIC;
+GRANT ALL ON FUNCTION public.check_placement(asked_tenant integer, asked_bucket integer, known_generation integer, writing boolean, restoring boolean) TO recollect_service;
 
-REVOKE ALL ON FUNCTION public.check_replayed(asked_timeline bigint, asked_lsn pg_lsn, seconds double precision, max_staleness double precision) FROM PUBLIC;
-GRANT ALL ON FUNCTION public.check_replayed(asked_timeline bigint, asked_lsn pg_lsn, seconds double precision, max_staleness double precision) TO recollect_service;
+REVOKE ALL ON FUNCTION public.check_served(asked_tenant integer, asked_bucket integer, writing boolean, restoring boolean) FROM PUBLIC;
+GRANT ALL ON FUNCTION public.check_served(asked_tenant integer, asked_bucket integer, writing boolean, restoring boolean) TO recollect_service;
 
-REVOKE ALL ON FUNCTION public.check_served(asked_tenant integer, asked_bucket integer, writing boolean) FROM PUBLIC;
-GRANT ALL ON FUNCTION public.check_served(asked_tenant integer, asked_bucket integer, writing boolean) TO recollect_service;
-
-REVOKE ALL ON FUNCTION public.close_placement(asked_tenant integer, asked_bucket integer) FROM PUBLIC;
+REVOKE ALL ON FUNCTION public.check_writable(asked_tenant integer, asked_bucket integer, restoring boolean) FROM PUBLIC;
+GRANT ALL ON FUNCTION public.check_writable(asked_tenant integer, asked_bucket integer, restoring boolean) TO recollect_service;
 
 REVOKE ALL ON FUNCTION public.cold_standing() FROM PUBLIC;
 GRANT ALL ON FUNCTION public.cold_standing() TO recollect_service;
@@ -5081,8 +5102,6 @@ GRANT ALL ON FUNCTION public.ended_facts(most integer) TO recollect_service;
 
 REVOKE ALL ON FUNCTION public.equip_space(space integer) FROM PUBLIC;
 
-REVOKE ALL ON FUNCTION public.fence_placement(asked_tenant integer, asked_bucket integer, seconds double precision) FROM PUBLIC;
-
 REVOKE ALL ON FUNCTION public.follow_active_space() FROM PUBLIC;
 
 REVOKE ALL ON FUNCTION public.hand_to_upkeep(VARIADIC handed regprocedure[]) FROM PUBLIC;
@@ -5093,7 +5112,8 @@ GRANT ALL ON FUNCTION public.having_terms(asked_scope bigint, asked_terms bigint
 GRANT SELECT ON TABLE public.placements TO recollect_service;
 GRANT SELECT ON TABLE public.placements TO recollect_upkeep;
 
-GRANT SELECT ON TABLE public.text_rules TO recollect_service;
+GRANT SELECT ON TABLE public.server_identity TO recollect_service;
+GRANT SELECT ON TABLE public.server_identity TO recollect_upkeep;
 
 GRANT SELECT,INSERT ON TABLE public.scopes TO recollect_service;
 GRANT SELECT ON TABLE public.scopes TO recollect_compat;
@@ -5138,9 +5158,6 @@ GRANT SELECT(change_number) ON TABLE public.scopes TO recollect_upkeep;
 
 GRANT UPDATE(followed_until) ON TABLE public.scopes TO recollect_service;
 GRANT SELECT(followed_until) ON TABLE public.scopes TO recollect_upkeep;
-
-GRANT UPDATE(text_version) ON TABLE public.scopes TO recollect_service;
-GRANT SELECT(text_version) ON TABLE public.scopes TO recollect_upkeep;
 
 GRANT SELECT(written_hour) ON TABLE public.scopes TO recollect_upkeep;
 
@@ -5210,10 +5227,12 @@ GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE public.purge_receipts TO recollect_se
 
 REVOKE ALL ON FUNCTION public.renew_incarnation() FROM PUBLIC;
 
-REVOKE ALL ON FUNCTION public.staleness() FROM PUBLIC;
+REVOKE ALL ON FUNCTION public.resume_writes(asked_tenant integer) FROM PUBLIC;
 
 REVOKE ALL ON FUNCTION public.standing_keys(tenants integer[], shown uuid[]) FROM PUBLIC;
 GRANT ALL ON FUNCTION public.standing_keys(tenants integer[], shown uuid[]) TO recollect_service;
+
+REVOKE ALL ON FUNCTION public.suspend_writes(asked_tenant integer) FROM PUBLIC;
 
 REVOKE ALL ON FUNCTION public.switch_embedding_space(new_space integer) FROM PUBLIC;
 
@@ -5358,6 +5377,8 @@ GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE public.extractions TO recollect_servi
 
 GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE public.feedback TO recollect_service;
 
+GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE public.forgotten_messages TO recollect_service;
+
 GRANT SELECT ON TABLE public.former_incarnations TO recollect_service;
 
 GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE public.idempotency_keys TO recollect_service;
@@ -5418,8 +5439,6 @@ GRANT SELECT("position") ON TABLE public.mirror_positions TO recollect_upkeep;
 
 GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE public.mirrors TO recollect_service;
 GRANT SELECT ON TABLE public.mirrors TO recollect_upkeep;
-
-GRANT SELECT ON TABLE public.moved_jobs TO recollect_service;
 
 GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE public.past_messages TO recollect_service;
 

@@ -1,1 +1,1 @@
-"""A PostgreSQL of our own, for those who have none."""
+"""An embedded PostgreSQL, for users without a server."""

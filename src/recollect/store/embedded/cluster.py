@@ -1,4 +1,4 @@
-"""One embedded PostgreSQL in a folder: made once, shared by processes, stopped by the last that uses it."""
+"""An embedded PostgreSQL in a folder, shared by processes; the last one that leaves stops it."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ import shutil
 import tempfile
 import time
 from collections.abc import Callable, Iterator, Mapping
+from datetime import UTC, datetime
 from hashlib import sha256
 from pathlib import Path
 from types import MappingProxyType, TracebackType
@@ -41,13 +42,13 @@ SMALL_MACHINE: Mapping[str, str] = MappingProxyType(
     }
 )
 _OWN_SETTINGS = frozenset({"listen_addresses", "port", "unix_socket_directories", "unix_socket_permissions"})
-_LONGEST_SOCKET_FOLDER = 80
+_MAX_SOCKET_FOLDER_LENGTH = 80
 _PAUSE = 0.02
 TURN_SECONDS = 60.0
 
 
 class Membership:
-    """Membership of one user of a cluster, kept as locks that the system releases when it dies."""
+    """Membership of one user of a cluster, stored as locks that the system releases when it dies."""
 
     def __init__(self, folder: Path, account: Account) -> None:
         self._folder = folder
@@ -62,57 +63,57 @@ class Membership:
         try:
             while not _try_lock(descriptor):
                 if time.monotonic() > deadline:
-                    raise UnavailableError(f"somebody is still starting or stopping {self._folder}")
+                    raise UnavailableError(f"another process is still starting or stopping {self._folder}")
                 time.sleep(_PAUSE)
             yield
         finally:
             os.close(descriptor)
 
     def joined(self) -> bool:
-        """Tell whether this process has joined; a fork of one that did has not."""
+        """Return whether this process has joined; False in a fork of a joined process."""
         return self._joined is not None and self._process == os.getpid()
 
     def join(self) -> None:
-        """Become one of the users."""
+        """Join as a user of the cluster."""
         if not self.joined():
-            self.leave()
+            self.release_lock()
             self._joined, self._process = self._account.open(self._folder / "users.lock"), os.getpid()
             fcntl.flock(self._joined, fcntl.LOCK_SH)
 
     def alone(self) -> bool:
-        """Tell whether nobody else has joined; only while holding the exclusive right, so that nobody can."""
+        """Return whether nobody else has joined. Call it only while holding the exclusive right."""
         if self._joined is None:
             return False
         alone = _try_lock(self._joined)
         fcntl.flock(self._joined, fcntl.LOCK_SH)
         return alone
 
-    def leave(self) -> None:
-        """Leave; closing, unlike unlocking, keeps the lock of a forking parent."""
+    def release_lock(self) -> None:
+        """Leave; close the file, because unlocking would also unlock a forking parent."""
         if self._joined is not None:
             os.close(self._joined)
             self._joined = None
 
 
 class SocketFolder:
-    """The folder of a server's socket, which its user alone may enter."""
+    """The folder of a server's socket, which only its user may enter."""
 
     def __init__(self, path: Path, account: Account) -> None:
         self.path = path
         self._account = account
 
     def prepare(self) -> None:
-        """Make it, and refuse one of somebody else."""
-        if len(str(self.path)) > _LONGEST_SOCKET_FOLDER:
+        """Create it; refuse a folder of another user."""
+        if len(str(self.path)) > _MAX_SOCKET_FOLDER_LENGTH:
             raise SetupError(f"{self.path} is too long for a socket; set TMPDIR to a shorter folder")
         self.path.mkdir(mode=0o700, exist_ok=True)
         self._account.claim(self.path)
-        # Nobody serves the folder: what is left there is of a server that died, whose number another process may have.
+        # No server uses the folder: its files are from a dead server, whose process ID another process may have.
         for left in self.path.glob(".s.PGSQL.*"):
             left.unlink(missing_ok=True)
 
     def remove(self) -> None:
-        """Remove it, unless a server still listens in it or it is of somebody else."""
+        """Remove it, unless a server still listens in it or it belongs to another user."""
         with contextlib.suppress(OSError):
             if self.path.lstat().st_uid == self._account.uid:
                 self.path.rmdir()
@@ -136,83 +137,77 @@ class Cluster:
         self._membership = Membership(self.data, self._account)
 
     def start(self, timeout: float = 120) -> Self:
-        """Make the cluster if it is new, start or adopt its server, and wait until it answers."""
+        """Create the cluster if it is new, start or adopt its server, and wait until it answers."""
         deadline = time.monotonic() + timeout
         self._prepare_folder()
         with self._membership.turn(deadline):
             self._membership.join()
             try:
-                self._bring_up(deadline)
+                self._start_server(deadline)
             except BaseException:
                 self._sockets.remove()
-                self._membership.leave()
+                self._membership.release_lock()
                 raise
         return self
 
     def stop(self, timeout: float = 60) -> None:
-        """Leave the cluster; the last one out stops the server."""
+        """Leave the cluster; the last process that leaves stops the server."""
         if self._membership.joined():
             deadline = time.monotonic() + timeout
             with self._membership.turn(deadline):
                 if self._membership.alone():
-                    self._server.halt(deadline)
+                    self._server.stop_fast(deadline)
                     self._sockets.remove()
-                self._membership.leave()
+                self._membership.release_lock()
 
     def kill(self) -> None:
-        """Kill every process of the server at once, like a power cut; start() recovers."""
+        """Kill all processes of the server at once, like a power cut; start() recovers."""
         self._server.kill()
 
     def dsn(self, database: str = "postgres", user: str = "postgres") -> str:
-        """Say how to connect: by TCP with the password if a port was given, else by the socket."""
+        """Return the DSN: TCP with the password if a port was given, else the socket."""
         if self.port is None:
             folder, number = self._server.socket()
             place = str(folder or self._sockets.path)
             return make_conninfo(host=place, port=number, dbname=database, user=user)
-        # Other roles have passwords of their own, or none.
+        # Other roles have different passwords, or none.
         password = (self.data / "password").read_text().strip() if user == "postgres" else None
         return make_conninfo(host="127.0.0.1", port=self.port, dbname=database, user=user, password=password)
 
-    def check_free(self, *, replace: bool) -> None:
-        """Refuse to take the place of a server that runs, or of any unless told so."""
+    def check_stopped(self) -> None:
+        """Raise ConflictError while the server runs."""
         if self._server.processes():
-            raise ConflictError(f"PostgreSQL in {self.data} is running: stop whoever uses it first.")
-        if self._directory.exists() and not replace:
-            raise ConflictError(f"{self.data} has a server already: name another folder, or say --replace.")
-
-    def make_room(self) -> Path:
-        """Return the directory for files of a server that was copied; refuse a folder that has a server."""
-        self._prepare_folder()
-        os.close(self._account.open(self.data / "turn.lock"))
-        self.check_free(replace=False)
-        return self._directory
+            raise ConflictError(f"PostgreSQL is running in {self.data}. Stop the programs that use it.")
 
     def clear(self) -> None:
-        """Remove the server with its files, whatever was left of it; refuse while somebody uses it."""
+        """Remove the server with all its files; refuse while a process uses it."""
         if not (self.data / "turn.lock").exists():
-            return  # It was none of ours.
+            return  # It was not our process.
         with self._membership.turn(time.monotonic() + TURN_SECONDS):
             self._membership.join()
             try:
                 if not self._membership.alone():
-                    raise ConflictError(f"Somebody uses {self.data}.")
+                    raise ConflictError(f"{self.data} is in use.")
                 self._server.kill()
                 shutil.rmtree(self.data, ignore_errors=True)
             finally:
-                self._membership.leave()
+                self._membership.release_lock()
 
-    def adopt(self, other: Cluster, aside: str = "", first: Callable[[], None] = lambda: None) -> None:
-        """Take the files of another cluster, which has stopped, as our own; move those of before aside if named.
+    def take_over_files(self, other: Cluster, first: Callable[[], None] = lambda: None) -> str:
+        """Move the files of another, stopped cluster here; move ours aside, and return where to.
 
-        What must be there before anybody finds the server is done first.
+        `first` runs before the new files are in place, so before any process finds the server.
         """
         self._prepare_folder()
         with self._membership.turn(time.monotonic() + TURN_SECONDS):
-            self.check_free(replace=bool(aside))
+            self.check_stopped()
             first()
-            if aside and self._directory.exists():
-                self._directory.rename(self.data / aside)
+            aside = self._directory.with_name(f"postgres.replaced-{datetime.now(UTC):%Y%m%dT%H%M%S.%f}")
+            moved = self._directory.exists()
+            if moved:
+                self._directory.rename(aside)
             other._directory.rename(self._directory)
+        return str(aside) if moved else ""
 
     def __enter__(self) -> Self:
         return self.start()
@@ -222,7 +217,7 @@ class Cluster:
     ) -> None:
         self.stop()
 
-    def _bring_up(self, deadline: float) -> None:
+    def _start_server(self, deadline: float) -> None:
         wanted = self._configuration()
         if self._server.answers():
             if self._written_configuration() == wanted:
@@ -230,7 +225,7 @@ class Cluster:
             if not self._membership.alone():
                 self._accept_running()
                 return
-            self._server.halt(deadline)
+            self._server.stop_fast(deadline)
         launched = False
         while not self._server.answers():
             if launched and self._server.failed():
@@ -247,25 +242,25 @@ class Cluster:
         if not self._directory.exists():
             self._create(programs)
         self._sockets.prepare()
-        self._account.write(self._directory / "recollect.conf", configuration)
+        self._account.replace_file(self._directory / "recollect.conf", configuration)
         self._server.launch(programs)
 
     def _create(self, programs: Path) -> None:
-        # Made under another name, so that an interrupted initdb is never taken for a cluster.
+        # Created with another name, so that an interrupted initdb is never used as a cluster.
         draft = self._directory.with_suffix(".part")
         if draft.exists():
             shutil.rmtree(draft)
         password = self.data / "password"
-        self._account.write(password, secrets.token_urlsafe(32) + "\n")
+        self._account.replace_file(password, secrets.token_urlsafe(32) + "\n")
         done = self._account.run(
             *(programs / "initdb", "-D", draft, "--username=postgres", f"--pwfile={password}"),
             *("--auth-local=trust", "--auth-host=scram-sha-256"),
             *("--encoding=UTF8", "--locale=C.UTF-8", "--data-checksums", "--no-instructions"),
         )
         if done.returncode:
-            raise SetupError(f"initdb could not make {self._directory}\n{done.stdout[-2000:]}")
+            raise SetupError(f"initdb could not create {self._directory}\n{done.stdout[-2000:]}")
         main = draft / "postgresql.conf"
-        self._account.write(main, main.read_text() + "\ninclude 'recollect.conf'\n")
+        self._account.replace_file(main, main.read_text() + "\ninclude 'recollect.conf'\n")
         draft.rename(self._directory)
 
     def _configuration(self) -> str:
@@ -283,7 +278,7 @@ class Cluster:
         return ""
 
     def _accept_running(self) -> None:
-        # Others use the server as it is; only a missing port would make it useless here.
+        # Other processes use the server unchanged; only a missing port makes it useless here.
         _, number = self._server.socket()
         if self.port not in {None, number}:
             raise SetupError(f"{self.data} is already served without port {self.port}; stop its other users first")
@@ -295,7 +290,7 @@ class Cluster:
         except OSError as error:
             raise SetupError(f"cannot use {self.data} as data folder: {error}") from error
         if strange:
-            raise SetupError(f"{self.data} holds other files; choose an empty or new folder")
+            raise SetupError(f"{self.data} contains other files. Choose an empty folder.")
         self._account.claim(self.data)
         closed = self._account.closed_folder(self.data)
         if closed is not None:

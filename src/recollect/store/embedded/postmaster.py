@@ -1,4 +1,4 @@
-"""One PostgreSQL data directory and its processes: found, queried, launched, stopped, killed."""
+"""One PostgreSQL data directory and its processes: find, query, launch, stop, kill."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _LOG_LIMIT = 10_000_000
 
 
 class Postmaster:
-    """The server of one data directory, whoever started it."""
+    """The server of one data directory, started by any process."""
 
     def __init__(self, directory: Path, log: Path, account: Account) -> None:
         self.directory = directory
@@ -33,7 +33,7 @@ class Postmaster:
         self._child: subprocess.Popen[bytes] | None = None
 
     def launch(self, programs: Path) -> None:
-        """Start a server that this process will reap; its output goes to the log."""
+        """Start a server as a child of this process; its output goes to the log."""
         self._drop_recycled_pid()
         if self.log.exists() and self.log.stat().st_size > _LOG_LIMIT:
             self.log.replace(self.log.with_suffix(".old"))
@@ -44,11 +44,11 @@ class Postmaster:
             os.close(descriptor)
 
     def failed(self) -> bool:
-        """Tell whether the server that this process launched has ended."""
+        """Return whether the server that this process launched has ended."""
         return self._child is not None and self._child.poll() is not None
 
     def answers(self) -> bool:
-        """Accept a server only when it answers, from a private socket, for this very directory."""
+        """Return whether a server for this directory answers on a private socket."""
         folder, port = self.socket()
         try:
             if folder is None or folder.is_symlink() or folder.stat().st_uid != self._account.uid:
@@ -61,21 +61,21 @@ class Postmaster:
         return row is not None and Path(str(row[0])) == self.directory
 
     def socket(self) -> tuple[Path | None, int]:
-        """Return the folder and the number of the server's socket, as its pid file says."""
+        """Return the folder and the number of the server's socket, from its pid file."""
         lines = self._pid_file()
         if len(lines) < 5 or not lines[3].isdigit() or not lines[4]:
             return None, PORT
         return Path(lines[4]), int(lines[3])
 
     def processes(self) -> list[int]:
-        """List the living processes that serve this directory, orphans included."""
+        """List the running processes that serve this directory, including orphans."""
         if not _PROCESSES.joinpath("self").exists():
             pid = self._written_pid()
             return [pid] if pid and _exists(pid) else []
         return [int(entry.name) for entry in _PROCESSES.iterdir() if entry.name.isdigit() and self._serves(entry)]
 
-    def halt(self, deadline: float) -> None:
-        """Stop the server fast: roll back what is open, write a checkpoint, end."""
+    def stop_fast(self, deadline: float) -> None:
+        """Stop the server fast: roll back open transactions, write a checkpoint, end."""
         pid = self._written_pid()
         if pid in self.processes():
             os.kill(pid, signal.SIGINT)
@@ -86,7 +86,7 @@ class Postmaster:
         self._child = None
 
     def kill(self) -> None:
-        """Kill every process of the server at once, like a power cut."""
+        """Kill all processes of the server at once, like a power cut."""
         first = self._written_pid()
         if first in self.processes():
             # A stopped postmaster cannot replace killed children.
@@ -109,7 +109,7 @@ class Postmaster:
         return ""
 
     def _serves(self, entry: Path) -> bool:
-        # Every server process works in its data directory, so a recycled pid is not mistaken for one.
+        # Server processes work in their data directory, so a reused process ID is not mistaken for one.
         try:
             program = (entry / "exe").readlink().name
             return program.startswith("postgres") and (entry / "cwd").readlink() == self.directory
@@ -117,7 +117,7 @@ class Postmaster:
             return False
 
     def _drop_recycled_pid(self) -> None:
-        # PostgreSQL refuses to start while the pid in its file belongs to a living process.
+        # PostgreSQL refuses to start while the process ID in its file belongs to a running process.
         pid = self._written_pid()
         if pid and pid not in self.processes() and _exists(pid):
             (self.directory / "postmaster.pid").unlink(missing_ok=True)

@@ -1,4 +1,4 @@
-"""Read a Dify database of any version from one read-only snapshot; and find what is imported already."""
+"""Read a Dify database of any version from one read-only snapshot; mark imported questions."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ import psycopg
 from psycopg import AsyncConnection, IsolationLevel, errors, sql
 from psycopg.rows import DictRow, dict_row
 
-from recollect.core.conversations.appends import LONGEST_MESSAGE
+from recollect.core.conversations.appends import MAX_MESSAGE_LENGTH
 from recollect.core.conversations.threads import NIL
-from recollect.core.imports.dify import DifyConversation, Exchange, File, Outline
+from recollect.core.imports.dify import DifyConversation, DifyNode, DifyRow, File
 from recollect.errors import SetupError, UnavailableError
 from recollect.models.imports import DifyImport
 from recollect.models.service import Scope
+from recollect.store.database.errors import describe_database_error
 from recollect.store.database.pool import CONNECTION_TIMEOUTS, Database, load_queries
-from recollect.store.database.translation import describe
 from recollect.store.service.scopes import lock_scope, names
 
 QUERIES = load_queries(__file__)
@@ -29,14 +29,14 @@ NEEDED = {
 }
 OPTIONAL = ("message_files", "end_users", "upload_files")
 AT_ONCE = 200
-"""How many conversations are fetched from the server at a time."""
-NOTHING = sql.SQL("null")
+"""Maximum number of conversations to fetch from the server at a time."""
+NO_MEMORIES = sql.SQL("null")
 Snapshot = AsyncConnection[DictRow]
 
 
 @dataclass(frozen=True, slots=True)
 class Totals:
-    """How much of Dify's there is to import."""
+    """The number of Dify's conversations, turns and files to import."""
 
     conversations: int
     turns: int
@@ -45,32 +45,34 @@ class Totals:
 
 @dataclass(frozen=True, slots=True)
 class DifyDatabase:
-    """One snapshot of a Dify database, and the columns that its version has."""
+    """A snapshot of a Dify database, and the columns that its version has."""
 
     snapshot: Snapshot
     columns: Mapping[str, frozenset[str]]
 
     async def count(self, wanted: DifyImport) -> Totals:
-        """Count what is wanted."""
+        """Count the requested conversations, turns and files."""
         with asked():
-            found = await (await self.snapshot.execute(QUERIES["count"], choose(wanted))).fetchone()
+            found = await (await self.snapshot.execute(QUERIES["count"], build_import_parameters(wanted))).fetchone()
             files = None
             if self.columns["message_files"]:
-                files = await (await self.snapshot.execute(QUERIES["count_files"], choose(wanted))).fetchone()
+                files = await (
+                    await self.snapshot.execute(QUERIES["count_files"], build_import_parameters(wanted))
+                ).fetchone()
         assert found is not None  # noqa: S101 - counts always return their row
         return Totals(found["conversations"], found["turns"], files["files"] if files else 0)
 
     async def conversations(self, wanted: DifyImport) -> AsyncIterator[list[DifyConversation]]:
-        """Read conversations, the oldest first, some at a time."""
+        """Read conversations, oldest first, in batches."""
         ends = {"id", "session_id"} <= self.columns["end_users"]
         query = sql.SQL(QUERIES["conversations"]).format(
             is_deleted=self._column("conversations", "conversations", "is_deleted"),
             invoke_from=self._column("conversations", "conversations", "invoke_from"),
-            session=sql.SQL(QUERIES["session"]) if ends else NOTHING,
+            session=sql.SQL(QUERIES["session"]) if ends else NO_MEMORIES,
         )
         async with self.snapshot.cursor(name="conversations") as cursor:
             with asked():
-                await cursor.execute(query, choose(wanted))
+                await cursor.execute(query, build_import_parameters(wanted))
             while True:
                 with asked():
                     rows = await cursor.fetchmany(AT_ONCE)
@@ -78,34 +80,34 @@ class DifyDatabase:
                     return
                 yield [DifyConversation(**row) for row in rows]
 
-    async def outlines(self, conversation: str) -> list[Outline]:
-        """Read how the messages of a conversation follow each other, the oldest first."""
-        # Without such a column, every row is from before there were branches.
+    async def outlines(self, conversation: str) -> list[DifyNode]:
+        """Read how the messages of a conversation follow each other, oldest first."""
+        # Without such a column, every row is older than branches.
         stated = sql.SQL("turn.parent_message_id::text")
         parent = stated if "parent_message_id" in self.columns["messages"] else sql.Literal(NIL)
         query = sql.SQL(QUERIES["outlines"]).format(parent_message_id=parent)
         with asked():
             found = await self.snapshot.execute(query, {"conversation": conversation})
-            return [Outline(**row) for row in await found.fetchall()]
+            return [DifyNode(**row) for row in await found.fetchall()]
 
-    async def exchanges(self, ids: Sequence[str]) -> dict[str, Exchange]:
-        """Read questions and answers by id, as far as they can be stored."""
+    async def exchanges(self, ids: Sequence[str]) -> dict[str, DifyRow]:
+        """Read questions and answers by ID, except those that cannot be stored."""
         query = sql.SQL(QUERIES["exchanges"]).format(
             status=self._column("messages", "turn", "status"), error=self._column("messages", "turn", "error")
         )
         with asked():
-            found = await self.snapshot.execute(query, {"ids": [*map(UUID, ids)], "longest": LONGEST_MESSAGE})
-            return {row["id"]: Exchange(**row) for row in await found.fetchall()}
+            found = await self.snapshot.execute(query, {"ids": [*map(UUID, ids)], "longest": MAX_MESSAGE_LENGTH})
+            return {row["id"]: DifyRow(**row) for row in await found.fetchall()}
 
     async def files(self, ids: Sequence[str]) -> dict[str, list[File]]:
-        """Read the files of messages, in the order in which they came."""
+        """Read the files of messages, in their original order."""
         read: dict[str, list[File]] = {}
         if not self.columns["message_files"]:
             return read
         query = sql.SQL(QUERIES["files"]).format(
             transfer_method=self._column("message_files", "file", "transfer_method"),
             belongs_to=self._column("message_files", "file", "belongs_to"),
-            name=sql.SQL(QUERIES["name"]) if {"id", "name"} <= self.columns["upload_files"] else NOTHING,
+            name=sql.SQL(QUERIES["name"]) if {"id", "name"} <= self.columns["upload_files"] else NO_MEMORIES,
         )
         with asked():
             found = await self.snapshot.execute(query, {"ids": [*map(UUID, ids)]})
@@ -114,8 +116,8 @@ class DifyDatabase:
         return read
 
     def _column(self, table: str, called: str, column: str) -> sql.Composable:
-        """Name a column that this version has, or null."""
-        return sql.Identifier(called, column) if column in self.columns[table] else NOTHING
+        """Return the name of a column, or null if this version lacks it."""
+        return sql.Identifier(called, column) if column in self.columns[table] else NO_MEMORIES
 
 
 @asynccontextmanager
@@ -143,20 +145,20 @@ async def read_columns(snapshot: Snapshot) -> Mapping[str, frozenset[str]]:
     missing = [f"{table}.{name}" for table, needed in NEEDED.items() for name in sorted(needed - columns[table])]
     if missing:
         raise SetupError(
-            "This is no Dify database, or this role may not read it. It lacks " + ", ".join(missing[:4]) + "."
+            "This is not a Dify database, or this role may not read it. It lacks " + ", ".join(missing[:4]) + "."
         )
     return columns
 
 
-def choose(wanted: DifyImport) -> dict[str, object]:
-    """Return the parameters that select what is wanted; Dify's times have no zone and mean UTC."""
+def build_import_parameters(wanted: DifyImport) -> dict[str, object]:
+    """Return the parameters that select the requested data; Dify's times have no zone and mean UTC."""
     since = wanted.since.astimezone(UTC).replace(tzinfo=None) if wanted.since else None
     return {"app": wanted.app, "since": since}
 
 
 @contextmanager
 def asked() -> Iterator[None]:
-    """Say what to do when Dify's database does not answer."""
+    """Raise an error with a remedy if Dify's database does not answer."""
     try:
         yield
     except errors.InsufficientPrivilege:
@@ -166,12 +168,12 @@ def asked() -> Iterator[None]:
         ) from None
     except psycopg.Error as problem:
         raise UnavailableError(
-            f"Dify's database gave no answer ({describe(problem)}); run the import again: it goes on where it stopped."
+            f"Dify's database did not respond ({describe_database_error(problem)}). Run the import again to resume."
         ) from None
 
 
 async def mark_answered(database: Database, scope: Scope, conversation: str, ids: Sequence[UUID]) -> None:
-    """Mark questions as done whose answer has come."""
+    """Mark questions as answered."""
     parameters = {**names(scope), "conversation": conversation, "ids": list(ids)}
     async with database.transaction(scope.tenant_id) as connection:
         await lock_scope(connection, scope)

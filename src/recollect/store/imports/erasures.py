@@ -1,4 +1,4 @@
-"""Erase everything that scopes of one user hold, scope by scope, and keep one receipt of it in numbers."""
+"""Erase all data in the scopes of one user, scope by scope, and store a receipt with numbers."""
 
 from __future__ import annotations
 
@@ -23,25 +23,28 @@ from recollect.store.memories.embeddings import vectors_table
 QUERIES = load_queries(__file__)
 VECTORS = "vectors"
 LEFT_SECONDS = 30.0
-"""After how long a job goes on with an erasure; usually it has ended by then."""
+"""Seconds after which a job resumes an erasure; it usually ends earlier."""
 TABLES = (*ERASED_FIRST, *(section.table for section in reversed(SECTIONS)))
-"""What refers to others goes before them."""
+"""Tables with references to others come before those."""
 
 
-async def list_scopes(database: Database, tenant_id: int, user: str) -> list[int]:
-    """List the scopes of a user over all agents; by the name of a receipt, those that it has erased."""
+async def list_scopes(database: Database, tenant_id: int, user: str, agent: str = "") -> list[int]:
+    """List the scopes of a user over all agents, or of one agent.
+
+    The name of a receipt lists the scopes that it has erased.
+    """
     async with database.listing(tenant_id) as connection:
-        found = await connection.execute(QUERIES["scopes"], {"user": user})
+        found = await connection.execute(QUERIES["scopes"], {"user": user, "agent": agent})
     return [row["id"] for row in await found.fetchall()]
 
 
 def name_erased(receipt: UUID) -> str:
-    """Write what stands in place of an erased user's name; no user can be called so."""
+    """Return the name that replaces an erased user's name; no user can have it."""
     return f"/{receipt}"
 
 
-async def foresee(database: Database, tenant_id: int, scopes: Sequence[int]) -> dict[str, int]:
-    """Count what an erasure of scopes would remove, by table, at one moment."""
+async def count_affected(database: Database, tenant_id: int, scopes: Sequence[int]) -> dict[str, int]:
+    """Count the rows that an erasure of scopes would remove, by table, in one snapshot."""
     counted = Counter[str]()
     async with database.snapshot(tenant_id) as connection:
         await show_cold(connection)
@@ -51,7 +54,7 @@ async def foresee(database: Database, tenant_id: int, scopes: Sequence[int]) -> 
 
 
 async def count_rows(connection: Connection, scope_id: int) -> Counter[str]:
-    """Count the rows of a scope, by table, wherever they are; tables without any are absent."""
+    """Count the rows of a scope by table, in any storage tier; empty tables are absent."""
     row = await (await connection.execute(QUERIES["count_cold"], {"scope_id": scope_id})).fetchone()
     counted = Counter[str](row["counts"] if row else {})
     for name, table in await list_tables(connection):
@@ -61,17 +64,17 @@ async def count_rows(connection: Connection, scope_id: int) -> Counter[str]:
     return +counted
 
 
-async def find_unfinished(database: Database, tenant_id: int, user: str) -> UUID | None:
-    """Find the receipt of an erasure of a user that was begun, and has not removed everything yet."""
+async def find_unfinished(database: Database, tenant_id: int, user: str, agent: str) -> UUID | None:
+    """Find the receipt of an unfinished erasure of the same names."""
     async with database.reading(tenant_id) as connection:
-        found = await connection.execute(QUERIES["unfinished"], {"user": user})
+        found = await connection.execute(QUERIES["unfinished"], {"user": user, "agent": agent})
     row = await found.fetchone()
     return row["id"] if row else None
 
 
 async def begin(database: Database, tenant_id: int, begun: UserErasure) -> None:
-    """Begin a receipt at the tenant's home, with a job that goes on if this is broken off."""
-    # A job of a tenant bears the first number that a scope of it could have.
+    """Store a receipt at the tenant's home, with a job that resumes the erasure if it stops."""
+    # A job of a tenant has the first number that a scope of it could have.
     first, _ = number_range(tenant_id, FIRST_BUCKET, FIRST_BUCKET)
     arguments = {"scope_id": first, "receipt": str(begun.id)}
     async with database.transaction(tenant_id) as connection:
@@ -81,26 +84,26 @@ async def begin(database: Database, tenant_id: int, begun: UserErasure) -> None:
 
 
 async def begin_part(database: Database, tenant_id: int, whole: UserErasure) -> None:
-    """Begin the part of a receipt that another server counts for itself; one that is begun stays."""
+    """Store the part of a receipt for another server, which counts its rows; an existing part stays."""
     async with database.transaction(tenant_id) as connection:
         await add_receipt(connection, whole)
 
 
 async def add_receipt(connection: Connection, begun: UserErasure) -> None:
-    """Store a receipt, unless it is there."""
-    named = {"user": begun.user, "asked_by": begun.asked_by, "id": begun.id}
+    """Store a receipt, unless it exists."""
+    named = {"user": begun.user, "agent": begun.agent, "asked_by": begun.asked_by, "id": begun.id}
     await connection.execute(QUERIES["begin"], named)
 
 
 def lock_of(receipt: UUID | None) -> str:
-    """Name the lock of the job of a receipt."""
+    """Return the name of the lock of a receipt's job."""
     return f"erase:{receipt}"
 
 
 async def erase_scope(database: Database, tenant_id: int, scope_id: int, whole: UserErasure) -> None:
-    """Erase all rows of a scope and the user's name, and note how many rows, in one transaction.
+    """Erase all rows of a scope and the user's name, and count them on the receipt, in one transaction.
 
-    An object of it is to be removed. What was erased by somebody else meanwhile is left alone.
+    The scope's object is marked for removal. A scope that another process has erased is left alone.
     """
     assert whole.id is not None  # noqa: S101 - only a dry run has none
     async with database.transaction(tenant_id, pipelined=False) as connection:
@@ -108,7 +111,7 @@ async def erase_scope(database: Database, tenant_id: int, scope_id: int, whole: 
         parameters: dict[str, object] = {"scope_id": scope_id, "user": whole.user, "name": name_erased(whole.id)}
         if await (await connection.execute(QUERIES["lock"], parameters)).fetchone() is None:
             return
-        # Counted before: what is erased takes rows of other tables along.
+        # Counted first: the deletion of rows also deletes rows of other tables.
         removed = await count_rows(connection, scope_id)
         for _, table in await list_tables(connection):
             await connection.execute(SQL(QUERIES["erase"]).format(table=table), parameters)
@@ -122,7 +125,10 @@ async def erase_scope(database: Database, tenant_id: int, scope_id: int, whole: 
 
 
 async def finish(database: Database, tenant_id: int, receipt: UUID, others: Sequence[UserErasure] = ()) -> UserErasure:
-    """Note that all is erased here, with what other servers have counted; finished when they are, and all mirrors."""
+    """Record that all rows here are erased, and add the counts of other servers.
+
+    The receipt is finished when all servers and all mirrors are.
+    """
     told = {name: note for other in others for name, note in other.mirrors.items()}
     unreported = sum(other.finished_at is None for other in others)
     asked = {"id": receipt, "lock": lock_of(receipt), "unreported": unreported, "mirrors": Jsonb(told)}
@@ -138,24 +144,24 @@ async def finish(database: Database, tenant_id: int, receipt: UUID, others: Sequ
 
 
 async def read_receipt(database: Database, tenant_id: int, receipt: UUID) -> UserErasure:
-    """Read a receipt as it stands."""
+    """Read the current state of a receipt."""
     async with database.reading(tenant_id) as connection:
         found = await connection.execute(QUERIES["receipt"], {"id": receipt})
     row = await found.fetchone()
     if row is None:
-        raise NotFoundError("There is no such receipt.")
+        raise NotFoundError("No such receipt.")
     return to_erasure(row)
 
 
 async def list_receipts(database: Database, tenant_id: int, user: str, limit: int) -> list[UserErasure]:
-    """List what erasures removed, the latest first; of one user, or of all if none is named."""
+    """List receipts of erasures, latest first; of one user, or of all if none is named."""
     async with database.reading(tenant_id) as connection:
         found = await connection.execute(QUERIES["receipts"], {"user": user, "limit": limit})
     return [to_erasure(row) for row in await found.fetchall()]
 
 
 async def list_tables(connection: Connection) -> list[tuple[str, Identifier | Composed]]:
-    """List the tables with rows of scopes, by the names that a receipt has for them; vectors first."""
+    """List the tables with rows of scopes, by their names in receipts; vectors first."""
     spaces = [(VECTORS, vectors_table(space.id)) for space in await list_spaces(connection)]
     return [*spaces, *((name, Identifier(name)) for name in TABLES)]
 

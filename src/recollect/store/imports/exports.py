@@ -1,41 +1,45 @@
-"""Read the rows of a scope as lines of JSON, all of one moment, and store such lines in another scope as they were."""
+"""Read all rows of a scope as lines of JSON from one snapshot, and store such lines in another scope."""
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cache
-from typing import Any, LiteralString
+from typing import LiteralString
 
-from psycopg import IntegrityError
-from psycopg.rows import DictRow
-from psycopg.sql import SQL, Composable, Identifier
+from psycopg import IntegrityError, errors
+from psycopg.sql import SQL, Composable, Identifier, Literal
 
+from recollect.core.imports.rows import list_fields
 from recollect.core.imports.sections import COUNTERS, PROFILE, SECTIONS, VECTORS, Section
 from recollect.core.text.terms import TERM_BITS, scope_bits
-from recollect.core.text.variants import CARRIED, not_carried
-from recollect.errors import InvalidInputError, SchemaError
+from recollect.errors import InvalidInputError
 from recollect.models.service import EmbeddingSpace, Scope
-from recollect.store.database.pool import Connection, load_queries, show_cold, write_out
+from recollect.store.database.pool import Connection, load_queries, show_cold, to_sql
 from recollect.store.memories.embeddings import vector_type, vectors_table
 from recollect.store.service import jobs, scopes
 
-GIVEN_LINES = SQL("jsonb_array_elements(%(lines)s::jsonb) as given (line)")
+GIVEN_LINES = SQL("jsonb_array_elements(convert_from(%(lines)b, 'UTF8')::jsonb) as given (line)")
 QUERIES = load_queries(__file__, given_lines=GIVEN_LINES)
 TERM_MASK = (1 << TERM_BITS) - 1
 BY_NAME = {section.name: section for section in SECTIONS}
 AT_ONCE = 500
-"""How many rows are read at once."""
+"""Maximum number of rows to read at once."""
 SMALL = 1_000
-"""Scopes of so many memories are read and stored in few round trips, all of it in memory."""
+"""Scopes with at most this number of memories are read and stored in few round trips, in memory."""
 KEPT_BEFORE = {"purge_receipts"}
-"""What an empty scope may hold: receipts of what it held before."""
+"""Tables that may have rows in an empty scope: receipts of its earlier content."""
+FILLED = SQL(" union all ").join(
+    SQL(QUERIES["filled"]).format(name=Literal(each.table), table=Identifier(each.table))
+    for each in SECTIONS
+    if each.table not in KEPT_BEFORE
+)
 
 
 @dataclass(frozen=True, slots=True)
-class Held:
-    """A scope that is to be exported."""
+class ExportedScopeRow:
+    """A scope to export."""
 
     scope_id: int
     agent: str
@@ -45,69 +49,70 @@ class Held:
     """Whether its rows are in an object."""
 
 
-async def settle(connection: Connection) -> None:
-    """Let the same rows be the same text in this transaction, wherever the scope's rows are."""
+async def fix_text_format(connection: Connection) -> None:
+    """Set the formats of text, so that the same rows have the same text in all storage tiers."""
     await connection.execute(QUERIES["settle"])
     await show_cold(connection)
 
 
-async def list_scopes(connection: Connection, agent: str | None, user: str | None) -> list[Held]:
-    """List the scopes of a tenant that are wanted, in an order that is the same everywhere."""
-    await settle(connection)
+async def list_scopes(connection: Connection, agent: str | None, user: str | None) -> list[ExportedScopeRow]:
+    """List the requested scopes of a tenant, in an order that is the same on every server."""
+    await fix_text_format(connection)
     found = await connection.execute(QUERIES["scopes"], {"agent": agent, "user": user})
     return [
-        Held(row["id"], row["agent"], row["user"], row["memory_count"], row["cold"]) for row in await found.fetchall()
+        ExportedScopeRow(row["id"], row["agent"], row["user"], row["memory_count"], row["cold"])
+        for row in await found.fetchall()
     ]
 
 
 async def read_names(connection: Connection, scope_id: int) -> tuple[str, str, int]:
-    """Read whose scope it is, and how many memories it has."""
+    """Read the agent and user of a scope, and its number of memories."""
     row = await (await connection.execute(QUERIES["names"], {"scope_id": scope_id})).fetchone()
     return (row["agent"], row["user"], row["memory_count"]) if row else ("", "", 0)
 
 
 async def list_spaces(connection: Connection) -> list[EmbeddingSpace]:
-    """List the embedding spaces."""
+    """List embedding spaces."""
     found = await connection.execute(QUERIES["spaces"])
     return [EmbeddingSpace(state="", **row) for row in await found.fetchall()]
 
 
 async def read_lines(connection: Connection, scope_id: int, section: str) -> AsyncIterator[Sequence[str]]:
-    """Read the lines of a section, some at a time."""
-    parameters: dict[str, object] = {"scope_id": scope_id, "term_mask": TERM_MASK}
+    """Read the lines of a section, in batches."""
     async with connection.cursor("exported") as cursor:
-        await cursor.execute(*compose(section, parameters))
+        await cursor.execute(write_query(section), {"scope_id": scope_id, "term_mask": TERM_MASK})
         while rows := await cursor.fetchmany(AT_ONCE):
             yield [row["line"] for row in rows]
 
 
 async def read_small(connection: Connection, scope_id: int, names: Sequence[str]) -> dict[str, list[str]]:
-    """Read all lines of sections of a scope in one round trip; of those that have any."""
-    parameters: dict[str, object] = {"scope_id": scope_id, "term_mask": TERM_MASK}
-    async with connection.pipeline():
-        asked = {name: await connection.execute(*compose(name, parameters)) for name in names}
-        found = {name: [row["line"] for row in await cursor.fetchall()] for name, cursor in asked.items()}
+    """Read all lines of sections of a scope with one statement; empty sections are absent."""
+    found: dict[str, list[str]] = {name: [] for name in names}
+    parameters = {"scope_id": scope_id, "term_mask": TERM_MASK}
+    for row in await (await connection.execute(write_union(tuple(names)), parameters)).fetchall():
+        found[names[int(row["place"])]].append(row["line"])
     return {name: lines for name, lines in found.items() if lines}
 
 
-def compose(name: str, parameters: dict[str, object]) -> tuple[SQL, dict[str, object]]:
-    """Write the query of a section, with its parameters."""
-    if name.startswith(VECTORS):
-        return write_query(name), parameters | {"space_id": int(name.removeprefix(VECTORS))}
-    if name in (PROFILE, COUNTERS):
-        return write_query(name), parameters
-    return write_query(name), parameters | {"omitted": list(BY_NAME[name].omitted)}
+@cache
+def write_union(names: tuple[str, ...]) -> SQL:
+    """Write one query of all sections: one statement each would cost more than the rows of a small scope."""
+    each = SQL(QUERIES["placed"])
+    queries = (each.format(place=place, rows=write_query(name)) for place, name in enumerate(names))
+    return to_sql(SQL(" union all ").join(queries))
 
 
 @cache
 def write_query(name: str) -> SQL:
     """Write the query of a section."""
     if name.startswith(VECTORS):
-        return write_out(SQL(QUERIES["vectors"]).format(vectors=vectors_table(int(name.removeprefix(VECTORS)))))
+        space_id = int(name.removeprefix(VECTORS))
+        return to_sql(SQL(QUERIES["vectors"]).format(vectors=vectors_table(space_id), space_id=Literal(space_id)))
     if name in (PROFILE, COUNTERS):
         return SQL(QUERIES["profile" if name == PROFILE else "counters"])
-    section = BY_NAME[name]
-    return write_out(SQL(QUERIES[section.query]).format(table=Identifier(section.table), key=order_by(section)))
+    section, omitted = BY_NAME[name], Literal([*BY_NAME[name].omitted])
+    rows = SQL(QUERIES[section.query])
+    return to_sql(rows.format(table=Identifier(section.table), key=order_by(section), omitted=omitted))
 
 
 def order_by(section: Section) -> Composable:
@@ -117,113 +122,65 @@ def order_by(section: Section) -> Composable:
     return SQL(", ").join(columns)
 
 
+async def forget_plans(connection: Connection) -> None:
+    """Plan statements anew: nothing analyzes the tables that a transaction fills."""
+    await connection.execute(QUERIES["forget_plans"])
+
+
 async def open_empty(connection: Connection, scope: Scope) -> int:
-    """Lock a scope for an import, making it if it is new; refuse one that holds anything."""
-    # Rows come as they are: a scope that is here already may be folded by any version.
-    await scopes.read_place(await scopes.ask_place(connection, scope.agent, scope.user))
+    """Lock a scope for an import, creating it if it is new; refuse a scope with content."""
     opening = await scopes.read_opening(await scopes.ask_opening(connection, scope))
-    for section in SECTIONS:
-        if section.table in KEPT_BEFORE:
-            continue
-        query = SQL(QUERIES["is_filled"]).format(table=Identifier(section.table))
-        row = await (await connection.execute(query, {"scope_id": opening.scope_id})).fetchone()
-        if row and row["filled"]:
-            whose = f"{scope.agent}, {scope.user}" if scope.user else scope.agent
-            raise InvalidInputError(f"The scope of {whose} holds {section.table} already: import into an empty one.")
+    row = await (await connection.execute(FILLED, {"scope_id": opening.scope_id})).fetchone()
+    if row:
+        whose = f"{scope.agent}, {scope.user}" if scope.user else scope.agent
+        raise InvalidInputError(f"The scope of {whose} holds {row['filled']} already: import into an empty one.")
     return opening.scope_id
 
 
-async def store_lines(connection: Connection, scope_id: int, section: Section, lines: Sequence[bytes]) -> None:
-    """Store lines of a section of rows."""
+async def store_rows(connection: Connection, scope_id: int, section: Section, rows: bytes) -> None:
+    """Store rows of a section, given as one JSON array that was checked."""
     with refused(section.name):
-        given = join(lines)
-        known = await read_columns(connection, section)
-        await check_fields(connection, section.name, known, given)
-        parameters = {"scope_id": scope_id, "scope_bits": scope_bits(scope_id), "lines": given}
-        await connection.execute(write_insert(section.table, tuple(known)), parameters)
-
-
-async def store_small(connection: Connection, scope_id: int, given: Mapping[Section, Sequence[bytes]]) -> None:
-    """Store sections of a scope together, in few round trips; each comes after those that its rows refer to."""
-    async with connection.pipeline():
-        asked = [await connection.execute(QUERIES["columns"], {"table": section.table}) for section in given]
-        columns = [[row["name"] for row in await cursor.fetchall()] for cursor in asked]
-        for (section, lines), found in zip(given.items(), columns, strict=True):
-            known = [name for name in found if name not in section.omitted]
-            fields = {"known": [name for name in known if name != "scope_id"], "lines": join(lines)}
-            unknown = await connection.execute(QUERIES["unknown_fields"], fields)
-            parameters = {"scope_id": scope_id, "scope_bits": scope_bits(scope_id), "lines": fields["lines"]}
-            await connection.execute(write_insert(section.table, tuple(known)), parameters)
-            asked.append(unknown)
-    for cursor in asked[len(given) :]:
-        refuse_unknown("An object", await cursor.fetchone())
+        parameters = {"scope_id": scope_id, "scope_bits": scope_bits(scope_id), "lines": rows}
+        await connection.execute(write_insert(section), parameters)
 
 
 @cache
-def write_insert(table: str, known: tuple[str, ...]) -> SQL:
-    """Write the statement that stores lines of a table."""
-    own_terms = SQL(QUERIES["own_terms"])
+def write_insert(section: Section) -> SQL:
+    """Write the statement that stores rows of a table; other fields are left out."""
+    own_terms, known = SQL(QUERIES["own_terms"]), ["scope_id", *list_fields(section.name)]
     values = [own_terms if name == "terms" else Identifier("held", name) for name in known]
-    return write_out(
+    return to_sql(
         SQL(QUERIES["store_rows"]).format(
-            table=Identifier(table), columns=SQL(", ").join(map(Identifier, known)), values=SQL(", ").join(values)
+            table=Identifier(section.table),
+            columns=SQL(", ").join(map(Identifier, known)),
+            values=SQL(", ").join(values),
         )
     )
 
 
-async def read_columns(connection: Connection, section: Section) -> list[str]:
-    """List the columns of a section's table that an import writes."""
-    found = await connection.execute(QUERIES["columns"], {"table": section.table})
-    return [row["name"] for row in await found.fetchall() if row["name"] not in section.omitted]
-
-
-async def check_fields(connection: Connection, section: str, known: Sequence[str], lines: str) -> None:
-    """Refuse lines with a field that has no column: it would be lost."""
-    asked = {"known": [each for each in known if each != "scope_id"], "lines": lines}
-    found = await connection.execute(QUERIES["unknown_fields"], asked)
-    refuse_unknown(section, await found.fetchone())
-
-
-def refuse_unknown(what: str, row: DictRow | None) -> None:
-    """Refuse a field that has no column."""
-    if row is not None:
-        raise InvalidInputError(f"{what} has a field that this program does not know: {row['field']}.")
-
-
-async def read_one(connection: Connection, lines: Sequence[bytes]) -> Any:  # noqa: ANN401 - any JSON
-    """Return the value of a section of one line, as the database reads it."""
-    row = await (await connection.execute(QUERIES["read_given"], {"lines": join(lines)})).fetchone()
-    return row["line"] if row else None
-
-
-async def store_counters(connection: Connection, scope_id: int, lines: Sequence[bytes]) -> None:
-    """Set the counters of a scope as they were."""
+async def store_counters(connection: Connection, scope_id: int, rows: bytes) -> None:
+    """Count the memories of a scope, and restore the counters that cannot be counted."""
     with refused(COUNTERS):
-        parameters = {"scope_id": scope_id, "lines": join(lines)}
-        row = await (await connection.execute(QUERIES["store_counters"], parameters)).fetchone()
-    if row is not None and row["text_version"] not in CARRIED:
-        raise SchemaError(not_carried(row["text_version"]))
+        parameters = {"scope_id": scope_id, "lines": rows}
+        await connection.execute(QUERIES["store_counters"], parameters)
 
 
-async def store_profile(connection: Connection, agent: str, lines: Sequence[bytes]) -> bool:
-    """Give an agent a profile unless it has one; tell whether it goes by it now."""
+async def store_profile(connection: Connection, agent: str, rows: bytes) -> bool:
+    """Set the profile of an agent unless it has one; return whether it is in use now."""
     with refused(PROFILE):
-        parameters = {"agent": agent, "lines": join(lines)}
-        row = await (await connection.execute(QUERIES["store_profile"], parameters)).fetchone()
+        row = await (await connection.execute(QUERIES["store_profile"], {"agent": agent, "lines": rows})).fetchone()
         return row is None or bool(row["same"])
 
 
-async def store_vectors(connection: Connection, scope_id: int, space: EmbeddingSpace, lines: Sequence[bytes]) -> None:
-    """Store lines of vectors of one space, each where its memory or its entity stands."""
+async def store_vectors(connection: Connection, scope_id: int, space: EmbeddingSpace, rows: bytes) -> None:
+    """Store vectors of one space for their memories or entities."""
     with refused(f"{VECTORS}{space.id}"):
-        given = join(lines)
-        await check_fields(connection, VECTORS, ("id", "embedding", "with_context"), given)
         query = SQL(QUERIES["store_vectors"]).format(vectors=vectors_table(space.id), type=vector_type(space))
-        await connection.execute(query, {"scope_id": scope_id, "space_id": space.id, "lines": given})
+        await connection.execute(query, {"scope_id": scope_id, "space_id": space.id, "lines": rows})
 
 
 async def await_vectors(connection: Connection, scope_id: int) -> int:
-    """See that a job makes the vectors that a scope lacks in the active space; return how many."""
+    """Queue a job for the vectors that a scope lacks in the active space; return their number."""
     active = await (await connection.execute(QUERIES["active_space"])).fetchone()
     if active is None:
         return 0
@@ -235,22 +192,10 @@ async def await_vectors(connection: Connection, scope_id: int) -> int:
     return waiting
 
 
-def join(lines: Sequence[bytes]) -> str:
-    """Write lines as one list in JSON: an array of texts would have to be quoted once more."""
-    return f"[{','.join(decode(lines))}]"
-
-
-def decode(lines: Sequence[bytes]) -> list[str]:
-    """Read lines as text."""
-    return [line.decode() for line in lines]
-
-
 @contextmanager
 def refused(section: str) -> Iterator[None]:
-    """Say which section holds rows that do not fit together."""
+    """Raise InvalidInputError with the section's name if rows do not fit together."""
     try:
         yield
-    except IntegrityError:
-        raise InvalidInputError(f"{section} holds rows that cannot be stored. Nothing was imported.") from None
-    except UnicodeDecodeError:
-        raise InvalidInputError(f"{section} is not UTF-8. Nothing was imported.") from None
+    except (IntegrityError, errors.SyntaxError):
+        raise InvalidInputError(f"{section} contains invalid rows. Nothing was imported.") from None

@@ -1,5 +1,5 @@
 -- name: settle
--- The same rows are the same text, wherever they are read.
+-- Equal rows have equal text on all servers.
 select set_config('TimeZone', 'UTC', true), set_config('extra_float_digits', '1', true),
        set_config('bytea_output', 'hex', true)
 
@@ -19,7 +19,7 @@ select id, model, dimensions, precision from embedding_spaces order by id
 select id from embedding_spaces where state = 'active'
 
 -- name: rows
-select (to_jsonb(held) - 'scope_id' - %(omitted)s::text[])::text as line
+select (to_jsonb(held) - 'scope_id' - {omitted}::text[])::text as line
 from {table} held where scope_id = %(scope_id)s order by {key}
 
 -- name: termed_rows
@@ -30,7 +30,7 @@ select (to_jsonb(held) - 'scope_id' || jsonb_build_object('terms', array(
 from {table} held where scope_id = %(scope_id)s order by {key}
 
 -- name: folded_accesses
--- As the log and the table say together, by the rule of fold_accesses.
+-- The log and the table together, by the rule of fold_accesses.
 with logged as (
     select touched.id, max(accessed_at) as accessed_at, count(*) as times
     from access_log, unnest(access_log.ids) as touched (id)
@@ -54,36 +54,35 @@ where tenant_id = current_tenant() and agent = (select agent from scopes where i
   and (profile <> '{}' or metadata <> '{}')
 
 -- name: counters
-select (to_jsonb(scopes) - array[
-           'id', 'tenant_id', 'agent', 'user', 'approximate_space', 'folded_space', 'change_number', 'followed_until',
-           'written_hour', 'size_step', 'tier', 'tier_since'])::text as line
+-- Counters that cannot be recomputed: an import counts the rest.
+select jsonb_build_object(
+           'unreflected_importance', unreflected_importance, 'unreflected_memories', unreflected_memories,
+           'last_written_at', last_written_at)::text as line
 from scopes where id = %(scope_id)s
 
 -- name: vectors
 select jsonb_build_object(
            'id', held.id, 'embedding', held.embedding, 'with_context', exists (
                select from context_vectors context
-               where context.scope_id = %(scope_id)s and context.id = held.id and context.space_id = %(space_id)s)
+               where context.scope_id = %(scope_id)s and context.id = held.id and context.space_id = {space_id})
        )::text as line
 from (
     select id, embedding::text as embedding from {vectors} where scope_id = %(scope_id)s
     union all
-    select id, embedding::text from withheld_vectors where scope_id = %(scope_id)s and space_id = %(space_id)s
+    select id, embedding::text from withheld_vectors where scope_id = %(scope_id)s and space_id = {space_id}
     union all
-    select id, embedding::text from entity_vectors where scope_id = %(scope_id)s and space_id = %(space_id)s
+    select id, embedding::text from entity_vectors where scope_id = %(scope_id)s and space_id = {space_id}
 ) held
 order by held.id
 
--- name: is_filled
-select exists (select from {table} where scope_id = %(scope_id)s) as filled
+-- name: placed
+select {place} as place, line from ({rows}) section
 
--- name: columns
-select attname as name from pg_attribute
-where attrelid = %(table)s::regclass and attnum > 0 and not attisdropped and attgenerated = ''
-order by attnum
+-- name: forget_plans
+discard plans
 
--- name: unknown_fields
-select field from {given_lines}, jsonb_object_keys(line) as field where field <> all (%(known)s::text[]) limit 1
+-- name: filled
+select {name} as filled where exists (select from {table} where scope_id = %(scope_id)s)
 
 -- name: store_rows
 insert into {table} ({columns})
@@ -97,23 +96,21 @@ array(select each.term | %(scope_bits)s::bigint
 
 -- name: store_counters
 update scopes
-set memory_count = held.memory_count, event_count = held.event_count, thought_count = held.thought_count,
-    chat_count = held.chat_count, term_count = held.term_count,
+set memory_count = counted.memories, event_count = counted.events, thought_count = counted.thoughts,
+    chat_count = counted.chats, term_count = counted.terms,
     unreflected_importance = held.unreflected_importance, unreflected_memories = held.unreflected_memories,
-    last_written_at = held.last_written_at,
-    has_keywords = held.has_keywords, has_names = held.has_names, has_topics = held.has_topics,
-    -- An export from before it was noted says nothing of it; the rows themselves have been stored by now, or will be.
-    has_evidence = scopes.has_evidence or coalesce(held.has_evidence, false),
-    text_version = coalesce(held.text_version, scopes.text_version)
-from {given_lines}, jsonb_populate_record(null::scopes, line) as held
+    last_written_at = least(held.last_written_at, clock_timestamp())
+from {given_lines}, jsonb_populate_record(null::scopes, line) as held, (
+    select count(*) as memories, count(*) filter (where memories.kind = 'event') as events,
+           count(*) filter (where memories.kind = 'thought') as thoughts,
+           count(*) filter (where memories.kind = 'chat') as chats, coalesce(sum(features.length), 0) as terms
+    from memories left join memory_features features using (scope_id, id)
+    where memories.scope_id = %(scope_id)s and memories.withheld is null
+) counted
 where scopes.id = %(scope_id)s
-returning scopes.text_version
-
--- name: read_given
-select line from {given_lines}
 
 -- name: store_profile
--- An agent that has settings keeps them: they hold for its other users, too.
+-- An agent with settings keeps them: they apply to its other users, too.
 insert into agents (tenant_id, agent, profile, metadata)
 select current_tenant(), %(agent)s, line -> 'profile', line -> 'metadata' from {given_lines}
 on conflict (tenant_id, agent) do update
@@ -123,7 +120,7 @@ returning profile = (select line -> 'profile' from {given_lines})
       and metadata = (select line -> 'metadata' from {given_lines}) as same
 
 -- name: store_vectors
--- Each where its memory or its entity stands.
+-- Each next to its memory or its entity.
 with given as materialized (
     select (line ->> 'id')::uuid as id, line ->> 'embedding' as embedding,
            (line ->> 'with_context')::boolean as with_context

@@ -1,4 +1,4 @@
-"""Find what of another system is imported already, and store where a conversation came from."""
+"""Find data of another system that is imported already, and store the origin of conversations."""
 
 from __future__ import annotations
 
@@ -21,14 +21,14 @@ QUERIES = load_queries(__file__)
 
 @dataclass(frozen=True, slots=True)
 class KnownConversation:
-    """What of a conversation is imported already."""
+    """The imported part of a conversation."""
 
     state: ConversationState | None
-    """None if there is no such conversation."""
+    """None if the conversation does not exist."""
     kept: bool
     """Whether its name and metadata were imported."""
     known: dict[str, UUID]
-    """Its messages by their external id."""
+    """Its messages by their external ID."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,13 +43,13 @@ class Label:
 
 
 @dataclass(frozen=True, slots=True)
-class Arrived:
+class ImportedIds:
     """The memories and facts of one system that a scope holds."""
 
     ids: dict[str, UUID]
-    """By their ids at the source; if it changed one, the newest."""
+    """By their IDs at the source; if the source changed one, the newest."""
     hashes: set[tuple[str, str]]
-    """The hash of what each of them says."""
+    """The hash of each one's text."""
     newest: UUID
     """The newest memory of the scope."""
 
@@ -57,7 +57,7 @@ class Arrived:
 async def read_standing(
     database: Database, scope: Scope, conversations: Sequence[str], ours: str
 ) -> dict[str, KnownConversation]:
-    """Read what of some conversations is imported."""
+    """Read the imported parts of conversations."""
     parameters = {**names(scope), "conversations": list(conversations), "ours": ours}
     async with database.reading(scope.tenant_id) as connection:
         standing = await connection.execute(QUERIES["standing"], parameters)
@@ -70,7 +70,7 @@ async def read_standing(
 
 
 def to_known(row: DictRow | None, messages: dict[str, UUID]) -> KnownConversation:
-    """Say what of a conversation is here, whose row may not exist."""
+    """Return the imported part of a conversation, whose row may not exist."""
     return KnownConversation(ConversationState(row["state"]) if row else None, bool(row and row["kept"]), messages)
 
 
@@ -84,7 +84,7 @@ async def keep(database: Database, scope: Scope, labels: Mapping[str, Label]) ->
             await connection.execute(QUERIES["keep"], {**names(scope), **parameters})
 
 
-async def read_arrived(database: Database, scope: Scope, ours: str) -> Arrived:
+async def read_arrived(database: Database, scope: Scope, ours: str) -> ImportedIds:
     """Read which memories and facts of another system are imported."""
     parameters = {**names(scope), "ours": ours}
     async with database.reading(scope.tenant_id) as connection:
@@ -93,4 +93,4 @@ async def read_arrived(database: Database, scope: Scope, ours: str) -> Arrived:
     rows = await arrived.fetchall()
     last = await newest.fetchone()
     hashes = {(row["key"], row["hash"]) for row in rows}
-    return Arrived({row["key"]: row["id"] for row in rows}, hashes, last["id"] if last else LEGACY)
+    return ImportedIds({row["key"]: row["id"] for row in rows}, hashes, last["id"] if last else LEGACY)

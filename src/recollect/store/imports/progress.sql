@@ -4,7 +4,7 @@ where scope_id = {this_scope}
   and id = any (%(conversations)s)
 
 -- name: known
--- In the order of the index by external ids: any other that begins with the scope would read far more.
+-- In the order of the index by external IDs: any other that starts with the scope would read far more.
 select known.conversation_id, known.external_id, known.id
 from unnest(%(conversations)s::text[]) as asked (id)
 cross join lateral (

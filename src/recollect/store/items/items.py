@@ -33,13 +33,11 @@ from recollect.models.memories import JSON, Embedding
 from recollect.models.service import Scope
 from recollect.store.database.pool import Connection, load_queries
 from recollect.store.memories.embeddings import to_vector, vector_type, vectors_table
-from recollect.store.memories.memories import forget_held
-from recollect.store.service.scopes import Place, names
+from recollect.store.memories.memories import drop_buffered
+from recollect.store.service.scopes import ScopeHandle, names
 
 QUERIES = load_queries(__file__)
-TOO_LARGE = (
-    "The values are too large to be answered so many at once: ask for fewer, by a lower limit or in several calls."
-)
+TOO_LARGE = "The response would be too large. Use a lower limit or several requests."
 
 
 class NamedItems:
@@ -49,8 +47,8 @@ class NamedItems:
         self._asked = asked
         self._found: dict[Name, Item] | None = None
 
-    async def read(self, name: Name, *, vector: bool = False) -> Item | None:
-        """Read the item of one name, if there is one, and its own vector if that is wanted."""
+    async def find_item(self, name: Name, *, vector: bool = False) -> Item | None:
+        """Return the item of a name, if it exists, with its vector if requested."""
         if self._found is None:
             items = [to_item(row) for row in await self._asked.fetchall()]
             self._found = {(item.path, item.key): item for item in items}
@@ -61,21 +59,21 @@ class NamedItems:
 async def ask_named(
     connection: Connection, scope: Scope, wanted: Collection[Name], largest: int, *, vectors: bool = False
 ) -> NamedItems:
-    """Ask for the items of some names, and for their own vectors if any are wanted."""
+    """Query the items of some names, with their vectors if requested."""
     return NamedItems(
         await connection.execute(
-            QUERIES["named"], names(scope) | spell(wanted) | {"vectors": vectors, "largest": largest}
+            QUERIES["named"], names(scope) | confusable_pattern(wanted) | {"vectors": vectors, "largest": largest}
         )
     )
 
 
-async def ask_standing(connection: Connection, scope: Scope, wanted: Collection[Name]) -> AsyncCursor[DictRow]:
-    """Ask for what is stored under some names of a locked scope, without the values."""
-    return await connection.execute(QUERIES["standing"], names(scope) | spell(wanted))
+async def query_state(connection: Connection, scope: Scope, wanted: Collection[Name]) -> AsyncCursor[DictRow]:
+    """Query the state of names in a locked scope, without the values."""
+    return await connection.execute(QUERIES["standing"], names(scope) | confusable_pattern(wanted))
 
 
 async def read_standing(asked: AsyncCursor[DictRow]) -> tuple[datetime, dict[Name, CurrentItem]]:
-    """Read the answer to `ask_standing`, with the moment of the write."""
+    """Read the result of `query_state`, with the time of the write."""
     rows = await asked.fetchall()
     standing = {
         (decode_path(row["path"]), row["key"]): CurrentItem(row["revision"], row["created_at"], row["memory_id"])
@@ -86,23 +84,23 @@ async def read_standing(asked: AsyncCursor[DictRow]) -> tuple[datetime, dict[Nam
 
 
 async def ask_newest(connection: Connection, scope: Scope, find: FindItems, largest: int) -> AsyncCursor[DictRow]:
-    """Ask for the items under a path, the newest first."""
+    """Query the items under a path, newest first."""
     return await connection.execute(compose("newest", find.under), names(scope) | narrow(find, largest))
 
 
 async def ask_own(
     connection: Connection, scope: Scope, find: FindItems, largest: int, embedding: Embedding
 ) -> AsyncCursor[DictRow]:
-    """Ask for the items whose own vectors are nearest to one of as many dimensions."""
+    """Query the items whose vectors are nearest to one with the same number of dimensions."""
     vector = {"vector": Vector(unit_vector(embedding, len(embedding))), "dimensions": len(embedding)}
     return await connection.execute(compose("own", find.under), names(scope) | narrow(find, largest) | vector)
 
 
 async def ask_nearest(
-    connection: Connection, place: Place, find: FindItems, largest: int, vector: NDArray[np.float32]
+    connection: Connection, place: ScopeHandle, find: FindItems, largest: int, vector: NDArray[np.float32]
 ) -> AsyncCursor[DictRow]:
-    """Ask for the items whose memories are nearest to a vector of the active space."""
-    assert place.space is not None  # noqa: S101 - whoever has a vector has its space
+    """Query the items whose memories are nearest to a vector of the active space."""
+    assert place.space is not None  # noqa: S101 - a vector is only computed with its space
     query = compose(
         "nearest",
         find.under,
@@ -114,8 +112,10 @@ async def ask_nearest(
     return await connection.execute(query, parameters)
 
 
-async def ask_wording(connection: Connection, place: Place, find: FindItems, largest: int) -> AsyncCursor[DictRow]:
-    """Ask for the items whose memories share words with a text."""
+async def ask_wording(
+    connection: Connection, place: ScopeHandle, find: FindItems, largest: int
+) -> AsyncCursor[DictRow]:
+    """Query the items whose memories share words with a text."""
     scope_id = place.scope_id or 0
     terms = analyse_cue(find.text)
     words = {
@@ -128,12 +128,12 @@ async def ask_wording(connection: Connection, place: Place, find: FindItems, lar
 
 
 async def read_found(asked: AsyncCursor[DictRow]) -> tuple[FoundItem, ...]:
-    """Read the items that were found, in their order."""
+    """Read the found items, in their order."""
     return tuple(FoundItem(to_item(row), row["score"]) for row in await asked.fetchall())
 
 
 async def ask_paths(connection: Connection, scope: Scope, listing: ListPaths) -> AsyncCursor[DictRow]:
-    """Ask for the paths that hold items."""
+    """Query the paths that hold items."""
     under = before_gap(tuple(listing.under))
     first, beyond = bound_paths(under)
     parameters = {
@@ -150,53 +150,56 @@ async def ask_paths(connection: Connection, scope: Scope, listing: ListPaths) ->
 
 
 async def read_paths(asked: AsyncCursor[DictRow]) -> tuple[Path, ...]:
-    """Read the answer to `ask_paths`."""
+    """Read the result of `ask_paths`."""
     return tuple(decode_path(row["path"]) for row in await asked.fetchall())
 
 
-async def write(
+async def store_items(
     connection: Connection,
     scope: Scope,
     scope_id: int,
     outcome: WriteOutcome,
     embeddings: Mapping[Name, Embedding | None],
 ) -> None:
-    """Write the result of a batch, in a locked scope, and forget the memories of replaced items."""
+    """Store the result of a batch in a locked scope, and forget the memories of replaced items."""
     if outcome.kept:
-        await connection.execute(QUERIES["store"], {"scope_id": scope_id, **describe(outcome.kept, embeddings)})
+        await connection.execute(
+            QUERIES["store"], {"scope_id": scope_id, **build_item_parameters(outcome.kept, embeddings)}
+        )
     if outcome.dropped:
-        await connection.execute(QUERIES["drop"], {"scope_id": scope_id, **spell(outcome.dropped)})
+        await connection.execute(QUERIES["drop"], {"scope_id": scope_id, **confusable_pattern(outcome.dropped)})
     if outcome.forgotten:
-        # Last, when no item refers to these memories any more: it would be deleted with them.
-        await forget_held(connection, scope, outcome.forgotten)
+        # Last, when no item refers to these memories: it would be deleted with them.
+        await drop_buffered(connection, scope, outcome.forgotten)
 
 
 async def ask_outcome(connection: Connection, scope: Scope, key: str) -> AsyncCursor[DictRow]:
-    """Ask for the outcome of the batch of an idempotency key."""
+    """Query the outcome of a batch by its idempotency key."""
     return await connection.execute(QUERIES["outcome"], names(scope) | {"idempotency_key": key})
 
 
 async def read_outcome(asked: AsyncCursor[DictRow]) -> list[JSON]:
-    """Read the answer to `ask_outcome`."""
+    """Read the result of `ask_outcome`."""
     row = await asked.fetchone()
     noted: list[JSON] = (row["outcome"] or []) if row else []
     return noted
 
 
-async def note_outcome(connection: Connection, scope_id: int, key: str, noted: Sequence[JSON]) -> None:
-    """Note the outcome of the batch of an idempotency key."""
+async def record_outcome(connection: Connection, scope_id: int, key: str, noted: Sequence[JSON]) -> None:
+    """Store the outcome of a batch under its idempotency key."""
     parameters = {"scope_id": scope_id, "idempotency_key": key, "outcome": Jsonb(list(noted))}
-    await connection.execute(QUERIES["note_outcome"], parameters)
+    await connection.execute(QUERIES["record_outcome"], parameters)
 
 
-def spell(wanted: Collection[Name]) -> dict[str, object]:
+def confusable_pattern(wanted: Collection[Name]) -> dict[str, object]:
     """Return the parameters of names."""
     return {"paths": [encode_path(path) for path, _ in wanted], "keys": [key for _, key in wanted]}
 
 
 def compose(query: str, under: Sequence[str], **places: sql.Composable) -> sql.Composed:
-    """Write a query for what lies under a path; all of it without a range."""
-    return sql.SQL(QUERIES[query]).format(range=sql.SQL(QUERIES["range"] if under else ""), **places)
+    """Write a query for the items under a path; without a range, for all items."""
+    parts = {name: sql.SQL(QUERIES[name]) for name in ("only", "shown")}
+    return sql.SQL(QUERIES[query]).format(range=sql.SQL(QUERIES["range"] if under else ""), **parts, **places)
 
 
 def narrow(find: FindItems, largest: int) -> dict[str, object]:
@@ -215,11 +218,11 @@ def narrow(find: FindItems, largest: int) -> dict[str, object]:
     }
 
 
-def describe(kept: Mapping[Name, Item], embeddings: Mapping[Name, Embedding | None]) -> dict[str, object]:
+def build_item_parameters(kept: Mapping[Name, Item], embeddings: Mapping[Name, Embedding | None]) -> dict[str, object]:
     """Return the parameters of items."""
     rows = [*kept.values()]
     return {
-        **spell(kept),
+        **confusable_pattern(kept),
         "values": [Jsonb(dict(item.value)) for item in rows],
         "texts": [item.text for item in rows],
         "embeddings": [

@@ -1,6 +1,6 @@
 -- name: named
 -- Each by its key: a join may read all items of the scope.
--- So many bytes of values at most, all together; beyond, none of them.
+-- The total size of the values is limited; beyond the limit, no values.
 select item.path, item.key, text, memory_id, revision, created_at, updated_at, numbers,
        case when sum(length(value::text)) over () <= %(largest)s then value end as value
 from unnest(%(paths)s::text[], %(keys)s::text[]) as asked (path, key)
@@ -13,7 +13,7 @@ cross join lateral (
 ) item
 
 -- name: standing
--- In a locked scope: when the write began, and what is stored.
+-- In a locked scope: the time of the write, and the stored items.
 select scopes.last_written_at, item.*
 from scopes
 left join lateral (
@@ -30,20 +30,25 @@ where tenant_id = current_tenant() and agent = %(agent)s and "user" = %(user)s
 -- name: range
 and path >= %(first)s::text and path < %(beyond)s::text
 
+-- name: only
+and (cardinality(%(fields)s::text[]) = 0
+     or meets(value, %(fields)s::text[], %(operators)s::text[], %(operands)s::jsonb[]))
+
+-- name: shown
+select path, key, text, memory_id, revision, created_at, updated_at, score,
+       case when sum(length(value::text)) over () <= %(largest)s then value end as value
+from found
+
 -- name: newest
 with found as (
     select path, key, value, text, memory_id, revision, created_at, updated_at,
            null as score
     from items
-    where scope_id = {this_scope} {range}
-      and (cardinality(%(fields)s::text[]) = 0
-           or meets(value, %(fields)s::text[], %(operators)s::text[], %(operands)s::jsonb[]))
+    where scope_id = {this_scope} {range} {only}
     order by updated_at desc, path, key
     limit %(limit)s offset %(offset)s
 )
-select path, key, text, memory_id, revision, created_at, updated_at, score,
-       case when sum(length(value::text)) over () <= %(largest)s then value end as value
-from found order by updated_at desc, path, key
+{shown} order by updated_at desc, path, key
 
 -- name: nearest
 with found as (
@@ -51,18 +56,14 @@ with found as (
            -(vectors.embedding <#> %(vector)s::{type}({dimensions})) as score
     from items
     join {vectors} vectors on vectors.scope_id = items.scope_id and vectors.id = items.memory_id
-    where items.scope_id = %(scope_id)s {range}
-      and (cardinality(%(fields)s::text[]) = 0
-           or meets(value, %(fields)s::text[], %(operators)s::text[], %(operands)s::jsonb[]))
+    where items.scope_id = %(scope_id)s {range} {only}
     order by score desc, path, key
     limit %(limit)s offset %(offset)s
 )
-select path, key, text, memory_id, revision, created_at, updated_at, score,
-       case when sum(length(value::text)) over () <= %(largest)s then value end as value
-from found order by score desc, path, key
+{shown} order by score desc, path, key
 
 -- name: wording
--- By words, where nothing can be embedded: rare words first, without a comparable score.
+-- By words, if nothing can be embedded: rare words first, without a comparable score.
 with found as (
     select path, key, value, text, memory_id, revision, created_at, updated_at,
            null as score, matched.score as rank
@@ -71,15 +72,11 @@ with found as (
         array[]::uuid[], %(memory_count)s, null
     ) as matched
     join items on items.scope_id = %(scope_id)s and items.memory_id = matched.id
-    where true {range}
-      and (cardinality(%(fields)s::text[]) = 0
-           or meets(value, %(fields)s::text[], %(operators)s::text[], %(operands)s::jsonb[]))
+    where true {range} {only}
     order by rank desc, path, key
     limit %(limit)s offset %(offset)s
 )
-select path, key, text, memory_id, revision, created_at, updated_at, score,
-       case when sum(length(value::text)) over () <= %(largest)s then value end as value
-from found order by rank desc, path, key
+{shown} order by rank desc, path, key
 
 -- name: own
 with found as (
@@ -87,15 +84,11 @@ with found as (
            -(embedding <#> %(vector)s::vector) as score
     from items
     where scope_id = {this_scope} {range}
-      and vector_dims(embedding) = %(dimensions)s
-      and (cardinality(%(fields)s::text[]) = 0
-           or meets(value, %(fields)s::text[], %(operators)s::text[], %(operands)s::jsonb[]))
+      and vector_dims(embedding) = %(dimensions)s {only}
     order by score desc, path, key
     limit %(limit)s offset %(offset)s
 )
-select path, key, text, memory_id, revision, created_at, updated_at, score,
-       case when sum(length(value::text)) over () <= %(largest)s then value end as value
-from found order by score desc, path, key
+{shown} order by score desc, path, key
 
 -- name: paths
 select distinct case
@@ -129,5 +122,5 @@ select outcome from idempotency_keys
 where scope_id = {this_scope}
   and key = %(idempotency_key)s
 
--- name: note_outcome
+-- name: record_outcome
 update idempotency_keys set outcome = %(outcome)s where scope_id = %(scope_id)s and key = %(idempotency_key)s

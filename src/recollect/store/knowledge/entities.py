@@ -1,4 +1,4 @@
-"""Find, make and read the entities of one scope, and store their names by source."""
+"""Find, create and read the entities of one scope, and store their names by source."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ import numpy as np
 from numpy.typing import NDArray
 from psycopg.rows import DictRow
 
-from recollect.core.knowledge.entities import EntityCandidate, Way, least_alike
-from recollect.core.text.names import normalise_name
+from recollect.core.knowledge.entities import EntityCandidate, MatchMethod, least_alike
+from recollect.core.text.names import normalize_name
 from recollect.models.knowledge import Entity, EntityType
 from recollect.models.service import Scope
 from recollect.store.database.pool import Connection, Database, load_queries
@@ -20,15 +20,15 @@ from recollect.store.memories.embeddings import to_half
 from recollect.store.service.scopes import BEGINNING, names
 
 QUERIES = load_queries(__file__)
-MOST_ALIKE = 5
-MOST_ALIASES = 32
-MOST_RANKED = 400
-"""So many are ranked by meaning or by words; of these, those that are in sight and of the type are shown."""
+MAX_SIMILAR = 5
+MAX_ALIASES = 32
+MAX_RANKED_ENTITIES = 400
+"""Maximum number of entities ranked by meaning or by words; hidden ones and other types are removed later."""
 
 
 @dataclass(frozen=True, slots=True)
 class NewEntity:
-    """An entity to be made unless the scope has one of this name and type."""
+    """An entity to create unless the scope has one of this name and type."""
 
     id: UUID
     name: str
@@ -36,12 +36,12 @@ class NewEntity:
 
     @property
     def key(self) -> tuple[str, EntityType]:
-        """Return what an entity is unique by."""
-        return normalise_name(self.name), self.type
+        """Return the fields that identify an entity."""
+        return normalize_name(self.name), self.type
 
 
 @dataclass(frozen=True, slots=True)
-class Naming:
+class EntityName:
     """A name of an entity in one source, and its description there."""
 
     source_id: UUID
@@ -59,24 +59,27 @@ async def find_candidates(
     similar: bool = False,
     without: Sequence[UUID] = (),
 ) -> list[EntityCandidate]:
-    """Find for all names at once who may be meant: exactly so called, or, if asked for, much alike.
+    """Find the entities that names may mean: with this exact name, or with a similar one if requested.
 
-    What the sources `without` called anybody is left aside.
+    Names in the sources `without` are ignored.
     """
     if not asked:
         return []
-    normalised = [normalise_name(name) for name in asked]
+    normalised = [normalize_name(name) for name in asked]
     parameters = {
         "scope_id": scope_id,
         "names": normalised,
         "least": [least_alike(name) for name in normalised],
-        "most": MOST_ALIKE if similar else 0,
+        "most": MAX_SIMILAR if similar else 0,
         "without": list(without),
     }
     found = await connection.execute(QUERIES["candidates"], parameters)
     return [
         EntityCandidate(
-            row["number"], Entity(row["id"], row["name"], EntityType(row["type"])), Way(row["way"]), row["alike"]
+            row["number"],
+            Entity(row["id"], row["name"], EntityType(row["type"])),
+            MatchMethod(row["way"]),
+            row["alike"],
         )
         for row in await found.fetchall()
     ]
@@ -85,7 +88,7 @@ async def find_candidates(
 async def ensure(
     connection: Connection, scope_id: int, new: Sequence[NewEntity], moment: datetime
 ) -> Mapping[tuple[str, EntityType], UUID]:
-    """Make the entities that the scope does not have yet at a moment; return all of them by name and type."""
+    """Create entities that the scope lacks at a time; return all of them by name and type."""
     if not new:
         return {}
     parameters = {
@@ -93,14 +96,14 @@ async def ensure(
         "moment": moment,
         "ids": [entity.id for entity in new],
         "names": [entity.name for entity in new],
-        "normalised": [normalise_name(entity.name) for entity in new],
+        "normalised": [normalize_name(entity.name) for entity in new],
         "types": [entity.type.value for entity in new],
     }
     found = await connection.execute(QUERIES["ensure"], parameters)
     return {(row["normalised"], EntityType(row["type"])): row["id"] for row in await found.fetchall()}
 
 
-async def mention(connection: Connection, scope_id: int, namings: Sequence[Naming]) -> None:
+async def mention(connection: Connection, scope_id: int, namings: Sequence[EntityName]) -> None:
     """Store the names that sources use for entities, each once per source."""
     if not namings:
         return
@@ -108,7 +111,7 @@ async def mention(connection: Connection, scope_id: int, namings: Sequence[Namin
         "scope_id": scope_id,
         "sources": [naming.source_id for naming in namings],
         "entities": [naming.entity_id for naming in namings],
-        "normalised": [normalise_name(naming.name) for naming in namings],
+        "normalised": [normalize_name(naming.name) for naming in namings],
         "names": [naming.name for naming in namings],
         "descriptions": [naming.description for naming in namings],
         "moments": [naming.mentioned_at for naming in namings],
@@ -121,34 +124,34 @@ class EntityQuery:
     """Which entities are asked for."""
 
     search: str = ""
-    """Only those with this in one of their names."""
+    """Only entities whose name contains this."""
     type: EntityType | None = None
     as_of: datetime | None = None
-    """As they were merged then, of those that were known then; now if None."""
+    """Merged as at that time, only entities that were known then; None means now."""
     meaning: str = ""
-    """The nearest to this first."""
+    """Sort by similarity to this meaning."""
 
 
 async def fetch(
     database: Database, scope: Scope, ids: Sequence[UUID], wanted: EntityQuery | None = None
 ) -> dict[UUID, Entity]:
-    """Fetch whole entities that are visible, also those that others have absorbed."""
+    """Fetch visible entities, including absorbed ones."""
     asked = write_bounds(wanted or EntityQuery())
-    found = await read(database, scope, asked | {"ids": list(ids), "cursor": BEGINNING, "limit": len(ids)})
+    found = await fetch_entities(database, scope, asked | {"ids": list(ids), "cursor": BEGINNING, "limit": len(ids)})
     return {entity.id: entity for entity in found}
 
 
 async def page(database: Database, scope: Scope, wanted: EntityQuery, cursor: UUID | None, limit: int) -> list[Entity]:
     """Fetch entities after a cursor, oldest first."""
-    return await read(database, scope, write_bounds(wanted) | {"cursor": cursor or BEGINNING, "limit": limit})
+    return await fetch_entities(database, scope, write_bounds(wanted) | {"cursor": cursor or BEGINNING, "limit": limit})
 
 
 def write_bounds(wanted: EntityQuery) -> dict[str, object]:
-    """Write what is asked for as parameters."""
+    """Convert a query to parameters."""
     return {
         "ids": None,
         "type": wanted.type.value if wanted.type else "",
-        "search": normalise_name(wanted.search) if wanted.search else "",
+        "search": normalize_name(wanted.search) if wanted.search else "",
         "as_of": wanted.as_of,
     }
 
@@ -156,7 +159,7 @@ def write_bounds(wanted: EntityQuery) -> dict[str, object]:
 async def rank_by_facts(
     database: Database, scope: Scope, wanted: EntityQuery, cursor: UUID | None, limit: int
 ) -> dict[UUID, int]:
-    """Count the facts of entities, those first that have most, behind a cursor."""
+    """Count the facts of entities, sorted by the number of facts, after a cursor."""
     async with database.reading(scope.tenant_id) as connection:
         asked = {**names(scope), **write_bounds(wanted), "cursor": cursor, "limit": limit}
         found = await connection.execute(QUERIES["by_facts"], asked)
@@ -172,18 +175,18 @@ async def list_near(
 
 
 async def list_worded(database: Database, scope: Scope, terms: Sequence[str], as_of: datetime | None) -> list[UUID]:
-    """List the entities that have most of some terms in a name or a description."""
+    """List the entities whose name or description has most of the given terms."""
     return await list_ids(database, scope, "worded", {"terms": list(terms), "as_of": as_of})
 
 
 async def list_ids(database: Database, scope: Scope, name: str, asked: Mapping[str, object]) -> list[UUID]:
-    """Read the ids that a query ranks."""
+    """Read the IDs that a query ranks."""
     async with database.reading(scope.tenant_id) as connection:
-        found = await connection.execute(QUERIES[name], {**names(scope), **asked, "limit": MOST_RANKED})
+        found = await connection.execute(QUERIES[name], {**names(scope), **asked, "limit": MAX_RANKED_ENTITIES})
     return [row["id"] for row in await found.fetchall()]
 
 
-async def read(database: Database, scope: Scope, bounds: Mapping[str, object]) -> list[Entity]:
+async def fetch_entities(database: Database, scope: Scope, bounds: Mapping[str, object]) -> list[Entity]:
     """Read whole entities of a scope."""
     async with database.reading(scope.tenant_id) as connection:
         found = await connection.execute(QUERIES["read"], {**names(scope), **bounds})
@@ -192,10 +195,10 @@ async def read(database: Database, scope: Scope, bounds: Mapping[str, object]) -
 
 def to_entity(row: DictRow) -> Entity:
     """Turn a row into an entity; an alias is a name that differs in more than its spelling."""
-    distinct = {normalise_name(row["name"]): row["name"]}
+    distinct = {normalize_name(row["name"]): row["name"]}
     for name in row["names"]:
-        distinct.setdefault(normalise_name(name), name)
-    aliases = tuple(distinct.values())[1 : MOST_ALIASES + 1]
+        distinct.setdefault(normalize_name(name), name)
+    aliases = tuple(distinct.values())[1 : MAX_ALIASES + 1]
     return Entity(
         row["id"], row["name"], EntityType(row["type"]), aliases, row["description"] or "", row.get("merged_into")
     )

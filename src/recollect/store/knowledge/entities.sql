@@ -1,5 +1,5 @@
 -- name: candidates
--- For every name: entities of exactly this name, of this alias, and of similar names.
+-- For every name: entities with exactly this name, with this alias, and with similar names.
 with given as materialized (
     select number::integer, normalised from unnest(%(names)s::text[]) with ordinality as given (normalised, number)
 ), found as (
@@ -17,7 +17,7 @@ with given as materialized (
             select entity_id from mentions
             where mentions.scope_id = %(scope_id)s and mentions.normalised = given.normalised
               and not mentions.source_id = any (array(select unnest(%(without)s::uuid[])))
-            -- Only the index of names gives this order.
+            -- Only the index of names has this order.
             order by mentions.normalised, mentions.entity_id limit 10000
         ) every
     ) called
@@ -29,7 +29,7 @@ with given as materialized (
 select distinct on (found.number, entities.id)
        found.number - 1 as number, entities.id, entities.name, entities.type, found.way, found.alike
 from found cross join lateral (
-    -- Whoever names an absorbed entity means the one that it leads to.
+    -- The name of an absorbed entity means the one that absorbed it.
     select id, name, type from entities
     where entities.scope_id = %(scope_id)s and entities.id = (select leads_to(%(scope_id)s, found.id, null))
     order by entities.id limit 1
@@ -70,15 +70,15 @@ set description = case when excluded.description <> '' then excluded.description
     mentioned_at = greatest(mentions.mentioned_at, excluded.mentioned_at)
 
 -- name: read
--- An entity is visible with any of its mentions, under its own name if that is among them. Those of the entities that it has
--- absorbed are its own. As of a moment, it is among those that were known then, and absorbed if it was then.
+-- An entity is visible with any of its mentions, with its own name if a mention has it. It includes the mentions of
+-- absorbed entities. With a time, only entities known then are read, and merges of that time apply.
 with place as (
     select id as scope_id from scopes
     where tenant_id = current_tenant() and agent = %(agent)s and "user" = %(user)s
 ), merging as materialized (
     select exists (select from entity_merges where scope_id = (select scope_id from place)) as merged
 ), named as materialized (
-    -- Once for all of them: looked up for each entity, a name would cost a walk through the scope's mentions.
+    -- Once for all of them: a lookup for each entity would walk through the scope's mentions.
     select distinct entity_id as id from mentions
     where scope_id = (select scope_id from place) and %(search)s <> '' and position(%(search)s in normalised) > 0
 )
@@ -107,7 +107,7 @@ cross join lateral (
 ) called
 where entities.scope_id = (select scope_id from place)
   and (%(ids)s::uuid[] is null or entities.id = any (array(select unnest(%(ids)s::uuid[]))))
-  -- An absorbed one is shown to those who ask for it alone.
+  -- An absorbed entity is shown only if it is requested by ID.
   and (%(ids)s::uuid[] is not null or joined.leads_to = entities.id)
   and (%(as_of)s::timestamptz is null or entities.created_at <= %(as_of)s::timestamptz)
   and entities.id > %(cursor)s
@@ -120,7 +120,7 @@ order by entities.id
 limit %(limit)s
 
 -- name: near
--- The entities of which a vector is nearest, or a vector of one that they have absorbed.
+-- The entities with the nearest vectors, including vectors of absorbed ones.
 with place as (
     select id as scope_id from scopes
     where tenant_id = current_tenant() and agent = %(agent)s and "user" = %(user)s
@@ -133,7 +133,7 @@ order by min(held.embedding <#> %(vector)s::halfvec), 1
 limit %(limit)s
 
 -- name: worded
--- The entities that most of the terms occur in, in a name or in a description.
+-- The entities with most of the terms in a name or in a description.
 with place as (
     select id as scope_id from scopes
     where tenant_id = current_tenant() and agent = %(agent)s and "user" = %(user)s
@@ -147,7 +147,7 @@ order by count(distinct asked.term) desc, 1
 limit %(limit)s
 
 -- name: by_facts
--- How many facts speak of each entity, by whichever end: of those that are believed, in recall, and so not over.
+-- The number of current facts in recall about each entity, at either end.
 with place as (
     select id as scope_id from scopes
     where tenant_id = current_tenant() and agent = %(agent)s and "user" = %(user)s

@@ -47,7 +47,7 @@ from (
 {called}
 
 -- name: older
--- For each of some entities the older ones that are near in meaning.
+-- For each given entity the older ones with a similar meaning.
 select other.id as older, asked.id as younger, -(asked.embedding <#> other.embedding) as alike
 from entity_vectors asked
 join entity_vectors other

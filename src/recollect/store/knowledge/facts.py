@@ -1,4 +1,4 @@
-"""Store and read facts in two times, and what was known at a moment of the past."""
+"""Store and read facts with their two times, and read the facts that were known in the past."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from psycopg.rows import DictRow
 
 from recollect.core.service.numbers import tenant_of
 from recollect.core.text.names import normalise_predicate
-from recollect.models.knowledge import Fact, Span
+from recollect.models.knowledge import Fact, ValidTime
 from recollect.models.memories import ImportanceFrom, Kind, NewMemory, Triple
 from recollect.models.recall import Filter
 from recollect.models.service import Scope
@@ -22,28 +22,28 @@ from recollect.store.database.pool import Connection, Database, load_queries
 from recollect.store.memories import embeddings
 from recollect.store.memories.memories import Source
 from recollect.store.service import jobs
-from recollect.store.service.scopes import BEGINNING, keep_hot, names
+from recollect.store.service.scopes import BEGINNING, names, prevent_archiving
 
 QUERIES = load_queries(__file__)
 FADED = "faded"
 CHUNK = 500
-"""How many facts leave the indexes in one transaction: writers of their scopes wait that long, and no longer."""
+"""Number of facts that leave the indexes in one transaction: writers of their scopes wait that long."""
 
 
 @dataclass(frozen=True, slots=True)
 class Version:
-    """A believed version of a fact, with its memory."""
+    """A current version of a fact, with its memory."""
 
     fact: Fact
     id: UUID
     memory: NewMemory
-    """What a further version has in common with it."""
+    """The fields that it shares with a later version."""
     trust: int
     withheld: str
     hidden: bool
-    """Whether it is hidden: it rests on a deleted conversation, or waits to be derived again."""
+    """Whether it is hidden: its evidence is in a deleted conversation, or it waits to be derived again."""
     every_id: frozenset[UUID]
-    """The ids of all versions of the fact, where lineages were asked for."""
+    """The IDs of all versions of the fact, if lineages were requested."""
 
     @property
     def source(self) -> Source:
@@ -51,13 +51,13 @@ class Version:
         return Source(self.id, self.trust, 0)
 
     def is_named(self, name: UUID) -> bool:
-        """Tell whether an id is that of the fact or of one of its versions."""
+        """Return whether an ID is that of the fact or of one of its versions."""
         return name == self.fact.id or name in self.every_id
 
 
 @dataclass(frozen=True, slots=True)
 class VersionQuery:
-    """Which believed versions to fetch: of pairs of subject and object, of subjects, of objects, of lineages."""
+    """Which current versions to fetch: of pairs of subject and object, of subjects, objects or lineages."""
 
     pairs: Sequence[tuple[UUID, UUID]] = ()
     subjects: Sequence[UUID] = ()
@@ -65,9 +65,9 @@ class VersionQuery:
     lineages: Sequence[UUID] = ()
     """Also named by any of their versions."""
     ids: Sequence[UUID] = ()
-    """Versions themselves, also those that are superseded."""
+    """The versions themselves, including superseded ones."""
     newest: int | None = None
-    """Of each subject only so many that are not over, the newest."""
+    """Maximum number of current facts per subject, newest first."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,16 +75,16 @@ class FactQuery:
     """Which facts are asked for."""
 
     entity: UUID | None = None
-    """Only facts that join it to something."""
+    """Only facts about this entity."""
     predicate: str = ""
     only: Filter = field(default_factory=Filter)
-    """Its times: as believed then, or now; only those that are true then, or ever true."""
+    """Its times: believed at that time, or now; true at that time, or at any time."""
     whenever: bool = False
-    """Whether those that are over are included, and without a time of belief every version."""
+    """Whether ended facts are included; without a time of belief, all versions."""
 
 
 async def fetch_versions(connection: Connection, scope_id: int, wanted: VersionQuery) -> list[Version]:
-    """Fetch what is believed now, including hidden versions."""
+    """Fetch the currently believed versions, including hidden ones."""
     parameters = {
         "scope_id": scope_id,
         "subjects": list(wanted.subjects),
@@ -107,17 +107,19 @@ async def fetch_facts(
     lineages: Sequence[UUID] = (),
     newest: int | None = None,
 ) -> list[Fact]:
-    """Fetch the facts about some entities that are believed now and in sight, in the order they were written.
+    """Fetch visible, currently believed facts about entities, in the order they were written.
 
-    `newest` bounds them: of each subject only so many that are not over, the newest.
+    `newest` is the maximum number of facts per subject that have not ended, newest first.
     """
     wanted = VersionQuery(subjects=subjects, lineages=lineages, newest=newest)
     versions = await fetch_versions(connection, scope_id, wanted)
     return [version.fact for version in versions if not version.hidden]
 
 
-async def store(connection: Connection, scope_id: int, facts: Sequence[tuple[UUID, Fact]], moment: datetime) -> None:
-    """Write beliefs for memories of this transaction, each under its memory's id."""
+async def store_beliefs(
+    connection: Connection, scope_id: int, facts: Sequence[tuple[UUID, Fact]], moment: datetime
+) -> None:
+    """Write beliefs for memories of this transaction, each under its memory's ID."""
     parameters = {
         "scope_id": scope_id,
         "moment": moment,
@@ -150,7 +152,7 @@ async def add_evidence(connection: Connection, scope_id: int, pairs: Sequence[tu
 
 
 async def inherit_vectors(connection: Connection, scope_id: int, heirs: Sequence[tuple[UUID, UUID]]) -> Sequence[UUID]:
-    """Give further versions the vectors of those that they supersede; return the others, for which a job is queued."""
+    """Copy vectors of superseded versions to the next ones; return those without, and queue a job for them."""
     if not heirs:
         return []
     parameters = {"scope_id": scope_id, "heirs": [heir for heir, _ in heirs], "elders": [elder for _, elder in heirs]}
@@ -162,8 +164,8 @@ async def inherit_vectors(connection: Connection, scope_id: int, heirs: Sequence
     return waiting
 
 
-async def withhold(connection: Connection, scope_id: int, ids: Sequence[UUID]) -> None:
-    """Remove versions that are over, or superseded, from every index that recall reads."""
+async def exclude_from_recall(connection: Connection, scope_id: int, ids: Sequence[UUID]) -> None:
+    """Remove ended or superseded versions from all indexes that recall reads."""
     if ids:
         await connection.execute(QUERIES["withhold"], {"scope_id": scope_id, "ids": list(ids)})
 
@@ -173,24 +175,24 @@ async def page(
 ) -> list[Fact]:
     """Fetch facts after a cursor, in the order they were written."""
     every = bounds.whenever and bounds.only.as_of is None
-    return await read(database, scope, bounds, {"cursor": cursor or BEGINNING, "limit": limit}, every=every)
+    return await select_facts(database, scope, bounds, {"cursor": cursor or BEGINNING, "limit": limit}, every=every)
 
 
 async def fetch_by_version(database: Database, scope: Scope, ids: Sequence[UUID]) -> dict[UUID, Fact]:
-    """Fetch versions of facts by the ids of their memories."""
-    found = await read(database, scope, FactQuery(), {"ids": list(ids), "limit": len(ids)}, every=True)
+    """Fetch versions of facts by the IDs of their memories."""
+    found = await select_facts(database, scope, FactQuery(), {"ids": list(ids), "limit": len(ids)}, every=True)
     return {fact.memory_id: fact for fact in found if fact.memory_id is not None}
 
 
 async def fetch_lineage(database: Database, scope: Scope, name: UUID, limit: int) -> list[Fact]:
-    """Fetch all versions of a fact that is named by its id or by any of its versions, oldest first."""
-    return await read(database, scope, FactQuery(), {"lineage": name, "limit": limit}, every=True)
+    """Fetch all versions of a fact, named by its ID or by any of its versions, oldest first."""
+    return await select_facts(database, scope, FactQuery(), {"lineage": name, "limit": limit}, every=True)
 
 
-async def read(
+async def select_facts(
     database: Database, scope: Scope, bounds: FactQuery, chosen: dict[str, object], *, every: bool = False
 ) -> list[Fact]:
-    """Read facts of a scope, in every version if asked."""
+    """Read facts of a scope, in all versions if requested."""
     parameters: dict[str, object] = {
         **names(scope),
         "ids": None,
@@ -206,7 +208,7 @@ async def read(
 
 
 def compose(only: Filter, *, every: bool) -> sql.Composed:
-    """Write the statement that reads facts under a filter; its times are those of beliefs."""
+    """Write the statement that reads facts with a filter; its times are those of beliefs."""
     times = [] if every else ["believed" if only.as_of is None else "believed_then"]
     times += ["true_then"] if only.at is not None else []
     return sql.SQL(QUERIES["read"]).format(
@@ -223,7 +225,7 @@ def to_fact(row: DictRow) -> Fact:
         predicate=row["stated"] or row["predicate"],
         object=row["object_id"],
         text=row["content"],
-        span=Span(row["valid_at"], row["invalid_at"]),
+        span=ValidTime(row["valid_at"], row["invalid_at"]),
         created_at=row["created_at"],
         superseded_at=row["superseded_at"],
         version=row["version"],
@@ -261,7 +263,7 @@ def to_version(row: DictRow) -> Version:
 
 
 async def withhold_ended(database: Database) -> int:
-    """Withhold the facts of all tenants that are over by now, a chunk at a time; return how many."""
+    """Withhold facts of all tenants that have ended, a chunk at a time; return how many."""
     total, taken = 0, 1
     while taken:
         async with database.reading(None) as connection:
@@ -270,13 +272,13 @@ async def withhold_ended(database: Database) -> int:
         for row in await found.fetchall():
             ended.setdefault(row["scope_id"], []).append(row["id"])
         chunks = [partial(withhold_chunk, database, scope_id, ids) for scope_id, ids in ended.items()]
-        taken = sum([await keep_hot(database, chunk) for chunk in chunks])
+        taken = sum([await prevent_archiving(database, chunk) for chunk in chunks])
         total += taken
     return total
 
 
 async def withhold_chunk(database: Database, scope_id: int, ids: Sequence[UUID]) -> int:
-    """Withhold facts of one scope, and say how many were in its indexes."""
+    """Withhold facts of one scope; return how many were in its indexes."""
     parameters = {"scope_id": scope_id, "ids": list(ids)}
     async with database.transaction(tenant_of(scope_id)) as connection:
         await connection.execute(QUERIES["lock"], parameters)

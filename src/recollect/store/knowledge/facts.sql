@@ -1,5 +1,5 @@
 -- name: versions
--- What is believed of pairs of entities and of lineages; a lineage is also named by any of its versions.
+-- Current versions for pairs of entities and for lineages; any version names its lineage.
 with wanted as materialized (
     select believed.id from unnest(%(subjects)s::uuid[]) as asked (subject)
     cross join lateral (
@@ -39,10 +39,7 @@ select beliefs.id, lineage, version, subject_id, beliefs.predicate, object_id, v
        (select pinned from memory_features features where features.scope_id = %(scope_id)s
             and features.id = memories.id) as pinned,
        coalesce(memories.withheld in ('deleted', 'to_rederive'), false)
-           or ((select exists (
-               select from conversations
-               where scope_id = %(scope_id)s and not synced and state in ('deleted', 'purging')
-           )) and rests_on_deleted(%(scope_id)s, beliefs.id)) as hidden,
+           or ({any_deleted_here} and rests_on_deleted(%(scope_id)s, beliefs.id)) as hidden,
        case when cardinality(%(lineages)s::uuid[]) > 0 then array(
            select id from beliefs every where every.scope_id = %(scope_id)s and every.lineage = beliefs.lineage
        ) else '{}' end as every_id
@@ -86,7 +83,7 @@ select log_change(%(scope_id)s, 'changed', array_agg(distinct memory_id)) from a
 select inherit_vectors(%(scope_id)s, %(heirs)s::uuid[], %(elders)s::uuid[]) as waiting
 
 -- name: read
--- Without a bound on belief, what is believed now; without one on the world, what was ever true.
+-- Without a time of belief, the current versions; without a valid time, facts of any time.
 with place as (
     select id as scope_id from scopes
     where tenant_id = current_tenant() and agent = %(agent)s and "user" = %(user)s
@@ -118,13 +115,7 @@ where beliefs.scope_id = (select scope_id from place) and subject_id is not null
   and (%(predicate)s = '' or beliefs.predicate = %(predicate)s)
   and beliefs.id > %(cursor)s
   and (memories.withheld is null or memories.withheld in ('archived', 'past', 'faded'))
-  and (
-      not (select exists (
-          select from conversations
-          where scope_id = (select scope_id from place) and not synced and state in ('deleted', 'purging')
-      ))
-      or not rests_on_deleted(beliefs.scope_id, beliefs.id)
-  )
+  and (not {any_deleted_in_place} or not rests_on_deleted(beliefs.scope_id, beliefs.id))
 order by beliefs.id
 limit %(limit)s
 

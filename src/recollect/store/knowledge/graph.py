@@ -1,4 +1,4 @@
-"""Walk the graph of facts hop by hop, read an entity's facts ordered by when they are true, and page through all."""
+"""Walk the graph of facts by hops, read an entity's facts in order of time, and page through all facts."""
 
 from __future__ import annotations
 
@@ -20,15 +20,15 @@ from recollect.store.service.scopes import BEGINNING, names
 
 QUERIES = load_queries(__file__)
 SCOPE = sql.Identifier("scopes", "id")
-OUT_OF_SIGHT = ["deleted", "to_rederive"]
+NOT_VISIBLE = ["deleted", "to_rederive"]
 """Why a fact is hidden from readers of the graph; whether it is past depends on the times only."""
 PAGE = 250
-"""How many facts of an export are read and written at once; others wait as long."""
+"""Number of facts of an export to read and write at once; other requests wait that long."""
 
 
 @dataclass(frozen=True, slots=True)
 class WalkLimits:
-    """The limits of a walk: so many hops, each along at most so many facts, within a filter."""
+    """The limits of a walk: maximum hops, maximum facts per hop, and a filter."""
 
     hops: int
     beam: int
@@ -36,8 +36,8 @@ class WalkLimits:
 
 
 @dataclass(frozen=True, slots=True)
-class Walked:
-    """The steps of a walk, and the facts that were followed, by the ids of their memories; nearest first."""
+class GraphWalk:
+    """The steps of a walk, and the followed facts by the IDs of their memories; nearest first."""
 
     steps: list[FollowedFact]
     relations: dict[UUID, Relation]
@@ -45,36 +45,36 @@ class Walked:
 
 async def walk(
     database: Database, scope: Scope, starts: Sequence[UUID], bounds: WalkLimits
-) -> tuple[list[Entity | None], Walked]:
-    """Follow facts from entities, each of which is None if it is not of this scope; one round trip."""
+) -> tuple[list[Entity | None], GraphWalk]:
+    """Follow facts from entities, in one round trip; entities of other scopes are None."""
     async with database.reading(scope.tenant_id) as connection:
         entities = await ask_entities(connection, scope, starts, bounds.only.as_of)
         steps = await ask_walk(connection, scope, starts, bounds)
     return await read_entities(entities, starts), await read_walk(steps)
 
 
-async def meet(
+async def search_bidirectional(
     database: Database, scope: Scope, ends: tuple[UUID, UUID], bounds: tuple[WalkLimits, WalkLimits]
-) -> tuple[list[Entity | None], Walked]:
+) -> tuple[list[Entity | None], GraphWalk]:
     """Follow facts from two entities towards each other, in one round trip."""
     async with database.reading(scope.tenant_id) as connection:
         entities = await ask_entities(connection, scope, ends, bounds[0].only.as_of)
         walks = [await ask_walk(connection, scope, [end], each) for end, each in zip(ends, bounds, strict=True)]
     there, back = [await read_walk(each) for each in walks]
-    met = Walked([*there.steps, *back.steps], there.relations | back.relations)
+    met = GraphWalk([*there.steps, *back.steps], there.relations | back.relations)
     return await read_entities(entities, ends), met
 
 
 async def ask_entities(
     connection: Connection, scope: Scope, ids: Sequence[UUID], as_of: datetime | None, *, led: bool = True
 ) -> AsyncCursor[DictRow]:
-    """Send the query for entities, or for those that they lead to as of a moment."""
+    """Query entities, or the entities that they were merged into at a time."""
     parameters = {**names(scope), "ids": list(ids), "as_of": as_of, "led": led}
     return await connection.execute(QUERIES["entities"], parameters)
 
 
 async def read_entities(answer: AsyncCursor[DictRow], ids: Sequence[UUID]) -> list[Entity | None]:
-    """Read the answer to `ask_entities`, in the order asked for."""
+    """Read the result of `ask_entities`, in the requested order."""
     rows = await answer.fetchall()
     found = {row["asked"]: Entity(row["id"], row["name"], EntityType(row["type"])) for row in rows}
     return [found.get(entity_id) for entity_id in ids]
@@ -83,23 +83,23 @@ async def read_entities(answer: AsyncCursor[DictRow], ids: Sequence[UUID]) -> li
 async def ask_walk(
     connection: Connection, scope: Scope, starts: Sequence[UUID], bounds: WalkLimits
 ) -> AsyncCursor[DictRow]:
-    """Send the query for the neighbourhood of entities."""
+    """Query the neighborhood of entities."""
     parameters = {
         **names(scope),
         "starts": list(starts),
         "hops": bounds.hops,
         "beam": bounds.beam,
-        "hidden": OUT_OF_SIGHT,
+        "hidden": NOT_VISIBLE,
         **bind(bounds.only),
     }
     return await connection.execute(compose("walk", bounds.only), parameters)
 
 
-async def read_walk(answer: AsyncCursor[DictRow]) -> Walked:
-    """Read the answer to `ask_walk`."""
+async def read_walk(answer: AsyncCursor[DictRow]) -> GraphWalk:
+    """Read the result of `ask_walk`."""
     rows = await answer.fetchall()
     steps = [FollowedFact(row["id"], row["hop"], row["source"], row["target"]) for row in rows]
-    return Walked(steps, {relation.memory_id: relation for relation in to_relations(rows)})
+    return GraphWalk(steps, {relation.memory_id: relation for relation in to_relations(rows)})
 
 
 async def read_timeline(
@@ -110,18 +110,18 @@ async def read_timeline(
     after: tuple[datetime | None, UUID],
     limit: int,
 ) -> tuple[Entity | None, list[Relation]]:
-    """Fetch versions of the facts about an entity, ordered by when they are true; those believed then, if asked."""
+    """Fetch versions of the facts about an entity, in order of valid time; those believed then, if requested."""
     parameters = {
         **names(scope),
         "entity": entity_id,
         "as_of": as_of,
         "after": after[0],
         "after_id": after[1],
-        "hidden": OUT_OF_SIGHT,
+        "hidden": NOT_VISIBLE,
         "limit": limit,
     }
     async with database.reading(scope.tenant_id) as connection:
-        # The versions of an absorbed one are its own.
+        # The versions of an absorbed entity are shown under its own ID.
         entities = await ask_entities(connection, scope, [entity_id], as_of, led=False)
         answer = await connection.execute(QUERIES["timeline"], parameters)
     [entity] = await read_entities(entities, [entity_id])
@@ -129,7 +129,7 @@ async def read_timeline(
 
 
 async def find_moment(database: Database, scope: Scope, only: Filter) -> Filter | None:
-    """Return the moment as of which a whole graph is read, so that all its pages fit together; None without a scope."""
+    """Return the filter with the times for all pages of a graph, so that they match; None without a scope."""
     async with database.reading(scope.tenant_id) as connection:
         parameters = {**names(scope), "as_of": only.as_of, "at": only.at}
         answer = await connection.execute(QUERIES["moment"], parameters)
@@ -138,8 +138,8 @@ async def find_moment(database: Database, scope: Scope, only: Filter) -> Filter 
 
 
 async def page_facts(database: Database, scope: Scope, only: Filter) -> AsyncIterator[list[Relation]]:
-    """Yield all facts of a moment in the order of their ids, page by page; no connection is held between two pages."""
-    bounds = {**names(scope), "hidden": OUT_OF_SIGHT, "limit": PAGE, **bind(only)}
+    """Yield all facts at a time, in order of ID, page by page; no connection is held between pages."""
+    bounds = {**names(scope), "hidden": NOT_VISIBLE, "limit": PAGE, **bind(only)}
     query = compose("page_facts", only)
     cursor: UUID | None = BEGINNING
     while cursor is not None:
@@ -157,7 +157,7 @@ def compose(name: str, only: Filter) -> sql.Composed:
 
 
 def to_relations(rows: Sequence[DictRow]) -> list[Relation]:
-    """Turn rows into facts' versions with their entities; most entities are in many of them."""
+    """Convert rows to versions of facts with their entities; most entities are in many of them."""
     entities: dict[UUID, Entity] = {}
     for row in rows:
         for end in ("subject", "object"):

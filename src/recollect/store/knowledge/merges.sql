@@ -8,7 +8,7 @@ insert into entity_merges (scope_id, absorbed_id, kept_id, merged_at)
 values (%(scope_id)s, %(absorbed)s, %(kept)s, %(moment)s)
 
 -- name: end
--- Where the facts of the absorbed one are now is asked before its merge ends.
+-- Find the entity that has the facts before the merge ends.
 with held as (
     select scope_id, absorbed_id, merged_at, leads_to(scope_id, absorbed_id, null) as kept from entity_merges
     where scope_id = %(scope_id)s and absorbed_id = %(absorbed)s and split_at is null
@@ -21,7 +21,7 @@ with held as (
 select kept, merged_at from held
 
 -- name: ended
--- Versions that ended by a merge, and their facts; not those of which a later version ended for another reason.
+-- Versions that the merge ended, with their facts; not those of which a later version ended for another reason.
 select ended.id, ended.lineage from (
     select id, lineage, version from beliefs
     where scope_id = %(scope_id)s and subject_id = %(absorbed)s and superseded_at = %(merged_at)s

@@ -1,12 +1,12 @@
 -- name: scopes
--- No agent means all scopes of the tenant, no user all of the agent's.
+-- Without an agent, all scopes of the tenant; without a user, all of the agent's.
 select id, agent, "user" from scopes
 where tenant_id = current_tenant() and {not_erased} and (%(agent)s = '' or agent = %(agent)s)
   and (%(user)s::text is null or "user" = %(user)s)
 order by agent, "user"
 
 -- name: segments
--- What can be read again, in the order in which it was said.
+-- Segments that can be read again, in the order of the conversations.
 select segments.id, segments.conversation_id, segments.first_number, segments.last_number, segments.label,
        segments.attempts,
        exists (
@@ -24,38 +24,6 @@ where segments.scope_id = %(scope_id)s and conversations.state in ('active', 'ar
   and (%(since)s::timestamptz is null or said.last_at >= %(since)s) and said.last_at is not null
 order by said.last_at, segments.conversation_id, segments.first_number
 
--- name: unsegmented
--- Conversations that begin with messages from before there were segments.
-select conversations.id, 0::bigint as segmented_number, early.last_number, idle_since, clock_timestamp() as now
-from conversations
-cross join lateral (
-    select coalesce(min(segments.first_number) - 1, conversations.segmented_number) as last_number from segments
-    where segments.scope_id = conversations.scope_id and segments.conversation_id = conversations.id
-) early
-where conversations.scope_id = %(scope_id)s and conversations.state in ('active', 'archived') and conversations.synced
-  and exists (
-      select from messages
-      where messages.scope_id = conversations.scope_id and messages.conversation_id = conversations.id
-        and number <= early.last_number and (%(since)s::timestamptz is null or occurred_at >= %(since)s)
-  )
-order by conversations.id
-
--- name: hold_conversation
-select id from conversations
-where scope_id = %(scope_id)s and id = %(conversation)s and state in ('active', 'archived') and synced
-for no key update
-
--- name: cut
--- Unless the same stretch was cut meanwhile.
-insert into segments (scope_id, conversation_id, first_number, last_number, ending, similarity, label, state)
-select %(scope_id)s, %(conversation)s, %(after)s::bigint + 1, %(last_number)s, %(ending)s, %(similarity)s, %(label)s,
-       'cut'
-where not exists (
-    select from segments
-    where scope_id = %(scope_id)s and conversation_id = %(conversation)s
-      and first_number <= %(last_number)s and last_number > %(after)s::bigint
-)
-
 -- name: find
 select id, begun_at from runs
 where scope_id = %(scope_id)s and model = %(model)s and prompt_version = %(prompt_version)s
@@ -68,7 +36,7 @@ values (%(scope_id)s, %(model)s, %(prompt_version)s, %(since)s)
 returning id
 
 -- name: past
--- What questions of enrichment cost the tenant so far.
+-- The cost of the tenant's past enrichment questions.
 select coalesce(sum(calls) filter (where step = 'summarise'), 0)::bigint as segments,
        coalesce(sum(prompt_tokens) filter (where step = 'resolve'), 0)::bigint as prompt_tokens,
        coalesce(sum(completion_tokens), 0)::bigint as completion_tokens
@@ -93,7 +61,7 @@ select id, lineage, stands, valid_at, invalid_at from versions_of_run(%(scope_id
 select id from runs where scope_id = %(scope_id)s and id = %(run_id)s and state = 'building' for update
 
 -- name: ready
--- Segments that the run has an extraction of and that are still visible; locked until it is written.
+-- Visible segments for which the run has an extraction; locked until it is written.
 select segments.id from segments
 join extractions on extractions.scope_id = segments.scope_id and extractions.segment_id = segments.id
     and extractions.run_id = %(run_id)s
@@ -102,13 +70,13 @@ where segments.scope_id = %(scope_id)s and segments.id = any (array(select unnes
   and conversations.state in ('active', 'archived') and conversations.synced
 for update of segments
 
--- name: dim_mentions
--- Mentions of the earlier extractions; those that are made again get their moment back.
+-- name: mark_old_mentions
+-- Mentions of the earlier extractions; those that are written again get their old time.
 update mentions set description = '', mentioned_at = '-infinity'
 where scope_id = %(scope_id)s and source_id = any (array(select unnest(%(ids)s::uuid[])))
 
 -- name: drop_mentions
--- An entity that past facts refer to stays visible under its name, if nothing else mentions it.
+-- An entity with past facts stays visible with its name, even without other mentions.
 with needed as materialized (
     select mentions.source_id, mentions.entity_id, mentions.normalised from mentions
     join entities on entities.scope_id = %(scope_id)s and entities.id = mentions.entity_id
@@ -145,7 +113,7 @@ with closed as (
 select withhold_memories(%(scope_id)s, array_agg(id), 'past') from closed having count(*) > 0
 
 -- name: add_beliefs
--- A summary is a belief of its segment's lineage, without a span in the world.
+-- A summary is a belief with the lineage of its segment, without a valid time.
 insert into beliefs (scope_id, id, lineage, version, created_at)
 select %(scope_id)s, given.summary_id, given.segment_id, 1 + coalesce(newest.version, 0), %(moment)s
 from unnest(%(ids)s::uuid[], %(summaries)s::uuid[]) as given (segment_id, summary_id)

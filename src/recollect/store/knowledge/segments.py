@@ -1,21 +1,21 @@
-"""Store the segments of conversations: read what is running, close segments, and note their outcome."""
+"""Store the segments of conversations: read open messages, close segments, and store their outcome."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Any, LiteralString
+from typing import Any
 from uuid import UUID
 
 from psycopg.rows import DictRow
 from psycopg.types.json import Jsonb
 
-from recollect.core.agents.reflection import Unreflected
+from recollect.core.agents.reflection import ReflectionBacklog
 from recollect.core.service.numbers import tenant_of
 from recollect.core.text.tokens import ESTIMATE
 from recollect.models.conversations import Message
-from recollect.models.knowledge import Ending, SegmentState, StoredSegment
+from recollect.models.knowledge import SegmentEnd, SegmentRecord, SegmentState
 from recollect.models.service import Scope
 from recollect.store.conversations.conversations import to_read
 from recollect.store.database.pool import Connection, Database, load_queries
@@ -24,16 +24,16 @@ from recollect.store.service.jobs import defer_enrichment
 from recollect.store.service.scopes import names
 
 QUERIES = load_queries(__file__)
-MOST_READ = 500
-"""How many messages are read together: a stretch without any change of topic ends there."""
-IN_SIGHT = (None, "archived")
+MAX_MESSAGES_READ = 500
+"""Maximum number of messages to read together: a stretch without a change of topic ends there."""
+VISIBLE = (None, "archived")
 NO_RUN = UUID(int=0)
-"""The run id of extractions outside of runs."""
+"""The run ID of extractions outside of runs."""
 
 
 @dataclass(frozen=True, slots=True)
-class Unsegmented:
-    """A conversation with messages that are in no segment yet."""
+class UnsegmentedConversation:
+    """A conversation with messages that are not in a segment yet."""
 
     id: str
     segmented_number: int
@@ -43,8 +43,8 @@ class Unsegmented:
 
 
 @dataclass(frozen=True, slots=True)
-class Spoken:
-    """Consecutive messages: the visible ones, the last number read, and whether there are none after it."""
+class MessageRun:
+    """Consecutive messages: the visible ones, the last number read, and whether it is the end."""
 
     messages: tuple[Message, ...]
     last_number: int
@@ -53,16 +53,16 @@ class Spoken:
 
 @dataclass(frozen=True, slots=True)
 class ClosingSegment:
-    """One segment that is about to be closed: up to which message, why, and its label."""
+    """A segment to close: its last message, the reason, and its label."""
 
     last_number: int
-    ending: Ending
+    ending: SegmentEnd
     similarity: float | None = None
     label: str = ""
 
 
 @dataclass(frozen=True, slots=True)
-class Closed:
+class ClosedSegment:
     """A segment that waits for enrichment."""
 
     id: UUID
@@ -71,7 +71,7 @@ class Closed:
     last_number: int
     label: str
     attempts: int
-    """How often asking a model failed."""
+    """How often a request to a model failed."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,7 +86,7 @@ class SegmentOutcome:
 
 @dataclass(frozen=True, slots=True)
 class NewExtraction:
-    """What a model with a version of the prompt said of messages, and for which run."""
+    """What a model returned for messages, with its prompt version and its run."""
 
     segment_id: UUID
     content: Mapping[str, Any]
@@ -96,81 +96,85 @@ class NewExtraction:
     run_id: UUID = NO_RUN
 
 
-async def list_running(database: Database, scope_id: int) -> list[Unsegmented]:
-    """List the conversations of a scope with messages in no segment, once every running write has ended."""
+async def list_running(database: Database, scope_id: int) -> list[UnsegmentedConversation]:
+    """List a scope's conversations with messages in no segment, when all running writes have ended."""
     async with database.transaction(tenant_of(scope_id)) as connection:
         await connection.execute(QUERIES["await_writers"], {"scope_id": scope_id})
         found = await connection.execute(QUERIES["running"], {"scope_id": scope_id})
-        return [Unsegmented(**row) for row in await found.fetchall()]
+        return [UnsegmentedConversation(**row) for row in await found.fetchall()]
 
 
-async def find_running(database: Database, scope_id: int, conversation: str) -> Unsegmented | None:
+async def find_running(database: Database, scope_id: int, conversation: str) -> UnsegmentedConversation | None:
     """Find a conversation, if it has messages in no segment."""
     async with database.reading(tenant_of(scope_id)) as connection:
         found = await connection.execute(QUERIES["running_of"], {"scope_id": scope_id, "conversation": conversation})
     row = await found.fetchone()
-    return Unsegmented(**row) if row else None
+    return UnsegmentedConversation(**row) if row else None
 
 
 async def read_messages(
     database: Database, scope_id: int, conversation: str, first_number: int, last_number: int
-) -> Spoken:
-    """Read a stretch of a conversation in order, at most so many messages."""
-    parameters = describe(scope_id, conversation, first_number, last_number)
+) -> MessageRun:
+    """Read consecutive messages of a conversation, at most `MAX_MESSAGES_READ`."""
+    parameters = build_range_parameters(scope_id, conversation, first_number, last_number)
     async with database.reading(tenant_of(scope_id)) as connection:
         found = await connection.execute(QUERIES["messages"], parameters)
     rows = await found.fetchall()
-    said = [to_read(row, ESTIMATE).message for row in rows if row["withheld"] in IN_SIGHT]
-    whole = len(rows) < MOST_READ
-    return Spoken(tuple(said), last_number if whole else rows[-1]["number"], whole)
+    said = [to_read(row, ESTIMATE).message for row in rows if row["withheld"] in VISIBLE]
+    whole = len(rows) < MAX_MESSAGES_READ
+    return MessageRun(tuple(said), last_number if whole else rows[-1]["number"], whole)
 
 
-def describe(scope_id: int, conversation: str, first_number: int, last_number: int) -> dict[str, object]:
+def build_range_parameters(scope_id: int, conversation: str, first_number: int, last_number: int) -> dict[str, object]:
     """Return a stretch of a conversation as parameters."""
-    numbers = {"first_number": first_number, "last_number": last_number, "limit": MOST_READ}
+    numbers = {"first_number": first_number, "last_number": last_number, "limit": MAX_MESSAGES_READ}
     return {"scope_id": scope_id, "conversation": conversation, **numbers}
 
 
 async def is_same(connection: Connection, stretch: Mapping[str, object], read: Sequence[Message]) -> bool:
-    """Tell whether a stretch is still as it was read; call it while the scope is locked."""
+    """Return whether a stretch is still as it was read; call it while the scope is locked."""
     found = await (await connection.execute(QUERIES["in_sight"], stretch)).fetchall()
     return [row["id"] for row in found] == [message.id for message in read]
 
 
 async def find_known(database: Database, scope_id: int, called: Sequence[str], limit: int) -> list[UUID]:
-    """Find the entities that have one of these normalised names."""
+    """Find the entities that have one of these normalized names."""
     async with database.reading(tenant_of(scope_id)) as connection:
         parameters = {"scope_id": scope_id, "names": list(called), "limit": limit}
         found = await connection.execute(QUERIES["known"], parameters)
     return [row["entity_id"] for row in await found.fetchall()]
 
 
-async def close(
-    database: Database, scope_id: int, conversation: Unsegmented, spoken: Spoken, closings: Sequence[ClosingSegment]
+async def close_segments(
+    database: Database,
+    scope_id: int,
+    conversation: UnsegmentedConversation,
+    spoken: MessageRun,
+    closings: Sequence[ClosingSegment],
 ) -> bool:
-    """Close segments one after the other and move on behind them; False if the conversation has changed meanwhile.
+    """Close segments in order and move the conversation's position; False if the conversation has changed.
 
-    What is closed up to the end must be the end still: else whatever was said meanwhile would be cut off. And what
-    was read must all be there: else a label could say what was forgotten meanwhile.
+    A last segment that was closed at the end must still be at the end, or new messages would be cut off. All messages
+    that were read must still exist, or a label could contain forgotten text.
     """
-    stretch = describe(scope_id, conversation.id, conversation.segmented_number + 1, spoken.last_number)
+    stretch = build_range_parameters(scope_id, conversation.id, conversation.segmented_number + 1, spoken.last_number)
     place = {"scope_id": scope_id, "conversation": conversation.id, "segmented_number": conversation.segmented_number}
     async with database.transaction(tenant_of(scope_id)) as connection:
-        await hold_scope(connection, scope_id)
+        await lock_scope(connection, scope_id)
         held = await (await connection.execute(QUERIES["hold_running"], place)).fetchone()
         if held is None or (closings[-1].last_number == conversation.last_number != held["last_number"]):
             return False
         if not await is_same(connection, stretch, spoken.messages):
             return False
-        await write_segments(connection, QUERIES["close"], place, closings)
+        await write_segments(connection, place, closings)
         await connection.execute(QUERIES["advance"], place | {"number": closings[-1].last_number})
     return True
 
 
 async def write_segments(
-    connection: Connection, query: LiteralString, place: Mapping[str, object], closings: Sequence[ClosingSegment]
+    connection: Connection, place: Mapping[str, object], closings: Sequence[ClosingSegment]
 ) -> None:
-    """Write segments one after the other, after the place's `segmented_number`."""
+    """Write segments in order, starting after the place's `segmented_number`."""
     after = place["segmented_number"]
     for closing in closings:
         given = {
@@ -180,42 +184,42 @@ async def write_segments(
             "similarity": closing.similarity,
             "label": closing.label,
         }
-        await connection.execute(query, {**place, **given})
+        await connection.execute(QUERIES["close"], {**place, **given})
         after = closing.last_number
 
 
-async def pass_by(database: Database, scope_id: int, conversation: Unsegmented, number: int) -> None:
-    """Move past messages that no longer exist, unless they came back meanwhile."""
-    stretch = describe(scope_id, conversation.id, conversation.segmented_number + 1, number)
+async def skip_missing(database: Database, scope_id: int, conversation: UnsegmentedConversation, number: int) -> None:
+    """Move past messages that no longer exist, unless they were restored."""
+    stretch = build_range_parameters(scope_id, conversation.id, conversation.segmented_number + 1, number)
     parameters = {
         "scope_id": scope_id,
         "conversation": conversation.id,
         "segmented_number": conversation.segmented_number,
     }
     async with database.transaction(tenant_of(scope_id)) as connection:
-        await hold_scope(connection, scope_id)
+        await lock_scope(connection, scope_id)
         held = await (await connection.execute(QUERIES["hold_running"], parameters)).fetchone()
         if held and await is_same(connection, stretch, ()):
             await connection.execute(QUERIES["advance"], parameters | {"number": number})
 
 
-async def find_next(database: Database, scope_id: int) -> Closed | None:
-    """Find the segment of a scope that closed first and still waits."""
+async def find_next(database: Database, scope_id: int) -> ClosedSegment | None:
+    """Find the segment of a scope that closed first and still waits for enrichment."""
     async with database.reading(tenant_of(scope_id)) as connection:
         found = await connection.execute(QUERIES["next"], {"scope_id": scope_id})
     row = await found.fetchone()
-    return Closed(conversation=row.pop("conversation_id"), **row) if row else None
+    return ClosedSegment(conversation=row.pop("conversation_id"), **row) if row else None
 
 
 async def count_closed(database: Database, scope_id: int) -> int:
-    """Count the segments of a scope that wait."""
+    """Count the segments of a scope that wait for enrichment."""
     async with database.reading(tenant_of(scope_id)) as connection:
         found = await connection.execute(QUERIES["count_closed"], {"scope_id": scope_id})
     return sum([row["waiting"] for row in await found.fetchall()])
 
 
 async def count_attempt(database: Database, scope_id: int, segment_id: UUID, change: int = 1) -> None:
-    """Count that a model is about to be asked about a segment, or take it back."""
+    """Count an attempt to ask a model about a segment, or subtract one."""
     async with database.transaction(tenant_of(scope_id)) as connection:
         parameters = {"scope_id": scope_id, "segment_id": segment_id, "change": change}
         await connection.execute(QUERIES["count_attempt"], parameters)
@@ -233,7 +237,7 @@ async def find_extraction(
 
 
 async def keep_extraction(database: Database, scope_id: int, extraction: NewExtraction) -> None:
-    """Store an extraction, unless some of its messages were forgotten meanwhile."""
+    """Store an extraction, unless some of its messages were forgotten."""
     parameters = {
         "scope_id": scope_id,
         "segment_id": extraction.segment_id,
@@ -244,43 +248,47 @@ async def keep_extraction(database: Database, scope_id: int, extraction: NewExtr
         "ids": list(extraction.sources),
     }
     async with database.transaction(tenant_of(scope_id)) as connection:
-        # Forgetting locks the scope: what is there now is there until this is written, and is deleted with it.
-        await hold_scope(connection, scope_id)
+        # Forgetting locks the scope: existing messages exist until this is written, and delete it with them later.
+        await lock_scope(connection, scope_id)
         await connection.execute(QUERIES["keep_extraction"], parameters)
 
 
 async def keep_matches(
     database: Database, scope_id: int, segment_id: UUID, run_id: UUID, matches: Mapping[str, Sequence[str]]
 ) -> None:
-    """Store with an extraction which entities a model matched its names to."""
+    """Store with an extraction the entities that a model matched to its names."""
     parameters = {"scope_id": scope_id, "segment_id": segment_id, "run_id": run_id}
     async with database.transaction(tenant_of(scope_id)) as connection:
         await connection.execute(QUERIES["keep_matches"], parameters | {"matches": Jsonb(dict(matches))})
 
 
-async def hold_scope(connection: Connection, scope_id: int) -> None:
+async def lock_scope(connection: Connection, scope_id: int) -> None:
     """Lock a scope until the transaction ends."""
     await connection.execute(QUERIES["await_writers"], {"scope_id": scope_id})
 
 
-async def hold_closed(connection: Connection, scope_id: int, segment: Closed, read: Sequence[Message]) -> bool:
-    """Tell whether a segment of a locked scope still waits, and holds just what was read of it."""
+async def lock_closed_segment(
+    connection: Connection, scope_id: int, segment: ClosedSegment, read: Sequence[Message]
+) -> bool:
+    """Return whether a closed segment still waits, and has the messages that were read; lock it."""
     parameters = {"scope_id": scope_id, "segment_id": segment.id}
-    if await (await connection.execute(QUERIES["hold_closed"], parameters)).fetchone() is None:
+    if await (await connection.execute(QUERIES["lock_closed_segment"], parameters)).fetchone() is None:
         return False
-    stretch = describe(scope_id, segment.conversation, segment.first_number, segment.last_number)
+    stretch = build_range_parameters(scope_id, segment.conversation, segment.first_number, segment.last_number)
     return await is_same(connection, stretch, read)
 
 
 async def supersede_summary(connection: Connection, scope_id: int, segment_id: UUID, summary_id: UUID) -> None:
-    """Make a summary what is believed of a segment from now on, and supersede the one before."""
+    """Make a summary the current one of a segment, and supersede the previous one."""
     parameters = {"scope_id": scope_id, "segment_id": segment_id, "summary_id": summary_id}
     await connection.execute(QUERIES["close_belief"], parameters)
     await connection.execute(QUERIES["add_belief"], parameters)
 
 
-async def note_outcome(connection: Connection, scope_id: int, segment: Closed, outcome: SegmentOutcome) -> None:
-    """Note the outcome of a segment, and the summary of its conversation."""
+async def record_outcome(
+    connection: Connection, scope_id: int, segment: ClosedSegment, outcome: SegmentOutcome
+) -> None:
+    """Store the outcome of a segment, and the summary of its conversation."""
     parameters = {
         "scope_id": scope_id,
         "segment_id": segment.id,
@@ -290,28 +298,30 @@ async def note_outcome(connection: Connection, scope_id: int, segment: Closed, o
         "reason": outcome.reason,
         "summary_id": outcome.summary_id,
     }
-    await connection.execute(QUERIES["note_outcome"], parameters)
+    await connection.execute(QUERIES["record_outcome"], parameters)
     await connection.execute(QUERIES["apply_extraction"], parameters)
     if outcome.summary_id is not None:
         await follow_summary(connection, scope_id, segment.conversation)
 
 
 async def rate(connection: Connection, scope_id: int, ratings: Mapping[UUID, int]) -> None:
-    """Note how important messages are by what a model said, except where their caller did."""
+    """Store a model's importance ratings of messages, except those that their caller rated."""
     if ratings:
         given = {"scope_id": scope_id, "ids": list(ratings), "importances": list(ratings.values())}
         await connection.execute(QUERIES["rate"], given)
 
 
-async def gather(connection: Connection, scope_id: int, segment_id: UUID, ids: Sequence[UUID]) -> Unreflected | None:
-    """Add messages to what waits for a reflection, when their segment is enriched for the first time."""
+async def gather(
+    connection: Connection, scope_id: int, segment_id: UUID, ids: Sequence[UUID]
+) -> ReflectionBacklog | None:
+    """Add messages to the backlog of a reflection, when their segment is enriched for the first time."""
     parameters = {"scope_id": scope_id, "segment_id": segment_id, "ids": list(ids)}
     row = await (await connection.execute(QUERIES["gather"], parameters)).fetchone()
-    return Unreflected(**row) if row else None
+    return ReflectionBacklog(**row) if row else None
 
 
 async def enter(connection: Connection, scope_id: int, events: Sequence[Row], moment: datetime) -> None:
-    """Enter events in the journal of their scope, in the transaction that stores them; a job will read it."""
+    """Enter events in the journal of their scope, in the transaction that stores them; a job reads it later."""
     parameters = {
         "scope_id": scope_id,
         "moment": moment,
@@ -323,11 +333,11 @@ async def enter(connection: Connection, scope_id: int, events: Sequence[Row], mo
 
 
 async def follow_summary(connection: Connection, scope_id: int, conversation: str) -> None:
-    """Let a conversation use the summary of its newest segment that has one."""
+    """Set the summary of a conversation to that of its newest segment with a summary."""
     await connection.execute(QUERIES["newest_summary"], {"scope_id": scope_id, "conversation": conversation})
 
 
-async def page(database: Database, scope: Scope, conversation: str, after: int, limit: int) -> list[StoredSegment]:
+async def page(database: Database, scope: Scope, conversation: str, after: int, limit: int) -> list[SegmentRecord]:
     """Read the segments of a conversation that begin after a message, in order."""
     bounds = {"conversation": conversation, "after": after, "limit": limit}
     async with database.reading(scope.tenant_id) as connection:
@@ -335,12 +345,12 @@ async def page(database: Database, scope: Scope, conversation: str, after: int, 
     return [to_segment(row) for row in await found.fetchall()]
 
 
-def to_segment(row: DictRow) -> StoredSegment:
+def to_segment(row: DictRow) -> SegmentRecord:
     """Turn a row into a segment."""
-    return StoredSegment(**{**row, "ending": Ending(row["ending"]), "state": SegmentState(row["state"])})
+    return SegmentRecord(**{**row, "ending": SegmentEnd(row["ending"]), "state": SegmentState(row["state"])})
 
 
 async def enqueue(database: Database, scope_id: int) -> None:
-    """See that a job looks at a scope."""
+    """Queue a job for a scope."""
     async with database.transaction(tenant_of(scope_id)) as connection:
         await defer_enrichment(connection, scope_id)

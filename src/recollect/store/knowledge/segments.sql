@@ -3,7 +3,7 @@
 select id from scopes where id = %(scope_id)s for no key update
 
 -- name: running
--- A restored conversation is not read before all of it is restored.
+-- A restored conversation is read only when all of it is restored.
 select id, segmented_number, last_number, idle_since, clock_timestamp() as now from conversations
 where scope_id = %(scope_id)s and running and state in ('active', 'archived') and synced
 order by idle_since, id
@@ -15,7 +15,7 @@ where scope_id = %(scope_id)s and id between %(conversation)s and %(conversation
 order by id limit 1
 
 -- name: messages
--- In the order in which they were said.
+-- In the order of the conversation.
 select said.id, said.parent_id, said.turn_id, said.number, said.role, said.status, said.occurred_at, said.tokens,
        said.images, said.parts, said.attachments, said.external_id, memory.content, memory.speaker, memory.metadata,
        memory.withheld
@@ -34,7 +34,7 @@ cross join lateral (
 order by said.number
 
 -- name: in_sight
--- Which of them are visible now, in the same order.
+-- The visible ones among them, in the same order.
 select said.id
 from (
     select id, number from messages
@@ -52,7 +52,7 @@ where withheld is null or withheld = 'archived'
 order by said.number
 
 -- name: known
--- The entities of these names, those with most of the names first.
+-- The entities with these names, those with most of the names first.
 select entity_id from (
     select entity_id, normalised from mentions
     where scope_id = %(scope_id)s and normalised = any (array(select unnest(%(names)s::text[])))
@@ -65,7 +65,7 @@ order by count(*) desc, entity_id
 limit %(limit)s
 
 -- name: hold_running
--- Nothing was closed meanwhile; a new append comes after it.
+-- No segment was closed since then; a new append comes after it.
 select last_number from conversations
 where scope_id = %(scope_id)s and id = %(conversation)s and segmented_number = %(segmented_number)s
   and state in ('active', 'archived') and synced
@@ -104,7 +104,7 @@ update extractions set content = content || jsonb_build_object('matches', %(matc
 where scope_id = %(scope_id)s and segment_id = %(segment_id)s and run_id = %(run_id)s
 
 -- name: keep_extraction
--- Only while the segment is unchanged: what was forgotten meanwhile must not come back by it.
+-- Only while the segment is unchanged: forgotten text must not be stored again.
 insert into extractions (scope_id, segment_id, run_id, model, prompt_version, content)
 select scope_id, id, %(run_id)s, %(model)s, %(prompt_version)s, %(content)s from segments
 where scope_id = %(scope_id)s and id = %(segment_id)s
@@ -119,14 +119,14 @@ on conflict (scope_id, segment_id, run_id) do update
 set model = excluded.model, prompt_version = excluded.prompt_version, content = excluded.content,
     made_at = clock_timestamp(), applied_at = null
 
--- name: hold_closed
+-- name: lock_closed_segment
 select segments.id from segments
 join conversations on conversations.scope_id = segments.scope_id and conversations.id = segments.conversation_id
 where segments.scope_id = %(scope_id)s and segments.id = %(segment_id)s and segments.state = 'closed'
   and conversations.state in ('active', 'archived') and conversations.synced
 for update of segments
 
--- name: note_outcome
+-- name: record_outcome
 update segments
 set state = %(state)s, reason = %(reason)s, label = %(label)s, enriched_at = clock_timestamp()
 where scope_id = %(scope_id)s and id = %(segment_id)s
@@ -138,7 +138,7 @@ on conflict (scope_id, segment_id, run_id) do update
 set applied_at = excluded.applied_at, summary_id = excluded.summary_id
 
 -- name: add_belief
--- A summary is a belief like any other, without a span in the world; its lineage is its segment.
+-- A summary is a belief like any other, without a valid time; its lineage is its segment.
 insert into beliefs (scope_id, id, lineage, version, created_at)
 select scope_id, id, %(segment_id)s,
        1 + coalesce((select max(version) from beliefs
@@ -175,7 +175,7 @@ from unnest(%(ids)s::uuid[], %(importances)s::real[]) as given (id, importance)
 where scope_id = %(scope_id)s and memories.id = given.id and importance_from <> 'caller'
 
 -- name: gather
--- What its caller rated was added when it was written, and so is an event.
+-- Messages rated by their caller, and events, were added when they were written.
 update scopes
 set unreflected_importance = unreflected_importance + added.importance,
     unreflected_memories = unreflected_memories + added.memories
@@ -191,7 +191,7 @@ where scopes.id = %(scope_id)s and added.memories > 0
 returning unreflected_importance as importance, unreflected_memories as memories
 
 -- name: enter
--- Events in the order in which they were written, kept as a conversation without a name: each stands by itself.
+-- Events in the order of writing, stored as a conversation without a name: each is separate.
 with journal as (
     insert into conversations (scope_id, id, last_number, created_at, updated_at, changed_at)
     select %(scope_id)s, '', cardinality(%(ids)s::uuid[]), %(moment)s, %(moment)s, %(moment)s
@@ -216,6 +216,6 @@ left join lateral (
     limit 1
 ) current on true
 where segments.scope_id = {this_scope}
-  and conversation_id = %(conversation)s and first_number > %(after)s and state <> 'cut'
+  and conversation_id = %(conversation)s and first_number > %(after)s
 order by first_number
 limit %(limit)s

@@ -2,7 +2,7 @@
 select array_agg(found.id) as ids, array_agg(found.kind) as kinds
 from (select distinct unnest(%(ids)s::uuid[]) as id) asked
 cross join lateral (
-    -- One by one, in the order of the key: given a list of ids the planner would rather read the scope by time.
+    -- One by one, in the order of the key: with a list of IDs the planner would rather read the scope by time.
     select id, kind, idle, withheld from memories
     where scope_id = %(scope_id)s and memories.id between asked.id and asked.id
     order by memories.id limit 1

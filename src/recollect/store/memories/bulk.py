@@ -1,6 +1,6 @@
 """Load many memories fast: COPY into one staging table, then one insert into each table they belong to.
 
-Row-level security refuses COPY into the tables themselves, and that stays so: the insert is checked row by row.
+Row-level security refuses COPY into the tables themselves. The insert is checked row by row.
 """
 
 from __future__ import annotations
@@ -20,23 +20,23 @@ from recollect.models.service import EmbeddingSpace
 from recollect.store.database.pool import Connection, load_queries
 from recollect.store.memories import columns, memories
 from recollect.store.memories.columns import EVERY, SHARED, Row
-from recollect.store.memories.copied import write_terms, write_vectors
+from recollect.store.memories.copy_protocol import write_terms, write_vectors
 from recollect.store.memories.embeddings import vector_type, vectors_table
 
 QUERIES = load_queries(__file__, fields=columns.FRAGMENTS["fields"])
 Vectors = Mapping[UUID, NDArray[np.float32]]
 Values = Sequence[Sequence[object]]
 TYPES = (*(column.type for column in EVERY), "bytea", "bytea", "integer", "bytea")
-"""How the driver writes each column; what it writes slowly is given to it as ready bytes."""
+"""How the driver writes each column; slow types are passed as encoded bytes."""
 AT_ONCE = 100
-"""So many rows are written before other tasks of the event loop have their turn."""
+"""Number of rows to write before other tasks of the event loop run."""
 
 
-WORTH_STAGING = 100
+MIN_COPY_ROWS = 100
 
 
 @dataclass(frozen=True, slots=True)
-class Heading:
+class BulkHeader:
     """What all rows of a load have in common."""
 
     scope_id: int
@@ -45,13 +45,13 @@ class Heading:
     space: EmbeddingSpace | None
 
 
-def suits(connection: Connection, rows: Sequence[Row]) -> bool:
-    """Tell whether rows are so many that COPY is worth a staging table, and whether the connection is free for it."""
-    return len(rows) >= WORTH_STAGING and connection.pgconn.pipeline_status == PipelineStatus.OFF
+def use_copy(connection: Connection, rows: Sequence[Row]) -> bool:
+    """Return whether COPY is worthwhile for these rows and the connection is free for it."""
+    return len(rows) >= MIN_COPY_ROWS and connection.pgconn.pipeline_status == PipelineStatus.OFF
 
 
-def encode(heading: Heading, rows: Sequence[Row], vectors: Vectors) -> Values:
-    """Make the values of rows, in the order of the staging table's columns."""
+def encode(heading: BulkHeader, rows: Sequence[Row], vectors: Vectors) -> Values:
+    """Encode rows, in the order of the staging table's columns."""
     terms = write_terms(heading.scope_id, [row.weights for row in rows])
     embedded = encode_vectors(heading, vectors)
     return [
@@ -60,8 +60,8 @@ def encode(heading: Heading, rows: Sequence[Row], vectors: Vectors) -> Values:
     ]
 
 
-def encode_vectors(heading: Heading, vectors: Vectors) -> dict[UUID, bytes]:
-    """Write the vectors that are given."""
+def encode_vectors(heading: BulkHeader, vectors: Vectors) -> dict[UUID, bytes]:
+    """Encode the given vectors."""
     if not vectors or heading.space is None:
         return {}
     written = write_vectors(np.stack(list(vectors.values())), heading.space.precision)
@@ -69,13 +69,13 @@ def encode_vectors(heading: Heading, vectors: Vectors) -> dict[UUID, bytes]:
 
 
 async def stage(connection: Connection, space: EmbeddingSpace | None) -> None:
-    """Make the staging table of this transaction."""
+    """Create the staging table of this transaction."""
     kind = vector_type(space) if space else sql.SQL("vector")
     await connection.execute(sql.SQL(QUERIES["stage"]).format(type=kind))
 
 
-async def store(connection: Connection, heading: Heading, values: Values) -> None:
-    """Send rows to the staging table and move them where they belong."""
+async def store_staged_rows(connection: Connection, heading: BulkHeader, values: Values) -> None:
+    """Copy rows to the staging table, then insert them into their tables."""
     await send(connection, values)
     shared = {name: getattr(heading, name) for name in SHARED}
     await connection.execute(memories.STORE_STAGED, shared)
@@ -87,7 +87,7 @@ async def store(connection: Connection, heading: Heading, values: Values) -> Non
 
 
 async def send(connection: Connection, values: Values) -> None:
-    """Send rows to the staging table, in portions between which the event loop is free."""
+    """Copy rows to the staging table, in portions between which the event loop is free."""
     async with connection.cursor() as cursor, cursor.copy(QUERIES["copy"]) as copying:
         copying.set_types(TYPES)
         for position, row in enumerate(values, 1):

@@ -1,5 +1,5 @@
 -- name: stage
--- Rows stay whole in it: what is too long for their own table is compressed there, once.
+-- Rows are not compressed here: long values are compressed once, in their final table.
 create temporary table staged_memories ({fields}, terms bigint[], weights sparsevec, draw integer, embedding {type})
 with (toast_tuple_target = 8160) on commit drop
 

@@ -1,4 +1,4 @@
-"""The columns of a memory's row, each named once: writes, bulk loads and reads take their lists from here."""
+"""The columns of a memory's row, each named once: writes, bulk loads and reads use these lists."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from recollect.models.memories import NewMemory, Role
 
 @dataclass(frozen=True, slots=True)
 class MessagePlace:
-    """Where a message stands, and whose it is."""
+    """The position and author of a message."""
 
     conversation: str
     role: Role
@@ -27,7 +27,7 @@ class MessagePlace:
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """One memory ready to be written: what was asked, and what the service decided."""
+    """A memory ready to be written: the request, and the decisions of the service."""
 
     id: UUID
     memory: NewMemory
@@ -41,11 +41,11 @@ class Row:
     evidence: tuple[UUID, ...]
     weights: dict[int, float]
     draw: int
-    """By which it is drawn for a sample of its scope."""
+    """Its random number for a sample of its scope."""
     tells: int
-    """What it is like by its wording."""
+    """How a memory's wording classifies it."""
     named: str
-    """Its speaker in the form names are compared by."""
+    """Its speaker in the form used to compare names."""
     place: MessagePlace | None = None
 
 
@@ -57,11 +57,11 @@ class MemoryColumn:
     type: LiteralString
     value: Callable[[Row], Any]
     sent_as: str = ""
-    """The name of its field, where a column of another table has its name and holds something else."""
+    """The name of its field, if a column of another table has its name and other content."""
 
     @property
     def field(self) -> str:
-        """Name the field that its value travels in."""
+        """Return the name of the field with its value."""
         return self.sent_as or self.name
 
 
@@ -103,7 +103,7 @@ FEATURES = (
     MemoryColumn("role", "text", lambda row: row.place and row.place.role.value),
     MemoryColumn("number", "bigint", lambda row: row.place and row.place.number),
 )
-"""The columns of `memory_features`: what ranking and filters read. `state` begins as current and follows."""
+"""The columns of `memory_features`: read by ranking and filters. `state` begins as current and follows."""
 SHARED: Mapping[str, LiteralString] = {"scope_id": "bigint", "origin": "text", "created_at": "timestamptz"}
 """The columns, with their types, that all rows of one write have the same value for."""
 
@@ -121,19 +121,19 @@ FRAGMENTS: Mapping[str, sql.Composable] = {
         sql.SQL("{} {}").format(sql.Identifier(column.field), sql.SQL(column.type)) for column in EVERY
     ),
 }
-"""What queries have in braces."""
+"""The fragments for names in braces in queries."""
 
 
 def gather(row: Row) -> dict[str, Any]:
-    """Return the fields of a row, as they travel in JSON."""
+    """Return the fields of a row for JSON."""
     return {column.field: column.value(row) for column in EVERY}
 
 
 def write_json(rows: Sequence[Mapping[str, Any]]) -> str:
-    """Write rows as the database reads them; one text costs far less than an array for each column."""
+    """Write rows as one JSON text; it costs far less than an array for each column."""
     return json.dumps(rows, default=plain, ensure_ascii=False, separators=(",", ":"))
 
 
 def plain(value: object) -> object:
-    """Give what JSON has no form for as JSON, or as the text that the database reads."""
+    """Convert a value without a JSON form to JSON, or to a text that the database reads."""
     return value.obj if isinstance(value, Jsonb) else str(value)

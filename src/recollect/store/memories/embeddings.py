@@ -1,4 +1,4 @@
-"""Store vectors in embedding spaces: write them, find memories without one, and change to another model."""
+"""Store vectors in embedding spaces: write them, find memories without one, and change the model."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ QUERIES = load_queries(__file__)
 
 
 @dataclass(frozen=True, slots=True)
-class Unembedded:
+class PendingEmbedding:
     """A memory that still needs a vector, with the text to embed."""
 
     scope_id: int
@@ -30,9 +30,9 @@ class Unembedded:
     content: str
     embedding_text: str
     checksum: str
-    """Of its text, to notice a change meanwhile."""
+    """The checksum of its text, to detect a change."""
     before: str = ""
-    """The end of what the message before said, if it is a message that follows one."""
+    """The end of the previous message, if it is a message that follows one."""
     before_id: UUID | None = None
 
 
@@ -47,19 +47,19 @@ def vector_type(space: EmbeddingSpace) -> sql.SQL:
 
 
 def to_vector(space: EmbeddingSpace, row: NDArray[np.float32]) -> HalfVector | Vector:
-    """Wrap a vector for the driver, in the precision of its space."""
+    """Convert a vector for the driver, in the precision of its space."""
     return HalfVector(row) if space.precision == "half" else Vector(row)
 
 
 def to_half(row: NDArray[np.float32]) -> HalfVector:
-    """Wrap a vector of an entity, which has half precision in every space."""
+    """Convert a vector of an entity, which has half precision in every space."""
     return HalfVector(row)
 
 
 async def store_vectors(
     connection: Connection, space: EmbeddingSpace, scope_id: int, ids: Sequence[UUID], rows: NDArray[np.float32]
 ) -> AsyncCursor[DictRow]:
-    """Write vectors for memories that exist in this transaction; the answer names those that are new or changed."""
+    """Write vectors for memories of this transaction; the result names those that are new or changed."""
     query = sql.SQL(QUERIES["store_vectors"]).format(
         vectors=vectors_table(space.id), type=vector_type(space), space=sql.Literal(space.id)
     )
@@ -79,18 +79,18 @@ async def read_vectors(
 
 
 async def note_with_context(connection: Connection, space: EmbeddingSpace, scope_id: int, ids: Sequence[UUID]) -> None:
-    """Note that vectors were made with the message before: they are deleted when it is forgotten."""
+    """Record that vectors include the previous message: they are deleted when it is forgotten."""
     parameters = {"scope_id": scope_id, "space_id": space.id, "ids": list(ids)}
     await connection.execute(QUERIES["note_with_context"], parameters)
 
 
 async def add_pending(connection: Connection, scope_id: int, ids: Sequence[UUID]) -> None:
-    """Note memories that wait for a vector."""
+    """Add memories to those that wait for a vector."""
     await connection.execute(QUERIES["add_pending"], {"scope_id": scope_id, "ids": list(ids)})
 
 
-async def list_pending(database: Database, scope_id: int, after: UUID, limit: int) -> list[Unembedded]:
-    """List a scope's oldest memories without a vector after an id, once every running write has ended."""
+async def list_pending(database: Database, scope_id: int, after: UUID, limit: int) -> list[PendingEmbedding]:
+    """List a scope's oldest memories without a vector after an ID, when all running writes have ended."""
     async with database.transaction(tenant_of(scope_id)) as connection:
         parameters = {"scope_id": scope_id, "after": after, "limit": limit, "most": BEFORE + 1}
         await connection.execute(QUERIES["await_writers"], parameters)
@@ -98,10 +98,10 @@ async def list_pending(database: Database, scope_id: int, after: UUID, limit: in
         return [to_unembedded(row) for row in await found.fetchall()]
 
 
-def to_unembedded(row: DictRow) -> Unembedded:
-    """Turn a row into a memory to embed; one with its own text to embed uses that alone."""
+def to_unembedded(row: DictRow) -> PendingEmbedding:
+    """Convert a row to a memory to embed; one with a separate text to embed uses only that text."""
     said = "" if row["embedding_text"].strip() else row["before_content"] or ""
-    return Unembedded(
+    return PendingEmbedding(
         scope_id=row["scope_id"],
         id=row["id"],
         speaker=row["speaker"],
@@ -126,19 +126,19 @@ async def defer_waiting(connection: Connection, scope: Scope) -> None:
 
 
 async def store_pending(
-    database: Database, space: EmbeddingSpace, batch: Sequence[Unembedded], rows: NDArray[np.float32]
+    database: Database, space: EmbeddingSpace, batch: Sequence[PendingEmbedding], rows: NDArray[np.float32]
 ) -> None:
-    """Write vectors of one scope that were waited for; a memory forgotten or changed meanwhile gets none."""
+    """Write vectors of one scope's waiting memories; forgotten or changed memories get none."""
     scope_id = batch[0].scope_id
     async with database.transaction(tenant_of(scope_id)) as connection:
-        ids = await store_held(connection, space, batch, rows)
+        ids = await store_buffered(connection, space, batch, rows)
         await connection.execute(QUERIES["remove_pending"], {"scope_id": scope_id, "ids": ids})
 
 
-async def store_held(
-    connection: Connection, space: EmbeddingSpace, batch: Sequence[Unembedded], rows: NDArray[np.float32]
+async def store_buffered(
+    connection: Connection, space: EmbeddingSpace, batch: Sequence[PendingEmbedding], rows: NDArray[np.float32]
 ) -> list[UUID]:
-    """Write the vectors of those memories of one scope that are unchanged; return which."""
+    """Write the vectors of unchanged memories of one scope; return their IDs."""
     scope_id = batch[0].scope_id
     ids, checksums = [memory.id for memory in batch], [memory.checksum for memory in batch]
     before = [memory.before_id for memory in batch if memory.before_id is not None]
@@ -161,8 +161,8 @@ async def store_held(
 
 async def list_unfilled(
     database: Database, tenant_id: int, space_id: int, after: tuple[int, UUID], limit: int
-) -> list[Unembedded]:
-    """List a tenant's memories that a space lacks, after a cursor, in key order."""
+) -> list[PendingEmbedding]:
+    """List a tenant's memories without a vector in a space, after a cursor, in key order."""
     query = sql.SQL(QUERIES["unfilled"]).format(vectors=vectors_table(space_id))
     async with database.reading(tenant_id) as connection:
         parameters = {"scope_id": after[0], "id": after[1], "limit": limit, "most": BEFORE + 1}
@@ -171,9 +171,9 @@ async def list_unfilled(
 
 
 async def read_held(
-    database: Database, space: EmbeddingSpace, batch: Sequence[Unembedded]
+    database: Database, space: EmbeddingSpace, batch: Sequence[PendingEmbedding]
 ) -> dict[UUID, NDArray[np.float32]]:
-    """Read the vectors that a space has of one tenant's memories; what waits for another one is absent."""
+    """Read a space's vectors of one tenant's memories; memories that wait for a new one are absent."""
     query = sql.SQL(QUERIES["held"]).format(vectors=vectors_table(space.id))
     asked = {"scope_ids": [each.scope_id for each in batch], "ids": [each.id for each in batch]}
     async with database.reading(tenant_of(batch[0].scope_id)) as connection:
@@ -182,14 +182,14 @@ async def read_held(
 
 
 async def fill(
-    database: Database, space: EmbeddingSpace, batch: Sequence[Unembedded], rows: NDArray[np.float32]
+    database: Database, space: EmbeddingSpace, batch: Sequence[PendingEmbedding], rows: NDArray[np.float32]
 ) -> None:
     """Write one batch of a fill and its progress."""
     last = batch[-1]
     async with database.transaction(tenant_of(last.scope_id)) as connection:
         for scope_id in sorted({memory.scope_id for memory in batch}):
             members = [index for index, memory in enumerate(batch) if memory.scope_id == scope_id]
-            ids = await store_held(connection, space, [batch[index] for index in members], rows[members])
+            ids = await store_buffered(connection, space, [batch[index] for index in members], rows[members])
             if space.state == "active":
                 await connection.execute(QUERIES["remove_pending"], {"scope_id": scope_id, "ids": ids})
         progress = {"space": space.id, "scope_id": last.scope_id, "id": last.id, "count": len(batch)}
@@ -197,7 +197,7 @@ async def fill(
 
 
 async def read_fill_cursor(database: Database, space_id: int) -> tuple[int, UUID]:
-    """Tell how far a fill has come."""
+    """Return the position up to which a space is filled."""
     async with database.reading(None) as connection:
         row = await (await connection.execute(QUERIES["cursor"], {"space": space_id})).fetchone()
         return (row["filled_scope"], row["filled_id"]) if row else (0, UUID(int=0))

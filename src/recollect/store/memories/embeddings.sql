@@ -8,13 +8,13 @@ select held.scope_id, held.id, held.kind, held.trust, held.idle,
        given.embedding
 from unnest(%(ids)s::uuid[], %(embeddings)b::{type}[]) as given (id, embedding)
 cross join lateral (
-    -- One by one, in the order of the key: joined as sets, a plan that does not see them would read the whole scope.
+    -- One by one, in the order of the key: with a join of sets, a generic plan would read the whole scope.
     select scope_id, id, kind, trust, idle, importance, withheld from memories
     where memories.scope_id = %(scope_id)s and memories.id between given.id and given.id
     order by memories.id limit 1
 ) held
 where held.withheld is null
--- A message may have one that was made without the utterance before.
+-- A message may have one that was made without the previous message.
 on conflict (scope_id, id) do update set embedding = excluded.embedding
 where {vectors}.embedding <> excluded.embedding
 returning id
@@ -30,14 +30,14 @@ where scope_id = {this_scope}
   and id = any (%(ids)s)
 
 -- name: hold
--- All in one order, with the messages before: forgetting one of these waits, and then finds the vectors made with it.
+-- All in one order, with the previous messages: forgetting one of these waits, and then finds the vectors made with it.
 select id from memories
 where scope_id = %(scope_id)s and id = any (array(select unnest(%(ids)s::uuid[])))
 order by id
 for key share
 
 -- name: unchanged
--- A memory that was changed since its text was read, or follows another one now, waits for another vector.
+-- A memory that has changed since its text was read, or follows another one now, waits for another vector.
 select held.id
 from (
     select scope_id, id, kind, content, embedding_text from memories

@@ -8,8 +8,7 @@ from datetime import datetime
 from uuid import UUID
 
 from recollect.core.service.numbers import tenant_of
-from recollect.core.text.similar import SourceText
-from recollect.core.text.variants import check_version
+from recollect.core.text.similarity import SourceText
 from recollect.models.memories import EvidenceStep, EvidenceWalk, Kind, Memory
 from recollect.models.service import Scope
 from recollect.store.database.pool import Connection, Database, load_queries
@@ -19,8 +18,8 @@ from recollect.store.memories.memories import RowQuery
 from recollect.store.service.scopes import names
 
 QUERIES = load_queries(__file__)
-MOST_LINKS = 2_000
-"""So many links are read for each step of a walk."""
+MAX_LINKS = 2_000
+"""Maximum number of links to read for each step of a walk."""
 
 
 async def fetch_source_texts(database: Database, scope_id: int, ids: Sequence[UUID]) -> dict[UUID, SourceText]:
@@ -33,8 +32,8 @@ async def fetch_source_texts(database: Database, scope_id: int, ids: Sequence[UU
 
 
 @dataclass(frozen=True, slots=True)
-class ToRederive:
-    """A blank memory, and the evidence that is left of it."""
+class PendingRederivation:
+    """A blank memory, and its remaining evidence."""
 
     id: UUID
     kind: Kind
@@ -44,14 +43,14 @@ class ToRederive:
     evidence: tuple[UUID, ...]
 
 
-async def find_next(database: Database, scope_id: int, after: UUID) -> ToRederive | None:
-    """Find the next memory after an id that can be derived again."""
+async def find_next(database: Database, scope_id: int, after: UUID) -> PendingRederivation | None:
+    """Find the next memory after an ID that can be derived again."""
     async with database.reading(tenant_of(scope_id)) as connection:
         found = await connection.execute(QUERIES["next"], {"scope_id": scope_id, "after": after})
     row = await found.fetchone()
     if row is None:
         return None
-    return ToRederive(**{**row, "kind": Kind(row["kind"]), "evidence": tuple(row["evidence"])})
+    return PendingRederivation(**{**row, "kind": Kind(row["kind"]), "evidence": tuple(row["evidence"])})
 
 
 async def open_scope(connection: Connection, scope_id: int) -> tuple[int, int]:
@@ -59,18 +58,17 @@ async def open_scope(connection: Connection, scope_id: int) -> tuple[int, int]:
     row = await (await connection.execute(QUERIES["open"], {"scope_id": scope_id})).fetchone()
     if row is None:
         return 0, 0
-    check_version(row["text_version"])
     return row["memory_count"], row["term_count"]
 
 
-async def hold(connection: Connection, scope_id: int, memory: ToRederive) -> bool:
-    """Tell whether a memory still waits with the same evidence, and lock it until the end of the transaction."""
+async def hold(connection: Connection, scope_id: int, memory: PendingRederivation) -> bool:
+    """Return whether a memory still waits with the same evidence, and lock it until the transaction ends."""
     parameters = {"scope_id": scope_id, "id": memory.id, "evidence": list(memory.evidence)}
     return await (await connection.execute(QUERIES["hold"], parameters)).fetchone() is not None
 
 
-async def write(connection: Connection, scope_id: int, row: Row, terms: int) -> None:
-    """Let a memory take part in recall again with new words, keywords and terms."""
+async def store_rederived_memory(connection: Connection, scope_id: int, row: Row, terms: int) -> None:
+    """Include a memory in recall again with new words, keywords and terms."""
     triple = row.memory.triple
     parameters = {
         "scope_id": scope_id,
@@ -95,44 +93,48 @@ async def write(connection: Connection, scope_id: int, row: Row, terms: int) -> 
     await connection.execute(QUERIES["count"], parameters)
 
 
-async def keep_past(connection: Connection, scope_id: int, memory_id: UUID) -> None:
-    """Withhold a memory that was derived again from recall if it is a version that is over."""
-    await connection.execute(QUERIES["keep_past"], {"scope_id": scope_id, "id": memory_id})
+async def exclude_past_version(connection: Connection, scope_id: int, memory_id: UUID) -> None:
+    """Exclude a memory that was derived again from recall if it is a past version."""
+    await connection.execute(QUERIES["exclude_past_version"], {"scope_id": scope_id, "id": memory_id})
 
 
 async def walk(database: Database, scope: Scope, memory_id: UUID, depth: int, limit: int) -> EvidenceWalk | None:
-    """Follow evidence both ways, of one moment; None if there is no such memory."""
+    """Follow evidence both ways in one snapshot; None if the memory does not exist."""
     async with database.reading(scope.tenant_id, one_snapshot=True) as connection:
         if not await read_each(connection, scope, [memory_id]):
             return None
-        sources, all_sources = await follow(connection, scope, memory_id, EvidenceReach("sources_of", depth, limit))
-        derived, all_derived = await follow(connection, scope, memory_id, EvidenceReach("derived_of", depth, limit))
+        sources, all_sources = await trace_evidence(
+            connection, scope, memory_id, EvidenceReach("sources_of", depth, limit)
+        )
+        derived, all_derived = await trace_evidence(
+            connection, scope, memory_id, EvidenceReach("derived_of", depth, limit)
+        )
     return EvidenceWalk(sources, derived, all_sources and all_derived)
 
 
 @dataclass(frozen=True, slots=True)
 class EvidenceReach:
-    """One direction of a walk, and how far it may go."""
+    """One direction of a walk, and its limits."""
 
     query: str
     depth: int
     limit: int
 
 
-async def follow(
+async def trace_evidence(
     connection: Connection, scope: Scope, start: UUID, way: EvidenceReach
 ) -> tuple[tuple[EvidenceStep, ...], bool]:
-    """Follow evidence one way, step by step, and tell whether that was all; what is hidden leads nowhere."""
+    """Follow evidence in one direction; return the steps, and whether they are all. Hidden memories end a path."""
     found: dict[UUID, EvidenceStep] = {}
     ends, whole = [start], True
-    # One step more than allowed tells whether anything is left.
+    # One step more than allowed shows whether anything is left.
     for step in range(1, way.depth + 2):
-        parameters = {**names(scope), "ends": ends, "known": [start, *found], "most": MOST_LINKS}
+        parameters = {**names(scope), "ends": ends, "known": [start, *found], "most": MAX_LINKS}
         rows = await (await connection.execute(QUERIES[way.query], parameters)).fetchall()
         # Of two that lead to the same memory, the first counts.
         links = {row["id"]: row["of"] for row in reversed(rows)}
         room = way.limit - len(found) if step <= way.depth else 0
-        whole = whole and len(links) <= room and len(rows) < MOST_LINKS
+        whole = whole and len(links) <= room and len(rows) < MAX_LINKS
         chosen = sorted(links)[:room]
         seen = await read_each(connection, scope, chosen) if chosen else {}
         ends = [each for each in chosen if each in seen]
@@ -143,5 +145,7 @@ async def follow(
 
 
 async def read_each(connection: Connection, scope: Scope, ids: Sequence[UUID]) -> dict[UUID, Memory]:
-    """Read memories by their ids within a transaction, in whichever version; hidden ones are absent."""
-    return await memories.read(await memories.ask(connection, scope, RowQuery(ids, expired=True, every=True)))
+    """Read memories of any version by their IDs within a transaction; hidden ones are absent."""
+    return await memories.read_memory_rows(
+        await memories.query_memories(connection, scope, RowQuery(ids, expired=True, every=True))
+    )

@@ -8,29 +8,23 @@ left join lateral (
     order by messages.id limit 1
 ) said on true
 where scope_id = %(scope_id)s
-  -- As a subquery, because the planner, seeing the ids themselves, would rather read the scope by time.
+  -- As a subquery: with the IDs themselves, the planner would rather read the scope by time.
   and id = any (array(select unnest(%(ids)s::uuid[])))
   and (expires_at is null or expires_at > now())
   and (withheld is null or withheld = 'archived')
-  -- A deleted conversation, and what was derived from it, is hidden at once; the indexes follow.
-  and (
-      not (select exists (
-          select from conversations
-          where conversations.scope_id = %(scope_id)s and not synced and state in ('deleted', 'purging')
-      ))
-      or not rests_on_deleted(memories.scope_id, memories.id)
-  )
+  -- A deleted conversation, and memories derived from it, are hidden at once; the indexes follow.
+  and (not {any_deleted_here} or not rests_on_deleted(memories.scope_id, memories.id))
 order by id
 
 -- name: next
--- The next that can be derived again: all that is left of its evidence is visible. Facts with entities are not among
+-- The next that can be derived again: all of its remaining evidence is visible. Facts with entities are not among
 -- them: they are deleted as soon as they lose evidence.
 select id, kind, importance, depth, occurred_at,
        array(select source_id from evidence
              where evidence.scope_id = memories.scope_id and memory_id = memories.id order by source_id) as evidence
 from memories
 where scope_id = %(scope_id)s and withheld = 'to_rederive' and id > %(after)s
-  -- A summary that is not believed any more stays blank.
+  -- A summary that is no longer believed stays blank.
   and not exists (
       select from beliefs
       where beliefs.scope_id = %(scope_id)s and beliefs.id = memories.id and superseded_at is not null
@@ -46,7 +40,7 @@ order by id
 limit 1
 
 -- name: open
-select memory_count, term_count, text_version from scopes where id = %(scope_id)s for no key update
+select memory_count, term_count from scopes where id = %(scope_id)s for no key update
 
 -- name: hold
 -- Still waiting, and still with the same evidence.
@@ -76,11 +70,11 @@ where scope_id = %(scope_id)s and id = %(id)s
 -- name: count
 select count_in(%(scope_id)s, array[%(kind)s], %(terms)s)
 
--- name: keep_past
+-- name: exclude_past_version
 select withhold_memories(%(scope_id)s, array(select past_among(%(scope_id)s, array[%(id)s::uuid])), 'past')
 
 -- name: sources_of
--- End by end, as the key has them: of one that leads to very many, no more are read than are asked for.
+-- One end at a time, as in the key: for an end with very many links, only the requested number is read.
 select found.source_id as id, ends.id as of
 from unnest(%(ends)s::uuid[]) with ordinality as ends (id, place)
 cross join lateral (

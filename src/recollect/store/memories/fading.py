@@ -1,4 +1,4 @@
-"""Let memories fade from the indexes of recall in chunks, list what has faded, and restore it."""
+"""Remove faded memories from the indexes of recall in chunks, list faded memories, and restore them."""
 
 from __future__ import annotations
 
@@ -12,38 +12,38 @@ from psycopg.rows import DictRow
 from recollect.core.agents.profiles import to_profile
 from recollect.core.memories.fading import FadingMemory, Policy, complete_rules, judge
 from recollect.core.service.numbers import tenant_of
-from recollect.models.memories import Faded, FadingRules, Grounds, Judgement, Kind
+from recollect.models.memories import FadeDecision, FadedMemory, FadeReason, FadingRules, Kind
 from recollect.store.database.pool import Connection, Database, load_queries
 from recollect.store.service import jobs
-from recollect.store.service.jobs import Lease, hold_lease
+from recollect.store.service.jobs import Lease, check_lease
 from recollect.store.service.scopes import BEGINNING
 
 QUERIES = load_queries(__file__)
 CHUNK = 500
-"""How many memories one step looks at: writers of the scope wait at most until they have faded."""
+"""Number of memories per step: writers of the scope wait at most until they have faded."""
 
 
 @dataclass(frozen=True, slots=True)
-class Walk:
-    """A pass over the memories of a scope: by which policy, for which job, and whether it is a dry run."""
+class FadePass:
+    """A pass over the memories of a scope: its policy, its job, and whether it is a dry run."""
 
     scope_id: int
     policy: Policy | None
-    """None where nothing fades but what expires."""
+    """None if only expired memories fade."""
     dry_run: bool = False
     lease: Lease | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class FadingStep:
-    """What one step decided, and where the next one begins; None at the end."""
+    """The decisions of one step, and the cursor of the next; None at the end."""
 
-    judgements: list[Judgement]
+    judgements: list[FadeDecision]
     next_cursor: UUID | None
 
 
-async def fade_chunk(database: Database, walk: Walk, cursor: UUID) -> FadingStep:
-    """Judge the next memories after a cursor, and let those fade that may, in one transaction if there are any."""
+async def fade_chunk(database: Database, walk: FadePass, cursor: UUID) -> FadingStep:
+    """Judge the next memories after a cursor, and fade those that may fade, in one transaction."""
     async with database.reading(tenant_of(walk.scope_id)) as connection:
         bounds = {"scope_id": walk.scope_id, "cursor": cursor, "limit": CHUNK, "ids": None}
         found = await connection.execute(QUERIES["standings"], bounds | {"expired": walk.policy is None})
@@ -52,18 +52,18 @@ async def fade_chunk(database: Database, walk: Walk, cursor: UUID) -> FadingStep
     fading = [each.id for each in judgements if each.fades]
     if fading and not walk.dry_run:
         decided = {each.id: each for each in await fade_now(database, walk, fading)}
-        # What was recalled meanwhile is judged again, and what is gone needs no judgement.
+        # Memories that were recalled since then are judged again; deleted ones are not.
         judgements = [decided.get(each.id, each) for each in judgements if not each.fades or each.id in decided]
     return FadingStep(judgements, next_cursor)
 
 
-async def fade_now(database: Database, walk: Walk, ids: Sequence[UUID]) -> list[Judgement]:
-    """Judge memories again while their scope is locked, and let those fade that still may."""
+async def fade_now(database: Database, walk: FadePass, ids: Sequence[UUID]) -> list[FadeDecision]:
+    """Judge memories again while their scope is locked, and fade those that still may fade."""
     async with database.transaction(tenant_of(walk.scope_id)) as connection:
         await connection.execute(QUERIES["lock"], {"scope_id": walk.scope_id})
         if walk.lease is not None:
-            await hold_lease(connection, walk.lease)
-        judgements = await read_judgements(await ask_standings(connection, walk.scope_id, ids), walk.policy)
+            await check_lease(connection, walk.lease)
+        judgements = await read_judgements(await query_fade_state(connection, walk.scope_id, ids), walk.policy)
         fading = [each for each in judgements if each.fades]
         chosen = {
             "ids": [each.id for each in fading],
@@ -76,18 +76,18 @@ async def fade_now(database: Database, walk: Walk, ids: Sequence[UUID]) -> list[
     return judgements
 
 
-async def ask_standings(connection: Connection, scope_id: int, ids: Sequence[UUID]) -> AsyncCursor[DictRow]:
-    """Ask for what decides about memories; what does not take part in recall has no answer."""
+async def query_fade_state(connection: Connection, scope_id: int, ids: Sequence[UUID]) -> AsyncCursor[DictRow]:
+    """Query the data that decides about fading; memories outside recall have no row."""
     bounds = {"scope_id": scope_id, "cursor": BEGINNING, "limit": len(ids), "ids": list(ids), "expired": False}
     return await connection.execute(QUERIES["standings"], bounds)
 
 
-async def read_judgements(found: AsyncCursor[DictRow], policy: Policy | None) -> list[Judgement]:
-    """Read what decides about memories, and judge each."""
+async def read_judgements(found: AsyncCursor[DictRow], policy: Policy | None) -> list[FadeDecision]:
+    """Read the data that decides about fading, and judge each memory."""
     return [to_judgement(row, policy) for row in await found.fetchall()]
 
 
-def to_judgement(row: DictRow, policy: Policy | None) -> Judgement:
+def to_judgement(row: DictRow, policy: Policy | None) -> FadeDecision:
     """Judge a row of `standings`."""
     kind = Kind(row["kind"])
     remembered = FadingMemory(
@@ -100,7 +100,7 @@ def to_judgement(row: DictRow, policy: Policy | None) -> Judgement:
         held=row["held"],
     )
     verdict = judge(remembered, row["now"], policy)
-    return Judgement(row["id"], kind, verdict.forget, verdict.score, verdict.grounds, verdict.reason)
+    return FadeDecision(row["id"], kind, verdict.forget, verdict.score, verdict.grounds, verdict.reason)
 
 
 async def fetch_rules(database: Database, scope_id: int, usual_days: float) -> FadingRules:
@@ -111,19 +111,21 @@ async def fetch_rules(database: Database, scope_id: int, usual_days: float) -> F
     return complete_rules(FadingRules(), to_profile(row["profile"] if row else None), usual_days)
 
 
-async def list_faded(database: Database, scope_id: int, cursor: UUID, limit: int) -> list[Faded]:
-    """List what has faded in a scope after a cursor, the oldest memory first."""
+async def list_faded(database: Database, scope_id: int, cursor: UUID, limit: int) -> list[FadedMemory]:
+    """List the faded memories of a scope after a cursor, oldest first."""
     bounds = {"scope_id": scope_id, "cursor": cursor, "limit": limit}
     async with database.reading(tenant_of(scope_id)) as connection:
         found = await connection.execute(QUERIES["list"], bounds)
     return [
-        Faded(row["id"], Kind(row["kind"]), row["faded_at"], row["score"], Grounds(row["grounds"]), row["reason"])
+        FadedMemory(
+            row["id"], Kind(row["kind"]), row["faded_at"], row["score"], FadeReason(row["grounds"]), row["reason"]
+        )
         for row in await found.fetchall()
     ]
 
 
 async def revive(database: Database, scope_id: int, ids: Sequence[UUID]) -> list[UUID]:
-    """Restore faded memories, and return which; those that still wait for a vector get it from a job."""
+    """Restore faded memories, and return their IDs; a job creates missing vectors."""
     async with database.transaction(tenant_of(scope_id)) as connection:
         await connection.execute(QUERIES["lock"], {"scope_id": scope_id})
         found = await connection.execute(QUERIES["revive"], {"scope_id": scope_id, "ids": list(ids)})

@@ -2,7 +2,7 @@
 select id from scopes where id = %(scope_id)s for no key update
 
 -- name: standings
--- Of memories that take part in recall: all that decides whether they fade. What is on the log counts as folded.
+-- For memories in recall: all data that decides whether they fade. Rows on the log count as folded.
 with unfolded as materialized (
     select touched.id, max(access_log.accessed_at) as accessed_at, count(*) as times
     from access_log, unnest(access_log.ids) as touched (id)
@@ -11,7 +11,7 @@ with unfolded as materialized (
 )
 select chosen.id, chosen.kind, chosen.importance, chosen.expires_at, now() as now,
        greatest(chosen.created_at, chosen.revived_at) as created_at,
-       -- What was never recalled was last accessed when it was stored, or when it happens if that is in the future.
+       -- A memory without recalls counts as accessed when stored, or when it happens if that is in the future.
        greatest(chosen.created_at, chosen.revived_at, chosen.occurred_at, side.last_accessed_at, unfolded.accessed_at)
            as last_accessed_at,
        coalesce(side.access_count, 0) + coalesce(unfolded.times, 0) as access_count,
@@ -27,7 +27,7 @@ select chosen.id, chosen.kind, chosen.importance, chosen.expires_at, now() as no
 from (
     select id, kind, importance, created_at, occurred_at, expires_at, revived_at from memories
     where scope_id = %(scope_id)s and id > %(cursor)s and withheld is null
-      -- As a subquery, because the planner, seeing the ids themselves, would rather read the scope by time.
+      -- As a subquery: with the IDs themselves, the planner would rather read the scope by time.
       and (%(ids)s::uuid[] is null or id = any (array(select unnest(%(ids)s::uuid[]))))
       and (not %(expired)s or id = any (array(
           select id from memories where scope_id = %(scope_id)s and expires_at <= now() and withheld is null offset 0

@@ -1,4 +1,4 @@
-"""Look memories up by the keywords they are filed under."""
+"""Find memories by the keywords they are filed under."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
 -- name: associate
--- What shares the same set of keywords is ranked by age, so of each of the at most seven sets only the newest few
--- can win, and no keyword's whole list is read, unless it is the rarer one of two that hardly ever meet.
+-- Memories with the same set of keywords are ranked by age, so of each of the at most seven sets only the newest few
+-- can be hits, and no keyword's whole list is read, unless it is the rarer one of two that rarely occur together.
 with place as materialized (
     select id as scope_id, event_count, thought_count from scopes
     where tenant_id = current_tenant() and agent = %(agent)s and "user" = %(user)s
@@ -70,13 +70,7 @@ with place as materialized (
 )
 select id from memory_keywords
 where scope_id = (select scope_id from place) and keyword = %(keyword)s and kind = 'chat'{filter}
-  -- The newest that is visible: one that goes with a deleted conversation stays filed for a moment.
-  and (
-      not (select exists (
-          select from conversations
-          where scope_id = (select scope_id from place) and not synced and state in ('deleted', 'purging')
-      ))
-      or not rests_on_deleted(scope_id, id)
-  )
+  -- The newest visible one: memories of a deleted conversation stay filed for a short time.
+  and (not {any_deleted_in_place} or not rests_on_deleted(scope_id, id))
 order by id desc
 limit 1

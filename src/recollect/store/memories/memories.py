@@ -14,32 +14,31 @@ from psycopg import AsyncCursor, sql
 from psycopg.rows import DictRow
 from psycopg.types.json import Jsonb
 
-from recollect.core.service.portions import divide
-from recollect.core.text.terms import slot, within_scope
+from recollect.core.service.batches import divide
+from recollect.core.text.terms import term_position, within_scope
 from recollect.models.memories import ImportanceFrom, Kind, Memory, MemoryProgress, NewMemory, RecallState, Role, Triple
 from recollect.models.recall import Filter
 from recollect.models.service import Scope
 from recollect.store.database.erasures import log_erasure
-from recollect.store.database.filter import MEMORIES, MOST_WRITTEN, NAMED_MEMORIES, PLACE, bind, restrict_rows
-from recollect.store.database.pool import Connection, Database, load_queries, write_out
+from recollect.store.database.filter import MAX_CACHED_STATEMENTS, MEMORIES, NAMED_MEMORIES, PLACE, bind, restrict_rows
+from recollect.store.database.pool import Connection, Database, load_queries, to_sql
 from recollect.store.memories import accesses, columns, embeddings
-from recollect.store.memories.accesses import Recorded
+from recollect.store.memories.accesses import AccessRecord
 from recollect.store.memories.columns import Row, gather, write_json
-from recollect.store.memories.copied import SLOTS
+from recollect.store.memories.copy_protocol import SLOTS
 from recollect.store.service.scopes import BEGINNING, lock_scope, names
 
 QUERIES = load_queries(__file__, **columns.FRAGMENTS)
 STORE_GIVEN, STORE_STAGED = (
-    write_out(sql.SQL(QUERIES["store_memories"]).format(source=sql.SQL(QUERIES[source])))
-    for source in ("given", "staged")
+    to_sql(sql.SQL(QUERIES["store_memories"]).format(source=sql.SQL(QUERIES[source]))) for source in ("given", "staged")
 )
-"""Store memories, their features and their terms, from a text of JSON or from the staging table of a bulk load."""
+"""Store memories, their features and their terms, from JSON or from the staging table of a bulk load."""
 PRESENT = Filter()
 ORDERS = {"oldest": sql.SQL("id"), "latest": sql.SQL("id desc"), "newest": sql.SQL("occurred_at desc, id desc")}
 KEPT = ("archived", "faded")
-"""Withheld from recall, but still readable."""
+"""Excluded from recall, but still readable."""
 BY_REASON = {"archived": RecallState.IN_ARCHIVED, "to_rederive": RecallState.WITHHELD}
-"""The states of memories whose reason to be withheld has another name."""
+"""The states of memories whose reason for exclusion has another name."""
 WITHHELD: Mapping[RecallState, Sequence[str]] = {
     RecallState.CURRENT: (),
     RecallState.IN_ARCHIVED: ("archived",),
@@ -47,11 +46,11 @@ WITHHELD: Mapping[RecallState, Sequence[str]] = {
     RecallState.PAST: ("past",),
     RecallState.WITHHELD: ("to_rederive",),
 }
-"""Why a memory in each state takes no part in recall; what is deleted is shown in none."""
+"""Why memories in each state are excluded from recall; deleted memories are in no state."""
 FORESEE, FORGET = (
-    write_out(sql.SQL(QUERIES["derived"]).format(then=sql.SQL(QUERIES[name]))) for name in ("foresee", "forget")
+    to_sql(sql.SQL(QUERIES["derived"]).format(then=sql.SQL(QUERIES[name]))) for name in ("foresee", "forget")
 )
-MOST_ROWS, MOST_TERMS = 100, 10_000
+MAX_ROWS, MAX_TERMS = 100, 10_000
 HEAVY_TERMS = 2_000
 CONVERTED = {"kind", "importance_from", "triple", "keywords", "evidence", "conversation", "role"}
 BELIEF, ELSEWHERE = {"valid_at", "invalid_at", "superseded_at", "contested"}, {"state", "progress"}
@@ -61,7 +60,7 @@ PLAIN = [field.name for field in fields(Memory) if field.name not in CONVERTED |
 
 @dataclass(frozen=True, slots=True)
 class Source:
-    """A memory named as evidence: what is derived from it has at most its trust, and more depth."""
+    """A memory named as evidence; derived memories have at most its trust, and more depth."""
 
     id: UUID
     trust: int
@@ -70,7 +69,7 @@ class Source:
 
 @dataclass(frozen=True, slots=True)
 class Claim:
-    """The state of an idempotency key: fresh, or used before with this body and outcome."""
+    """The state of an idempotency key: new, or used before with this body and outcome."""
 
     fresh: bool
     fingerprint: bytes
@@ -81,27 +80,27 @@ class Claim:
 
 
 async def ask_sources(connection: Connection, scope: Scope, new: Sequence[NewMemory]) -> AsyncCursor[DictRow] | None:
-    """Ask for the memories that evidence names by id, if it names any, and lock them until the end of the write."""
+    """Query the memories that evidence names by ID, if there are any, and lock them until the write ends."""
     ids = {source for memory in new for source in memory.evidence if isinstance(source, UUID)}
     return await connection.execute(QUERIES["sources"], {**names(scope), "ids": sorted(ids)}) if ids else None
 
 
 async def read_sources(found: AsyncCursor[DictRow] | None) -> dict[UUID | int, Source]:
-    """Read the answer to `ask_sources`."""
+    """Read the result of `ask_sources`."""
     return {row["id"]: Source(**row) for row in await found.fetchall()} if found else {}
 
 
 async def ask_claim(connection: Connection, scope: Scope, key: str, fingerprint: bytes) -> AsyncCursor[DictRow]:
-    """Claim an idempotency key; a replay writes too, so that its commit waits like the first one's."""
+    """Claim an idempotency key; a replay writes, too, so that its commit waits like the first one's."""
     parameters = {**names(scope), "key": key, "fingerprint": fingerprint}
     return await connection.execute(QUERIES["claim_key"], parameters)
 
 
 async def read_claim(claimed: AsyncCursor[DictRow]) -> Claim:
-    """Read the answer to `ask_claim`."""
+    """Read the result of `ask_claim`."""
     row = await claimed.fetchone()
     assert row is not None  # noqa: S101 - an upsert in an opened scope always returns its row
-    # What a key answers for items is noted there as well.
+    # The outcome of items is stored there as well.
     known = row["outcome"].get("known", ()) if isinstance(row["outcome"], dict) else ()
     return Claim(row["fresh"], row["fingerprint"], row["memory_ids"], row["embedded"], known)
 
@@ -114,20 +113,22 @@ async def complete_claim(
     embedded: Sequence[bool],
     known: Sequence[int] = (),
 ) -> None:
-    """Record the outcome of a fresh key."""
+    """Record the outcome of a new key."""
     outcome = Jsonb({"known": list(known)}) if known else None
     parameters = {"scope_id": scope_id, "key": key, "ids": list(ids), "embedded": list(embedded), "outcome": outcome}
     await connection.execute(QUERIES["complete_claim"], parameters)
 
 
 async def release_claim(connection: Connection, scope_id: int, key: str) -> None:
-    """Take back the claim of a key whose write was refused."""
+    """Delete the claim of a key whose write was refused."""
     await connection.execute(QUERIES["release_claim"], {"scope_id": scope_id, "key": key})
 
 
-async def store(connection: Connection, scope_id: int, origin: str, created_at: datetime, rows: Sequence[Row]) -> None:
+async def store_memories(
+    connection: Connection, scope_id: int, origin: str, created_at: datetime, rows: Sequence[Row]
+) -> None:
     """Write memories, their terms and their evidence, in portions between which the event loop is free."""
-    for portion in divide(rows, lambda row: len(row.weights), MOST_ROWS, MOST_TERMS):
+    for portion in divide(rows, lambda row: len(row.weights), MAX_ROWS, MAX_TERMS):
         await store_portion(connection, scope_id, origin, created_at, portion)
         await asyncio.sleep(0)
     await store_links(connection, scope_id, rows)
@@ -137,26 +138,28 @@ async def store_portion(
     connection: Connection, scope_id: int, origin: str, created_at: datetime, rows: Sequence[Row]
 ) -> None:
     """Write memories and their terms."""
-    given = await spare_loop(rows, lambda: write_json([gather(row) | encode_terms(scope_id, row) for row in rows]))
+    given = await write_rows_in_thread(
+        rows, lambda: write_json([gather(row) | encode_terms(scope_id, row) for row in rows])
+    )
     parameters = {"scope_id": scope_id, "origin": origin, "created_at": created_at, "rows": given}
     await connection.execute(STORE_GIVEN, parameters)
 
 
 async def store_terms(connection: Connection, scope_id: int, row: Row) -> None:
-    """Write the terms that a memory is found by, in place of others."""
+    """Replace the terms that a memory is found by."""
     named = {"id": row.id, "kind": row.memory.kind.value, "trust": row.trust}
-    given = await spare_loop([row], lambda: write_json([named | encode_terms(scope_id, row)]))
+    given = await write_rows_in_thread([row], lambda: write_json([named | encode_terms(scope_id, row)]))
     await connection.execute(QUERIES["store_terms"], {"scope_id": scope_id, "rows": given})
 
 
-async def spare_loop(rows: Sequence[Row], work: Callable[[], str]) -> str:
+async def write_rows_in_thread(rows: Sequence[Row], work: Callable[[], str]) -> str:
     """Write rows with many terms in a thread, so that the event loop stays free."""
     heavy = sum(len(row.weights) for row in rows) > HEAVY_TERMS
     return await asyncio.to_thread(work) if heavy else work()
 
 
 async def store_links(connection: Connection, scope_id: int, rows: Sequence[Row]) -> None:
-    """Write which memories the new ones were made from, and which keywords they are filed under."""
+    """Store the evidence and the keywords of new memories."""
     filed = [(row, keyword) for row in rows for keyword in row.keywords]
     if filed:
         parameters = {
@@ -186,7 +189,7 @@ async def store_links(connection: Connection, scope_id: int, rows: Sequence[Row]
 
 
 def encode_terms(scope_id: int, row: Row) -> dict[str, Any]:
-    """Return the fields of a row's terms, the weights as the database reads a sparse vector."""
+    """Return the fields of a row's terms, with the weights in the database's sparse vector format."""
     hashes, by_slot = hash_terms(scope_id, row.weights)
     weights = ",".join(f"{number}:{weight:.6g}" for number, weight in by_slot.items())
     return {"terms": hashes, "weights": f"{{{weights}}}/{SLOTS}", "draw": row.draw}
@@ -195,12 +198,12 @@ def encode_terms(scope_id: int, row: Row) -> dict[str, Any]:
 def hash_terms(scope_id: int, weights: dict[int, float]) -> tuple[list[int], dict[int, float]]:
     """Return the hashes of a memory's terms within its scope, and their weights by slot."""
     hashes = [within_scope(scope_id, fingerprint) for fingerprint in weights]
-    return sorted(hashes), dict(zip(map(slot, weights), weights.values(), strict=True))
+    return sorted(hashes), dict(zip(map(term_position, weights), weights.values(), strict=True))
 
 
 @dataclass(frozen=True, slots=True)
 class RowQuery:
-    """Which memories are read: some by their ids, or a page of all that a filter allows, oldest first."""
+    """Which memories to read: some by ID, or a page of all that a filter allows, oldest first."""
 
     ids: Sequence[UUID] | None = None
     only: Filter = PRESENT
@@ -211,9 +214,9 @@ class RowQuery:
     every: bool = False
     """Whether every version is read, independent of times."""
     newest: bool = False
-    """Whether what happened last comes first, only of what takes part in recall."""
+    """Whether the newest by time of occurrence come first; only memories in recall."""
     backwards: bool = False
-    """Whether a page has what was stored before the cursor, the last first."""
+    """Whether a page has memories stored before the cursor, last first."""
     terms: Sequence[int] = ()
     """Hashes of terms that a memory must have, all of them."""
 
@@ -224,7 +227,7 @@ class RowQuery:
         return compose(self.only, source, order, every=self.every, worded=bool(self.terms))
 
     def bind(self, scope: Scope) -> dict[str, object]:
-        """Give the values of the statement."""
+        """Return the values for the statement."""
         return {
             **names(scope),
             "ids": None if self.ids is None else list(self.ids),
@@ -237,51 +240,51 @@ class RowQuery:
         }
 
     def list_withheld(self) -> list[str]:
-        """List the reasons for which a memory may be withheld and is read all the same."""
+        """List the reasons for exclusion of memories that are read anyway."""
         if self.only.state is not None:
             return [*WITHHELD[self.only.state]]
         return [*(() if self.newest else KEPT), *(("past",) if self.only.past or self.every else ())]
 
 
-@lru_cache(maxsize=MOST_WRITTEN)
+@lru_cache(maxsize=MAX_CACHED_STATEMENTS)
 def compose(only: Filter, source: str, order: str, *, every: bool, worded: bool) -> sql.SQL:
-    """Write the statement for whole memories, those of some ids, or before or after one, with some words if told."""
+    """Write the statement for memories: by ID, or before or after one, with given words if `worded`."""
     columns = NAMED_MEMORIES if source == "named" else MEMORIES
     conditions = restrict_rows(only, PLACE, every=every, columns=columns)
     if worded:
         conditions += sql.SQL(QUERIES["worded"])
     parts = {"source": sql.SQL(QUERIES[source]), "filter": conditions, "order": ORDERS[order]}
-    return write_out(sql.SQL(QUERIES["read"]).format(**parts))
+    return to_sql(sql.SQL(QUERIES["read"]).format(**parts))
 
 
-async def ask(connection: Connection, scope: Scope, wanted: RowQuery) -> AsyncCursor[DictRow]:
-    """Send the query for whole memories."""
+async def query_memories(connection: Connection, scope: Scope, wanted: RowQuery) -> AsyncCursor[DictRow]:
+    """Query whole memories."""
     return await connection.execute(wanted.compose(), wanted.bind(scope))
 
 
-async def read(found: AsyncCursor[DictRow]) -> dict[UUID, Memory]:
-    """Read the answer to `ask`."""
+async def read_memory_rows(found: AsyncCursor[DictRow]) -> dict[UUID, Memory]:
+    """Read the result of `query_memories`."""
     return {memory.id: memory for memory in map(to_memory, await found.fetchall())}
 
 
 async def fetch(database: Database, scope: Scope, ids: Sequence[UUID], only: Filter = PRESENT) -> dict[UUID, Memory]:
-    """Fetch whole memories by id; ids of other scopes, or outside of a filter, are absent."""
+    """Fetch memories by ID; IDs of other scopes, or outside of a filter, are absent."""
     async with database.reading(scope.tenant_id) as connection:
-        found = await ask(connection, scope, RowQuery(ids, only))
-    return await read(found)
+        found = await query_memories(connection, scope, RowQuery(ids, only))
+    return await read_memory_rows(found)
 
 
 async def fetch_every(database: Database, scope: Scope, ids: Sequence[UUID]) -> dict[UUID, Memory]:
-    """Fetch whole memories by id at any time: every version, and expired ones."""
+    """Fetch memories by ID at any time: all versions, including expired ones."""
     async with database.reading(scope.tenant_id) as connection:
-        found = await ask(connection, scope, RowQuery(ids, expired=True, every=True))
-    return await read(found)
+        found = await query_memories(connection, scope, RowQuery(ids, expired=True, every=True))
+    return await read_memory_rows(found)
 
 
 async def fetch_each(
     database: Database, scope: Scope, asked: Mapping[Filter, Sequence[UUID]]
 ) -> dict[Filter, dict[UUID, Memory]]:
-    """Fetch whole memories by id under several filters, in one round trip."""
+    """Fetch memories by ID with several filters, in one round trip."""
     async with database.reading(scope.tenant_id) as connection:
         found = await ask_each(connection, scope, asked)
     return await read_each(found)
@@ -291,28 +294,28 @@ async def ask_each(
     connection: Connection, scope: Scope, asked: Mapping[Filter, Sequence[UUID]]
 ) -> dict[Filter, AsyncCursor[DictRow]]:
     """Send the queries of `fetch_each`."""
-    return {only: await ask(connection, scope, RowQuery(ids, only)) for only, ids in asked.items()}
+    return {only: await query_memories(connection, scope, RowQuery(ids, only)) for only, ids in asked.items()}
 
 
 async def read_each(found: Mapping[Filter, AsyncCursor[DictRow]]) -> dict[Filter, dict[UUID, Memory]]:
-    """Read the answers to `ask_each`."""
-    return {only: await read(rows) for only, rows in found.items()}
+    """Read the results of `ask_each`."""
+    return {only: await read_memory_rows(rows) for only, rows in found.items()}
 
 
 async def fetch_one(database: Database, scope: Scope, memory_id: UUID) -> Memory | None:
-    """Fetch a whole memory and how far it has come, in one round trip; None if it is not of this scope."""
+    """Fetch a memory and its progress, in one round trip; None if it is not in this scope."""
     async with database.reading(scope.tenant_id) as connection:
-        found = await ask(connection, scope, RowQuery([memory_id], expired=True, every=True))
+        found = await query_memories(connection, scope, RowQuery([memory_id], expired=True, every=True))
         stands = await connection.execute(QUERIES["state"], {**names(scope), "id": memory_id})
     row, state = await found.fetchone(), await stands.fetchone()
     return replace(to_memory(row), progress=MemoryProgress(state["state"])) if row and state else None
 
 
 async def page(database: Database, scope: Scope, wanted: RowQuery) -> list[Memory]:
-    """Fetch a page of what a filter allows."""
+    """Fetch a page of memories that a filter allows."""
     async with database.reading(scope.tenant_id) as connection:
-        found = await ask(connection, scope, wanted)
-    return [*(await read(found)).values()]
+        found = await query_memories(connection, scope, wanted)
+    return [*(await read_memory_rows(found)).values()]
 
 
 async def fetch_accessed(
@@ -321,8 +324,8 @@ async def fetch_accessed(
     scope_id: int,
     asked: Mapping[Filter, Sequence[UUID]],
     touched: Mapping[datetime | None, Sequence[UUID]],
-) -> tuple[dict[Filter, dict[UUID, Memory]], dict[datetime | None, Recorded]]:
-    """Fetch whole memories and record the access to some, by moment, in one round trip; tell which are on record."""
+) -> tuple[dict[Filter, dict[UUID, Memory]], dict[datetime | None, AccessRecord]]:
+    """Fetch memories, and record accesses by time, in one round trip; return both."""
     async with database.transaction(scope.tenant_id) as connection:
         found = await ask_each(connection, scope, asked)
         sent = {moment: await accesses.record(connection, scope_id, some, moment) for moment, some in touched.items()}
@@ -332,35 +335,35 @@ async def fetch_accessed(
 async def forget(
     database: Database, scope: Scope, wanted: RowQuery, *, dry_run: bool = False
 ) -> tuple[list[UUID], UUID | None]:
-    """Delete memories and all that was derived from them, or only list them; return the cursor if there may be more.
+    """Delete memories and all memories derived from them, or only list them; return the cursor if there may be more.
 
-    The scope is locked first, so nothing comes in between.
+    The scope is locked first, so that no write comes in between.
     """
     begin = database.reading if dry_run else database.transaction
     async with begin(scope.tenant_id) as connection:
         locked = None if dry_run else await lock_scope(connection, scope)
-        chosen = [*(wanted.ids or ())] or [*await read(await ask(connection, scope, wanted))]
-        gone = await (foresee if dry_run else forget_held)(connection, scope, chosen)
+        chosen = [*(wanted.ids or ())] or [*await read_memory_rows(await query_memories(connection, scope, wanted))]
+        gone = await (list_derived if dry_run else drop_buffered)(connection, scope, chosen)
         row = await locked.fetchone() if gone and locked and database.erasures else None
         if row is not None and database.erasures is not None:
             await log_erasure(connection, database.erasures, row["id"], ids=gone)
     return gone, chosen[-1] if len(chosen) == wanted.limit else None
 
 
-async def foresee(connection: Connection, scope: Scope, ids: Sequence[UUID]) -> list[UUID]:
-    """List memories and all that was derived from them."""
+async def list_derived(connection: Connection, scope: Scope, ids: Sequence[UUID]) -> list[UUID]:
+    """List memories and all memories derived from them."""
     found = await connection.execute(FORESEE, {**names(scope), "ids": list(ids)})
     return [row["id"] for row in await found.fetchall()]
 
 
-async def forget_held(connection: Connection, scope: Scope, ids: Sequence[UUID]) -> list[UUID]:
-    """Delete memories and all that was derived from them, in a locked scope."""
-    # A forgotten memory must not go on counting as one that was recently accessed.
+async def drop_buffered(connection: Connection, scope: Scope, ids: Sequence[UUID]) -> list[UUID]:
+    """Delete memories and all memories derived from them, in a locked scope."""
+    # A forgotten memory must no longer count as recently accessed.
     await connection.execute(QUERIES["fold_scope"], names(scope))
     forgotten = await connection.execute(FORGET, {**names(scope), "ids": list(ids)})
     gone = await forgotten.fetchall()
     if any(row["kind"] == Kind.MESSAGE for row in gone):
-        # Messages that follow it have lost the vector made with it, or are being embedded with it just now.
+        # Messages after it have lost the vector made with it, or are being embedded with it now.
         await embeddings.defer_waiting(connection, scope)
     return [row["id"] for row in gone]
 
@@ -374,7 +377,7 @@ async def pin(database: Database, scope: Scope, ids: Sequence[UUID], *, pinned: 
 
 
 def to_memory(row: DictRow) -> Memory:
-    """Turn a row of `read` into a memory: a field is the column of its name, or one of those below."""
+    """Convert a row of `read` to a memory: each field is the column of its name, or one of those below."""
     valid_at, invalid_at, superseded_at, contested_at = row["belief"] or (None, None, None, None)
     return Memory(
         **{name: row[name] for name in PLAIN},

@@ -2,13 +2,7 @@
 select id, trust, depth from memories
 where scope_id = {this_scope}
   and id = any (%(ids)s) and (withheld is null or withheld in ('archived', 'faded', 'past'))
-  and (
-      not (select exists (
-          select from conversations
-          where scope_id between first_scope() and last_scope() and not synced and state in ('deleted', 'purging')
-      ))
-      or not rests_on_deleted(scope_id, id)
-  )
+  and (not {any_deleted_of_tenant} or not rests_on_deleted(scope_id, id))
 for key share
 
 -- name: claim_key
@@ -71,7 +65,7 @@ select %(scope_id)s, memory_id, source_id
 from unnest(%(memory_ids)s::uuid[], %(source_ids)s::uuid[]) as given (memory_id, source_id)
 
 -- name: link_summaries
--- A summary of messages is the running one of their conversation from now on.
+-- A new summary of messages becomes the running one of their conversation.
 update conversations set summary_id = newest.summary_id
 from (
     select messages.conversation_id, max(given.summary_id::text)::uuid as summary_id
@@ -89,7 +83,7 @@ with place as (
     select touched.id, max(access_log.accessed_at) as accessed_at
     from access_log, unnest(access_log.ids) as touched (id)
     where access_log.scope_id = (select scope_id from place)
-      -- Of memories that are named, only their own: the log may tell of hundreds.
+      -- For named memories, only theirs: the log may have hundreds.
       and (%(ids)s::uuid[] is null or touched.id = any (%(ids)s::uuid[]))
     group by touched.id
 )
@@ -113,26 +107,20 @@ left join lateral (
     select messages.conversation_id, messages.role from messages
     where messages.scope_id = memories.scope_id and messages.id between memories.id and memories.id
       and memories.kind = 'message'
-    -- Only its key gives this order: otherwise any index of the scope is used, and all of it may be read.
+    -- Only its key has this order: otherwise any index of the scope is used, and all of it may be read.
     order by messages.id limit 1
 ) said on true
 where true{filter}
   -- Expired memories are withheld at once; the indexes follow with the next pass of fading.
   and (%(expired)s or expires_at is null or expires_at > now())
   and (withheld is null or withheld = any (%(withheld)s::text[]))
-  -- A deleted conversation, and what was derived from it, is hidden at once; the indexes follow.
-  and (
-      not (select exists (
-          select from conversations
-          where scope_id = (select scope_id from place) and not synced and state in ('deleted', 'purging')
-      ))
-      or not rests_on_deleted(memories.scope_id, memories.id)
-  )
+  -- A deleted conversation, and memories derived from it, are hidden at once; the indexes follow.
+  and (not {any_deleted_in_place} or not rests_on_deleted(memories.scope_id, memories.id))
 order by {order}
 limit %(limit)s
 
 -- name: named
--- One by one, in the order of the key: by a list of ids a plan that does not see them would read the whole scope.
+-- One by one, in the order of the key: with a list of IDs a generic plan would read the whole scope.
 (
     select found.* from (select distinct unnest(%(ids)s::uuid[])) as asked (asked_id)
     cross join lateral (
@@ -162,7 +150,7 @@ select fold_accesses(id) from scopes
 where tenant_id = current_tenant() and agent = %(agent)s and "user" = %(user)s
 
 -- name: derived
--- Memories, and all that was derived from them.
+-- Memories, and all memories derived from them.
 with recursive place as (
     select id from scopes where tenant_id = current_tenant() and agent = %(agent)s and "user" = %(user)s
 ), doomed (id) as (
@@ -172,7 +160,7 @@ with recursive place as (
         select memory_id as id from evidence
         where evidence.scope_id = (select id from place) and evidence.source_id = doomed.id
         union all
-        -- What took the place of a version goes with it; else the words of the next one would stay.
+        -- The successors of a version are deleted with it; else its words would stay in the next one.
         select later_versions((select id from place), doomed.id)
     ) next
 ){then}
@@ -186,25 +174,19 @@ select id from doomed
     where scope_id = (select id from place) and id = any (array(select id from doomed))
     returning id, kind, withheld
 ), counted as materialized (
-    -- What is withheld was subtracted before.
+    -- Withheld memories were subtracted before.
     select count_out((select id from place), array(select kind from gone where withheld is null))
 )
 select gone.id, gone.kind from gone cross join counted
 
 -- name: pin
--- What is visible, as for evidence.
+-- Visible memories, as for evidence.
 with found as materialized (
     select features.scope_id, features.id, features.pinned
     from memory_features features join memories using (scope_id, id)
     where features.scope_id = {this_scope} and features.id = any (%(ids)s)
       and (memories.withheld is null or memories.withheld in ('archived', 'faded', 'past'))
-      and (
-          not (select exists (
-              select from conversations
-              where scope_id between first_scope() and last_scope() and not synced and state in ('deleted', 'purging')
-          ))
-          or not rests_on_deleted(memories.scope_id, memories.id)
-      )
+      and (not {any_deleted_of_tenant} or not rests_on_deleted(memories.scope_id, memories.id))
 ), changed as (
     update memory_features features set pinned = %(pinned)s from found
     where features.scope_id = found.scope_id and features.id = found.id and found.pinned <> %(pinned)s

@@ -1,4 +1,4 @@
-"""Make, switch, drop and index embedding spaces, as the owner of the tables."""
+"""Create, switch, drop and index embedding spaces, as the owner of the tables."""
 
 from __future__ import annotations
 
@@ -15,20 +15,20 @@ from recollect.store.database.pool import load_queries
 from recollect.store.memories.embeddings import vector_type, vectors_table
 
 QUERIES = load_queries(__file__)
-WIDEST_INDEX = {"half": 4_000, "single": 2_000}
+MAX_INDEX_DIMENSIONS = {"half": 4_000, "single": 2_000}
 
 
 FOLDED = 2
 """Importance adds two dimensions to an indexed vector: see fold_importance."""
 
 
-MOST_INDEXES = 64
+MAX_INDEXES = 64
 
 
 async def ensure_space(
     dsn: str, model: str, dimensions: int, *, precision: str = "half", activate: bool = True
 ) -> EmbeddingSpace:
-    """Return a model's embedding space, making it if it is new; the first one of all is active at once."""
+    """Return a model's embedding space, creating it if it is new; the first space is activated at once."""
     number = space_id(model, dimensions)
     wanted = {"space": number, "model": model, "dimensions": dimensions, "precision": precision}
     async with owning(dsn) as connection, connection.transaction():
@@ -40,19 +40,19 @@ async def ensure_space(
             raise SetupError("The embedding space could not be created.")
         if (row["model"], row["dimensions"]) != (model, dimensions):
             raise SetupError(
-                f"{model} with {dimensions} dimensions gets the number of another embedding space, {number}, which is "
-                f"of {row['model']} with {row['dimensions']}: give the model another name, or drop that space."
+                f"Embedding space {number} of {model} already belongs to {row['model']} ({row['dimensions']} "
+                "dimensions). Rename the model or drop that space."
             )
         if activate and await (await connection.execute(QUERIES["has_active_space"])).fetchone() is None:
             await connection.execute(QUERIES["switch_space"], {"space": row["id"]})
-            # What was remembered before there was a model gets its vectors from a job.
+            # A job computes vectors of memories that are older than the model.
             await connection.execute(QUERIES["defer_fill"], {"space": row["id"]})
             row["state"] = "active"
         return EmbeddingSpace(row["id"], row["model"], row["dimensions"], row["state"], row["precision"])
 
 
 async def switch_space(dsn: str, space_id: int) -> None:
-    """Make recall read another space; return when no earlier write can still miss it."""
+    """Make recall read another space; return when all earlier writes see it."""
     async with owning(dsn) as connection:
         async with connection.transaction():
             await connection.execute(QUERIES["lock_spaces"])
@@ -70,7 +70,7 @@ async def drop_space(dsn: str, space_id: int) -> None:
     async with owning(dsn) as connection, connection.transaction():
         await connection.execute(QUERIES["lock_spaces"])
         if await (await connection.execute(QUERIES["delete_space"], {"space": space_id})).fetchone() is None:
-            raise NotFoundError("There is no embedding space of that number that could be dropped.")
+            raise NotFoundError("No droppable embedding space with this number.")
         vectors = vectors_table(space_id)
         await connection.execute(sql.SQL(QUERIES["drop_vectors"]).format(vectors=vectors))
         ranking = {way: sql.Identifier(f"rank_{way}_{space_id}") for way in ("newest", "whole", "near")}
@@ -78,16 +78,16 @@ async def drop_space(dsn: str, space_id: int) -> None:
 
 
 async def compact_space(dsn: str, space_id: int) -> tuple[int, int]:
-    """Build the key of a space's vectors anew, without blocking anybody; return its bytes before and after.
+    """Rebuild the key of a space's vectors without blocking requests; return its bytes before and after.
 
-    Scopes that grow side by side leave its pages half full.
+    Scopes that grow at the same time leave its pages half full.
     """
     name = f"vectors_{space_id}_pkey"
 
     async def measure() -> int:
         row = await (await connection.execute(QUERIES["size_of_index"], {"name": name})).fetchone()
         if row is None or row["bytes"] is None:
-            raise NotFoundError("There is no embedding space of that number.")
+            raise NotFoundError("No embedding space with this number.")
         size: int = row["bytes"]
         return size
 
@@ -98,14 +98,14 @@ async def compact_space(dsn: str, space_id: int) -> tuple[int, int]:
 
 
 async def index_large_scopes(dsn: str, space: EmbeddingSpace, at_least: int) -> list[int]:
-    """Give the largest scopes an approximate index each; few scopes, never one per tenant."""
-    if space.dimensions + FOLDED > WIDEST_INDEX[space.precision]:
-        most = WIDEST_INDEX[space.precision] - FOLDED
+    """Create an approximate index for each of the largest scopes; few scopes, never one per tenant."""
+    if space.dimensions + FOLDED > MAX_INDEX_DIMENSIONS[space.precision]:
+        most = MAX_INDEX_DIMENSIONS[space.precision] - FOLDED
         raise SetupError(f"At most {most} dimensions can be indexed at this precision; this space is scanned exactly.")
     indexed: list[int] = []
     async with owning(dsn) as connection:
         present = await (await connection.execute(QUERIES["count_indexes"])).fetchone()
-        room = MOST_INDEXES - (present["indexes"] if present else 0)
+        room = MAX_INDEXES - (present["indexes"] if present else 0)
         tenants = await (await connection.execute(QUERIES["tenants"])).fetchall()
         for tenant in tenants:
             await connection.execute(QUERIES["bind"], {"tenant": str(tenant["id"])})
@@ -117,20 +117,8 @@ async def index_large_scopes(dsn: str, space: EmbeddingSpace, at_least: int) -> 
     return indexed
 
 
-async def index_again(dsn: str, first: int, last: int) -> None:
-    """Build the approximate indexes of scopes that have come with the note of one from another server."""
-    async with owning(dsn) as connection:
-        active = await (await connection.execute(QUERIES["active_space"])).fetchone()
-        if active is None:
-            return
-        space = EmbeddingSpace(**active)
-        asked = {"first": first, "last": last, "space": space.id}
-        for row in await (await connection.execute(QUERIES["indexed_scopes"], asked)).fetchall():
-            await index_scope(connection, space, row["id"])
-
-
 async def index_scope(connection: AsyncConnection[DictRow], space: EmbeddingSpace, scope_id: int) -> None:
-    """Build one scope's indexes without blocking its writers, then let recall use them."""
+    """Build one scope's indexes without blocking its writers, then activate them for recall."""
     places = {
         "vectors": vectors_table(space.id),
         "scope": sql.Literal(scope_id),
@@ -147,7 +135,7 @@ async def index_scope(connection: AsyncConnection[DictRow], space: EmbeddingSpac
         if await (await connection.execute(QUERIES["broken_index"], {"name": name})).fetchone():
             await connection.execute(sql.SQL(QUERIES["drop_index"]).format(index=sql.Identifier(name)))
         await connection.execute(sql.SQL(QUERIES[query]).format(index=sql.Identifier(name), **places))
-    # Building has waited for all who wrote before they could see that importance goes with their vectors.
+    # Building has waited for all writes that could not see that importance is stored with their vectors.
     await connection.execute(fold_vectors)
     # Without fresh statistics the planner does not use the new indexes.
     await connection.execute(sql.SQL(QUERIES["analyze"]).format(vectors=places["vectors"]))

@@ -49,9 +49,6 @@ order by memory_count desc
 -- name: active_space
 select id, model, dimensions, state, precision from embedding_spaces where state = 'active'
 
--- name: indexed_scopes
-select id from scopes where id between %(first)s and %(last)s and approximate_space = %(space)s order by id
-
 -- name: count_indexes
 select count(*) as indexes from pg_indexes where indexname like 'vectors\_%\_of\_%'
 

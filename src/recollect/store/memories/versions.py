@@ -21,12 +21,12 @@ from recollect.store.service import jobs
 from recollect.store.service.scopes import names
 
 QUERIES = load_queries(__file__)
-MOST_VERSIONS = 1_000
+MAX_VERSIONS = 1_000
 
 
 @dataclass(frozen=True, slots=True)
-class Standing:
-    """Where a memory stands among its versions, and in its conversation if it is a message."""
+class VersionState:
+    """The position of a memory among its versions, and in its conversation if it is a message."""
 
     memory: Memory | None
     """None while it is hidden, or waits to be derived again."""
@@ -43,20 +43,20 @@ class Standing:
     attachments: Sequence[Mapping[str, Any]]
 
 
-async def ask_standing(
+async def query_state(
     connection: Connection, scope: Scope, memory_id: UUID
 ) -> tuple[AsyncCursor[DictRow], AsyncCursor[DictRow]]:
-    """Ask where a memory stands."""
-    found = await memories.ask(connection, scope, RowQuery([memory_id], expired=True, every=True))
+    """Query the version state of a memory."""
+    found = await memories.query_memories(connection, scope, RowQuery([memory_id], expired=True, every=True))
     return found, await connection.execute(QUERIES["standing"], {**names(scope), "id": memory_id})
 
 
-async def read_standing(asked: tuple[AsyncCursor[DictRow], AsyncCursor[DictRow]]) -> Standing | None:
-    """Read the answer to `ask_standing`; None if there is no such memory."""
-    found, standing = await memories.read(asked[0]), await asked[1].fetchone()
+async def read_version_state(asked: tuple[AsyncCursor[DictRow], AsyncCursor[DictRow]]) -> VersionState | None:
+    """Read the result of `query_state`; None if the memory does not exist."""
+    found, standing = await memories.read_memory_rows(asked[0]), await asked[1].fetchone()
     if standing is None:
         return None
-    return Standing(
+    return VersionState(
         memory=next(iter(found.values()), None),
         lineage=standing["lineage"],
         version=standing["version"],
@@ -71,24 +71,24 @@ async def read_standing(asked: tuple[AsyncCursor[DictRow], AsyncCursor[DictRow]]
     )
 
 
-async def fetch_standing(database: Database, scope: Scope, memory_id: UUID) -> Standing | None:
-    """Read where a memory stands."""
+async def fetch_standing(database: Database, scope: Scope, memory_id: UUID) -> VersionState | None:
+    """Read the version state of a memory."""
     async with database.reading(scope.tenant_id) as connection:
-        asked = await ask_standing(connection, scope, memory_id)
-    return await read_standing(asked)
+        asked = await query_state(connection, scope, memory_id)
+    return await read_version_state(asked)
 
 
 async def fetch_versions(database: Database, scope: Scope, memory_id: UUID) -> list[Memory]:
-    """Fetch all versions of a memory that is named by any of them, oldest first; hidden ones are absent."""
+    """Fetch all versions of a memory, named by any of them, oldest first; hidden ones are absent."""
     async with database.reading(scope.tenant_id) as connection:
         found = await connection.execute(QUERIES["every_version"], {**names(scope), "id": memory_id})
-    ids = [row["id"] for row in await found.fetchall()][:MOST_VERSIONS] or [memory_id]
+    ids = [row["id"] for row in await found.fetchall()][:MAX_VERSIONS] or [memory_id]
     read = await memories.fetch_every(database, scope, ids)
     return [read[each] for each in ids if each in read]
 
 
 async def list_derived(connection: Connection, scope: Scope, scope_id: int, memory_id: UUID) -> dict[UUID, bool]:
-    """List what stands and was derived from any version of a memory, sources first; True for what segments say."""
+    """List current memories derived from any version of a memory, sources first; True if a segment wrote them."""
     found = await connection.execute(QUERIES["every_version"], {**names(scope), "id": memory_id})
     versions = [row["id"] for row in await found.fetchall()] or [memory_id]
     derived = await connection.execute(QUERIES["derived"], {"scope_id": scope_id, "versions": versions})
@@ -96,8 +96,8 @@ async def list_derived(connection: Connection, scope: Scope, scope_id: int, memo
 
 
 @dataclass(frozen=True, slots=True)
-class Succession:
-    """Which version follows which, in a locked scope, from which moment on."""
+class VersionChange:
+    """A version and its successor in a locked scope, and the time of the change."""
 
     scope_id: int
     elder: UUID
@@ -107,7 +107,7 @@ class Succession:
 
     @property
     def parameters(self) -> dict[str, object]:
-        """Give the values of the statements about it."""
+        """Return the values for the statements about it."""
         return {
             "scope_id": self.scope_id,
             "elder": self.elder,
@@ -117,64 +117,64 @@ class Succession:
         }
 
 
-async def close(connection: Connection, scope_id: int, ids: Sequence[UUID], moment: datetime) -> None:
-    """Supersede versions at a moment, and take them out of the indexes."""
+async def supersede_versions(connection: Connection, scope_id: int, ids: Sequence[UUID], moment: datetime) -> None:
+    """Supersede versions at a time, and remove them from the indexes."""
     if ids:
         await connection.execute(QUERIES["close"], {"scope_id": scope_id, "ids": list(ids), "moment": moment})
 
 
 async def begin(connection: Connection, scope_id: int, memory_id: UUID) -> None:
-    """Make a memory the first version of itself if it has none."""
+    """Make a memory its first version if it has none."""
     await connection.execute(QUERIES["begin"], {"scope_id": scope_id, "id": memory_id})
 
 
-async def add(connection: Connection, new: Succession) -> int:
+async def insert_version(connection: Connection, new: VersionChange) -> int:
     """Add a version, and return its number."""
     row = await (await connection.execute(QUERIES["add"], new.parameters)).fetchone()
     return row["version"] if row else 1
 
 
-async def inherit_links(connection: Connection, new: Succession, *, topics: bool) -> None:
-    """Give a version the accesses of the one before it, and its topics if told."""
+async def inherit_links(connection: Connection, new: VersionChange, *, topics: bool) -> None:
+    """Copy the accesses of the previous version, and its topics if `topics`."""
     await connection.execute(QUERIES["inherit_links"], new.parameters | {"topics": topics})
 
 
-async def withhold(connection: Connection, new: Succession, reason: str) -> None:
-    """Take a version out of the indexes for a reason."""
+async def exclude_from_recall(connection: Connection, new: VersionChange, reason: str) -> None:
+    """Remove a version from the indexes for a reason."""
     await connection.execute(QUERIES["withhold"], {"scope_id": new.scope_id, "id": new.heir, "reason": reason})
 
 
-async def store_message(connection: Connection, new: Succession, row: Mapping[str, object]) -> None:
-    """Show a version in its conversation in place of the one before it; a contested one is kept aside."""
+async def store_message(connection: Connection, new: VersionChange, row: Mapping[str, object]) -> None:
+    """Replace a version in its conversation with the new one; a contested version is stored, but not shown."""
     query = QUERIES["keep_contested_message" if new.contested else "replace_message"]
     await connection.execute(query, new.parameters | {"row": Jsonb(dict(row))})
 
 
 async def read_segment_again(connection: Connection, scope_id: int, conversation: str, number: int) -> None:
-    """Let a model read the segment of a message again."""
+    """Queue the segment of a message for another extraction by a model."""
     parameters = {"scope_id": scope_id, "conversation": conversation, "number": number}
     await connection.execute(QUERIES["read_segment_again"], parameters)
     await jobs.defer_enrichment(connection, scope_id)
 
 
-async def say_again(connection: Connection, scope_id: int, learned: Sequence[UUID]) -> None:
-    """Let segments say again what they say by themselves."""
+async def rederive_segments(connection: Connection, scope_id: int, learned: Sequence[UUID]) -> None:
+    """Derive again the memories that segments wrote without other sources."""
     parameters = {"scope_id": scope_id, "ids": list(learned)}
     await connection.execute(QUERIES["learn_again"], parameters)
     await connection.execute(QUERIES["leave_summary"], parameters)
     await jobs.defer_enrichment(connection, scope_id)
 
 
-async def list_former(connection: Connection, new: Succession) -> list[UUID]:
+async def list_former(connection: Connection, new: VersionChange) -> list[UUID]:
     """List all other versions of a memory."""
     found = await connection.execute(QUERIES["former"], new.parameters)
     return [row["id"] for row in await found.fetchall()]
 
 
-async def await_heirs(
-    connection: Connection, new: Succession, former: Sequence[UUID], heirs: Mapping[UUID, UUID]
+async def supersede_derived(
+    connection: Connection, new: VersionChange, former: Sequence[UUID], heirs: Mapping[UUID, UUID]
 ) -> None:
-    """Add a blank version of each derived memory, which rests on the new version in place of the former ones."""
+    """Add a blank version of each derived memory, which rests on the new version instead of the former ones."""
     parameters = {
         **new.parameters,
         "elders": list(heirs),
@@ -182,10 +182,10 @@ async def await_heirs(
         "former": [*former, *heirs],
         "latter": [*[new.heir] * len(former), *heirs.values()],
     }
-    await connection.execute(QUERIES["await_heirs"], parameters)
+    await connection.execute(QUERIES["supersede_derived"], parameters)
     await jobs.defer(connection, "rederive", f"rederive:{new.scope_id}", {"scope_id": new.scope_id})
 
 
-async def log(connection: Connection, new: Succession) -> None:
+async def log(connection: Connection, new: VersionChange) -> None:
     """Log a revision."""
     await connection.execute(QUERIES["log"], {"scope_id": new.scope_id, "ids": [new.elder, new.heir]})

@@ -1,5 +1,5 @@
 -- name: standing
--- What a revision has to know of a memory in a locked scope, or before.
+-- The data that a revision needs of a memory, in a locked scope or before.
 select memories.withheld, coalesce(own.lineage, memories.id) as lineage, coalesce(own.version, 1) as version,
        coalesce((
            select every.id from beliefs every
@@ -33,7 +33,7 @@ select id, learned from derived_from_versions(%(scope_id)s, %(versions)s::uuid[]
 select close_versions(%(scope_id)s, %(ids)s::uuid[], %(moment)s)
 
 -- name: begin
--- The first version of what had none is known as such, before another one is added.
+-- A memory without versions becomes its first version before another one is added.
 insert into beliefs (scope_id, id, lineage, version, created_at)
 select scope_id, id, id, 1, created_at from memories where scope_id = %(scope_id)s and id = %(id)s
 on conflict (scope_id, id) do nothing
@@ -42,7 +42,7 @@ on conflict (scope_id, id) do nothing
 select add_version(%(scope_id)s, %(elder)s, %(heir)s, %(moment)s, %(contested)s, true) as version
 
 -- name: withhold
--- As the version before it was: with an archived conversation, or as a fact that is over.
+-- For the same reason as the previous version: an archived conversation, or a fact that has ended.
 select withhold_memories(%(scope_id)s, array[%(id)s::uuid], %(reason)s)
 
 -- name: inherit_links
@@ -63,7 +63,7 @@ select learn_again(%(scope_id)s, %(ids)s::uuid[])
 -- name: leave_summary
 update conversations set summary_id = null where scope_id = %(scope_id)s and summary_id = any (%(ids)s::uuid[])
 
--- name: await_heirs
+-- name: supersede_derived
 select await_heirs(
     %(scope_id)s, %(elders)s::uuid[], %(heirs)s::uuid[], %(former)s::uuid[], %(latter)s::uuid[], %(moment)s)
 

@@ -1,1 +1,1 @@
-"""Mirrors: the record as they read it, how far they have followed, and the engines themselves."""
+"""Mirrors: the data that they read, how far they have followed, and the engines themselves."""

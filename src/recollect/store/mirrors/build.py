@@ -14,7 +14,7 @@ PLAIN_BOLT = {"bolt", "neo4j"}
 
 
 def build_mirrors(settings: Settings) -> dict[str, Mirror]:
-    """Build a mirror for every engine that has an address, by their names; nothing is asked of them yet."""
+    """Build a mirror for each engine that has an address, by name, without connecting to it."""
     builders = {settings.opensearch_url: build_opensearch, settings.neo4j_url: build_neo4j}
     built = [build(settings) for url, build in builders.items() if url]
     return {mirror.name: mirror for mirror in built}
@@ -29,7 +29,7 @@ def build_opensearch(settings: Settings) -> Mirror:
     options: dict[str, Any] = {
         "hosts": [settings.opensearch_url],
         "timeout": settings.mirror_seconds,
-        # A job tries again, when the engine has had time to come back.
+        # A job tries again, when the engine has had time to recover.
         "max_retries": 0,
     }
     if settings.opensearch_user:
@@ -61,7 +61,7 @@ def build_neo4j(settings: Settings) -> Mirror:
     url = settings.neo4j_url
     if settings.neo4j_ca is not None:
         if urlsplit(url).scheme not in PLAIN_BOLT:
-            raise SetupError("With RECOLLECT_NEO4J_CA the address begins with bolt:// or neo4j://, and is encrypted.")
+            raise SetupError("With RECOLLECT_NEO4J_CA the address must start with bolt:// or neo4j://.")
         options |= {"encrypted": True, "trusted_certificates": client.TrustCustomCAs(str(settings.neo4j_ca))}
     driver = client.AsyncGraphDatabase.driver(url, **options)
     mirror: Mirror = engine.Neo4jMirror(driver, settings.neo4j_database, settings.mirror_seconds)

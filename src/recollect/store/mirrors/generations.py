@@ -1,4 +1,4 @@
-"""The mirrors that there are: each filling is a generation, one is filled beside the one that answers."""
+"""The generations of mirrors: a new one is filled while the current one answers."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ QUERIES = load_queries(__file__)
 
 @dataclass(frozen=True, slots=True)
 class Generation:
-    """One filling of a mirror: from which record, with the vectors of which space."""
+    """One filling of a mirror: its source record, and the embedding space of its vectors."""
 
     mirror: str
     number: int
@@ -27,47 +27,47 @@ class Generation:
     beats: int
     """How many times it was written to."""
     current: bool = True
-    """Whether the record is still the one that it was filled from, with the same embedding space."""
+    """Whether it was filled from the current record, with the current embedding space."""
     shard: int = 0
-    """The number of the server that it follows, where that is one of several."""
+    """The number of the server that it follows, if there are several."""
 
     @property
     def family(self) -> str:
-        """Return how the names of all generations of its server begin."""
+        """Return the common prefix of the names of its server's generations."""
         return f"{self.shard}_" if self.shard else ""
 
     @property
     def place(self) -> str:
-        """Name it in its engine, apart from the generations of other servers."""
+        """Return its name in the engine, different from generations of other servers."""
         return f"{self.family}{self.number}"
 
 
 async def list_generations(database: Database, mirror: str | None = None) -> list[Generation]:
-    """List the generations of all mirrors, or of one; what answers comes first."""
+    """List the generations of all mirrors, or of one; active ones first."""
     async with database.reading(None) as connection:
         found = await connection.execute(QUERIES["list"], {"mirror": mirror})
     return [to_generation(row) for row in await found.fetchall()]
 
 
 async def begin(database: Database, mirror: str) -> Generation:
-    """Begin a generation beside the one that answers, or go on with one that was begun from the same record."""
+    """Start a generation in addition to the active one, or resume one that has the same source."""
     async with database.transaction(None) as connection:
-        # Writes that are under way end first, and those that come later see that there is a mirror.
+        # Running writes end first, and later ones see that there is a mirror.
         await connection.execute(QUERIES["hold_log"])
         asked = await connection.execute(QUERIES["begin"], {"mirror": mirror, "shard": database.shard})
         row = await asked.fetchone()
     if row is None:
-        raise ConflictError("This mirror is being built already, from another record: drop it, then build it again.")
+        raise ConflictError("This mirror is being built from another database. Drop it and build it again.")
     [begun] = [each for each in await list_generations(database, mirror) if each.number == row["generation"]]
     return begun
 
 
-async def make_ready(database: Database, generation: Generation) -> Generation:
-    """Let a generation answer from now on, in place of the one before, whose rows are removed afterwards."""
+async def activate_generation(database: Database, generation: Generation) -> Generation:
+    """Activate a generation in place of the previous one, whose rows are removed afterwards."""
     parameters = {"mirror": generation.mirror, "generation": generation.number}
     async with database.transaction(None) as connection:
         await connection.execute(QUERIES["retire"], parameters)
-        await connection.execute(QUERIES["make_ready"], parameters)
+        await connection.execute(QUERIES["activate_generation"], parameters)
     return replace(generation, ready=True)
 
 
@@ -77,15 +77,15 @@ async def remove(database: Database, mirror: str, number: int | None = None) -> 
         await connection.execute(QUERIES["remove"], {"mirror": mirror, "generation": number})
 
 
-async def note_beat(database: Database, generation: Generation, beats: int) -> None:
-    """Note how many times a generation was written to; it knows the number itself by then."""
+async def store_write_count(database: Database, generation: Generation, beats: int) -> None:
+    """Store how many times a generation was written to; the mirror has stored the number before."""
     parameters = {"mirror": generation.mirror, "generation": generation.number, "beats": beats}
     async with database.transaction(None) as connection:
         await connection.execute(QUERIES["beat"], parameters)
 
 
-async def read_standing(database: Database, generation: Generation) -> tuple[int, int, float]:
-    """Say how many scopes a generation holds, in how many it is behind, and by how many seconds at most."""
+async def read_lag(database: Database, generation: Generation) -> tuple[int, int, float]:
+    """Return how many scopes a generation has, in how many it is behind, and the maximum lag in seconds."""
     parameters = {"mirror": generation.mirror, "generation": generation.number}
     async with database.reading(None) as connection:
         asked = await connection.execute(QUERIES["standing"], parameters)

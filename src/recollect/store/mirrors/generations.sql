@@ -11,7 +11,7 @@ order by name, mirrors.state desc
 lock table changes in share mode
 
 -- name: begin
--- One that is being filled from the same record is gone on with.
+-- A generation that is being filled from the same record is resumed.
 with begun as (
     insert into mirrors (name, generation, incarnation, space_id, shard)
     select %(mirror)s, coalesce((select max(generation) from mirrors where name = %(mirror)s), 0) + 1,
@@ -28,7 +28,7 @@ where name = %(mirror)s and state = 'building' and incarnation = (select id from
 -- name: retire
 delete from mirrors where name = %(mirror)s and state = 'ready' and generation <> %(generation)s
 
--- name: make_ready
+-- name: activate_generation
 update mirrors set state = 'ready' where name = %(mirror)s and generation = %(generation)s
 
 -- name: remove

@@ -1,4 +1,4 @@
-"""What every mirror can do, whichever engine it is: apply changes, propose ids, tell what it holds, be built anew."""
+"""The interface of all mirrors: apply changes, propose IDs, list their rows, be rebuilt."""
 
 from __future__ import annotations
 
@@ -6,75 +6,75 @@ from collections.abc import AsyncIterator, Collection, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Protocol
 
-from recollect.core.mirrors.questions import MirrorQuestion, Proposed
-from recollect.core.mirrors.rows import Batch, MirroredRow, MirroredTable, RowKey
+from recollect.core.mirrors.questions import MirrorHits, MirrorQuestion
+from recollect.core.mirrors.rows import MirrorBatch, MirroredRow, MirroredTable, RowKey
 from recollect.errors import MirrorError
 from recollect.store.mirrors.generations import Generation
 
 
 class Mirror(Protocol):
-    """A copy of a part of the record in another engine, which is asked for ids alone."""
+    """A copy of a part of the record in another engine, which only returns IDs."""
 
     name: str
     tables: Collection[MirroredTable]
-    """What it holds."""
+    """The mirrored tables."""
 
     async def create(self, generation: Generation) -> None:
-        """Make an empty place for a generation; one that is there stays as it is."""
+        """Create an empty place for a generation; an existing one is not changed."""
         ...
 
     async def switch(self, generation: Generation) -> None:
-        """Let others who read the engine see this generation, and no other of its server."""
+        """Show other readers of the engine this generation, and no other of its server."""
         ...
 
     async def remove(self, generation: Generation) -> None:
-        """Remove a generation with all that it holds."""
+        """Remove a generation with all its data."""
         ...
 
-    async def apply(self, generation: Generation, batches: Sequence[Batch]) -> None:
-        """Hold what is present and not what is gone, unless something newer is held; searches see it afterwards."""
+    async def apply(self, generation: Generation, batches: Sequence[MirrorBatch]) -> None:
+        """Store present rows and delete gone ones, unless a newer state is stored; searches see it afterwards."""
         ...
 
     async def read_positions(self, generation: Generation, scopes: Sequence[int]) -> dict[int, int]:
-        """Say how far it has followed scopes by its own account; those that it does not know are absent."""
+        """Return how far the engine has followed scopes; unknown scopes are absent."""
         ...
 
     async def find_held(self, generation: Generation, scope_id: int, keys: Sequence[RowKey]) -> set[RowKey]:
-        """Find which of these rows a search could still come upon."""
+        """Find which of these rows a search could still return."""
         ...
 
     def walk(self, generation: Generation, scope_id: int) -> AsyncIterator[Sequence[MirroredRow]]:
-        """Read all that it holds of a scope, a page at a time; a part that is not there is an error."""
+        """Read all rows of a scope, page by page; a missing part is an error."""
         ...
 
-    async def ask(self, generation: Generation, question: MirrorQuestion) -> Proposed:
-        """Propose ids; a partial answer is an error."""
+    async def search_mirror(self, generation: Generation, question: MirrorQuestion) -> MirrorHits:
+        """Propose IDs; a partial answer is an error."""
         ...
 
-    async def note_beat(self, generation: Generation, beats: int) -> None:
-        """Note how many times it was written to."""
+    async def store_write_count(self, generation: Generation, beats: int) -> None:
+        """Store how many times it was written to."""
         ...
 
     async def read_beats(self, generation: Generation) -> int:
-        """Say how many times it was written to, by its own account; 0 if it does not know."""
+        """Return how many times the engine says it was written to; 0 if unknown."""
         ...
 
-    async def close(self) -> None:
+    async def close_mirror(self) -> None:
         """Close the connections."""
         ...
 
 
 @contextmanager
-def told_as_ours(name: str, *kinds: type[Exception]) -> Iterator[None]:
+def translate_engine_errors(name: str, *kinds: type[Exception]) -> Iterator[None]:
     """Turn an engine's errors into ours, without their texts, which may quote content."""
     try:
         yield
     except kinds as problem:
-        raise MirrorError(f"The mirror {name} is not available ({describe(problem)}).") from None
+        raise MirrorError(f"The mirror {name} is not available ({describe_mirror_error(problem)}).") from None
 
 
-def describe(problem: Exception) -> str:
-    """Name an error by its class, its code, and the class of its cause, if it has them."""
+def describe_mirror_error(problem: Exception) -> str:
+    """Describe an error by its class, its code, and the class of its cause, if it has them."""
     code = getattr(problem, "status_code", None) or getattr(problem, "code", None)
     cause = getattr(problem, "info", None)
     told = [type(problem).__name__, "" if code == "N/A" else str(code or "")]

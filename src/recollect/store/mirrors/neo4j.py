@@ -1,6 +1,6 @@
-"""The mirror in Neo4j: entities, and facts between them in both times; every filling has a label of its own.
+"""The mirror in Neo4j: entities, and facts between them with both times; each generation has a separate label.
 
-A batch is one transaction, which locks its scopes and takes nothing that is older than what they have followed.
+A batch is one transaction. It locks its scopes, and ignores changes that are older than their state.
 """
 
 from __future__ import annotations
@@ -16,11 +16,11 @@ from neo4j import AsyncDriver, AsyncManagedTransaction, Query
 from neo4j.exceptions import DriverError, Neo4jError
 from neo4j.time import DateTime
 
-from recollect.core.mirrors.questions import MirrorQuestion, Proposed
-from recollect.core.mirrors.rows import Batch, MirroredRow, MirroredTable, RowKey
+from recollect.core.mirrors.questions import MirrorHits, MirrorQuestion
+from recollect.core.mirrors.rows import MirrorBatch, MirroredRow, MirroredTable, RowKey
 from recollect.errors import MirrorError
 from recollect.store.mirrors.generations import Generation
-from recollect.store.mirrors.mirror import told_as_ours
+from recollect.store.mirrors.mirror import translate_engine_errors
 
 NAME = "neo4j"
 HEADING = re.compile(r"^// name: (\w+)\n", re.MULTILINE)
@@ -29,9 +29,9 @@ QUERIES = {name: body.strip() for name, body in zip(PARTS[::2], PARTS[1::2], str
 MADE = ("constrain_entities", "index_scopes", "constrain_positions", "constrain_facts", "await_indexes")
 REMOVED = ("remove", "remove_positions", "drop_entities", "drop_scopes", "drop_positions")
 OF_BEATS = -1
-"""The number under which it is kept how many times it was written to; no scope has it."""
+"""The number that stores how many times it was written to; no scope has it."""
 PAGE = 1000
-HOPS, MOST_STARTS, BEAM = 2, 10, 200
+HOPS, MAX_START_ENTITIES, BEAM = 2, 10, 200
 ENDS = ("subject_id", "object_id")
 JsonRow: TypeAlias = dict[str, Any]
 
@@ -48,27 +48,27 @@ class Neo4jMirror:
         self._seconds = seconds
 
     async def create(self, generation: Generation) -> None:
-        """Make the constraints and indexes of a generation."""
+        """Create the constraints and indexes of a generation."""
         for step in MADE:
             await self._run(step, generation)
 
     async def switch(self, generation: Generation) -> None:
-        """Give the plain label to the nodes of this generation, and take it from others."""
+        """Set the plain label on the nodes of this generation, and remove it from others."""
         for step in ("hide", "show"):
             await self._run(step, generation)
 
     async def remove(self, generation: Generation) -> None:
-        """Delete the nodes of a generation, and what was made for them."""
+        """Delete the nodes of a generation, with its constraints and indexes."""
         for step in REMOVED:
             await self._run(step, generation)
 
-    async def apply(self, generation: Generation, batches: Sequence[Batch]) -> None:
-        """Apply what is present and what is gone, of all scopes in one transaction."""
-        with told_as_ours(NAME, DriverError, Neo4jError):
+    async def apply(self, generation: Generation, batches: Sequence[MirrorBatch]) -> None:
+        """Apply the present and gone rows of all scopes in one transaction."""
+        with translate_engine_errors(NAME, DriverError, Neo4jError):
             async with self._driver.session(database=self._database) as session:
                 taken = await session.execute_write(write_batches, generation, batches)
         if taken != len(batches):
-            raise MirrorError("The mirror neo4j has followed further meanwhile; try again.")
+            raise MirrorError("The Neo4j mirror has advanced in the meantime. Try again.")
 
     async def read_positions(self, generation: Generation, scopes: Sequence[int]) -> dict[int, int]:
         """Read how far scopes were followed."""
@@ -76,7 +76,7 @@ class Neo4jMirror:
         return {row["scope"]: row["position"] for row in rows}
 
     async def find_held(self, generation: Generation, scope_id: int, keys: Sequence[RowKey]) -> set[RowKey]:
-        """Look these rows up."""
+        """Find which of these rows exist."""
         held: set[RowKey] = set()
         for table in (MirroredTable.ENTITIES, MirroredTable.FACTS):
             wanted = [str(key.id) for key in keys if key.table is table]
@@ -96,34 +96,34 @@ class Neo4jMirror:
                 yield [to_row(table, row) for row in rows]
                 after = rows[-1]["id"]
 
-    async def ask(self, generation: Generation, question: MirrorQuestion) -> Proposed:
-        """Start from what the cue names, and follow facts that held at its times for two hops, the nearest first."""
-        with told_as_ours(NAME, DriverError, Neo4jError):
+    async def search_mirror(self, generation: Generation, question: MirrorQuestion) -> MirrorHits:
+        """Start from the entities in the query, and follow facts valid at its times for two hops, nearest first."""
+        with translate_engine_errors(NAME, DriverError, Neo4jError):
             async with self._driver.session(database=self._database) as session:
-                return await session.execute_read(follow, generation, question)
+                return await session.execute_read(search_graph, generation, question)
 
-    async def note_beat(self, generation: Generation, beats: int) -> None:
-        """Note how many times it was written to."""
+    async def store_write_count(self, generation: Generation, beats: int) -> None:
+        """Store how many times it was written to."""
         await self._run("beat", generation, beats=beats)
 
     async def read_beats(self, generation: Generation) -> int:
         """Read how many times it was written to."""
         return (await self.read_positions(generation, [OF_BEATS])).get(OF_BEATS, 0)
 
-    async def close(self) -> None:
+    async def close_mirror(self) -> None:
         """Close the connections."""
         await self._driver.close()
 
     async def _run(self, step: str, generation: Generation, **parameters: Any) -> list[JsonRow]:  # noqa: ANN401 - of any query
-        """Run one query by itself."""
-        query = Query(cast("LiteralString", write(step, generation)), timeout=self._seconds)
-        with told_as_ours(NAME, DriverError, Neo4jError):
+        """Run one query in a separate session."""
+        query = Query(cast("LiteralString", compose_query(step, generation)), timeout=self._seconds)
+        with translate_engine_errors(NAME, DriverError, Neo4jError):
             async with self._driver.session(database=self._database) as session:
                 answer = await session.run(query, parameters)
                 return [dict(record) async for record in answer]
 
 
-def write(step: str, generation: Generation, label: str = "") -> str:
+def compose_query(step: str, generation: Generation, label: str = "") -> str:
     """Write a query for a generation; labels cannot be parameters."""
     return QUERIES[step].format(g=generation.place, family=generation.family, label=label)
 
@@ -134,64 +134,72 @@ async def run(transaction: AsyncManagedTransaction, query: str, **parameters: An
     return [dict(record) async for record in answer]
 
 
-async def write_batches(transaction: AsyncManagedTransaction, generation: Generation, batches: Sequence[Batch]) -> int:
-    """Write what is newer than what the scopes have; return how many of them took it."""
+async def write_batches(
+    transaction: AsyncManagedTransaction, generation: Generation, batches: Sequence[MirrorBatch]
+) -> int:
+    """Write changes that are newer than the scopes' state; return the number of scopes that changed."""
     asked = [
         {"scope": batch.scope_id, "version": batch.version, "position": batch.position}
         for batch in sorted(batches, key=lambda batch: batch.scope_id)
     ]
-    taken = {row["scope"] for row in await run(transaction, write("hold", generation), scopes=asked)}
+    taken = {row["scope"] for row in await run(transaction, compose_query("hold", generation), scopes=asked)}
     chosen = [batch for batch in batches if batch.scope_id in taken]
     facts = list_rows(chosen, MirroredTable.FACTS)
-    # A fact that has other ends now is another relation: the one before goes first.
+    # A fact with other ends is another relation: the old one is deleted first.
     left = await run(
-        transaction, write("delete_facts", generation), rows=facts + list_gone(chosen, MirroredTable.FACTS)
+        transaction, compose_query("delete_facts", generation), rows=facts + list_gone(chosen, MirroredTable.FACTS)
     )
     await write_entities(transaction, generation, chosen)
     for row in facts:
         row |= {"subject": row["values"].pop(ENDS[0]), "object": row["values"].pop(ENDS[1])}
-    await run(transaction, write("merge_facts", generation), rows=facts)
+    await run(transaction, compose_query("merge_facts", generation), rows=facts)
     gone = list_gone(chosen, MirroredTable.ENTITIES)
-    await run(transaction, write("blank_entities", generation), rows=gone)
+    await run(transaction, compose_query("blank_entities", generation), rows=gone)
     ends = [{"scope": row["scope"], "id": row[end]} for row in left for end in ("subject", "object")]
-    await run(transaction, write("sweep_entities", generation), rows=gone + ends)
-    await run(transaction, write("advance", generation), scopes=[each for each in asked if each["scope"] in taken])
+    await run(transaction, compose_query("sweep_entities", generation), rows=gone + ends)
+    await run(
+        transaction, compose_query("advance", generation), scopes=[each for each in asked if each["scope"] in taken]
+    )
     return len(chosen)
 
 
 async def write_entities(
-    transaction: AsyncManagedTransaction, generation: Generation, batches: Sequence[Batch]
+    transaction: AsyncManagedTransaction, generation: Generation, batches: Sequence[MirrorBatch]
 ) -> None:
-    """Write entities, and which of them were merged into which."""
+    """Write entities and their merges."""
     entities = list_rows(batches, MirroredTable.ENTITIES)
     led = [{**row, "kept": row["values"].pop("merged_into")} for row in entities if "merged_into" in row["values"]]
     label = ", e:Entity" if generation.ready else ""
-    await run(transaction, write("merge_entities", generation, label), rows=entities)
+    await run(transaction, compose_query("merge_entities", generation, label), rows=entities)
     await run(
-        transaction, write("leave_merged", generation), rows=entities + list_gone(batches, MirroredTable.ENTITIES)
+        transaction,
+        compose_query("leave_merged", generation),
+        rows=entities + list_gone(batches, MirroredTable.ENTITIES),
     )
-    await run(transaction, write("lead_on", generation), rows=led)
+    await run(transaction, compose_query("lead_on", generation), rows=led)
 
 
-async def follow(transaction: AsyncManagedTransaction, generation: Generation, question: MirrorQuestion) -> Proposed:
-    """Follow facts from what a cue names, and see how far the scope was followed."""
-    known = await run(transaction, write("positions", generation), scopes=[question.scope_id])
+async def search_graph(
+    transaction: AsyncManagedTransaction, generation: Generation, question: MirrorQuestion
+) -> MirrorHits:
+    """Follow facts from the entities of a query, and read how far the scope was followed."""
+    known = await run(transaction, compose_query("positions", generation), scopes=[question.scope_id])
     position = known[0]["position"] if known else 0
-    asked = {"scope": question.scope_id, "names": list(question.names), "limit": MOST_STARTS}
-    frontier = [row["id"] for row in await run(transaction, write("starts", generation), **asked)]
+    asked = {"scope": question.scope_id, "names": list(question.names), "limit": MAX_START_ENTITIES}
+    frontier = [row["id"] for row in await run(transaction, compose_query("starts", generation), **asked)]
     found: dict[str, None] = {}
     times = {"scope": question.scope_id, "as_of": question.as_of, "at": question.at, "limit": BEAM}
     for _ in range(HOPS):
-        rows = await run(transaction, write("touching", generation), ids=frontier, **times) if frontier else []
+        rows = await run(transaction, compose_query("touching", generation), ids=frontier, **times) if frontier else []
         found |= {row["id"]: None for row in rows}
         frontier = [*dict.fromkeys(row["other"] for row in rows)]
     allowed = None if question.allowed is None else {str(each) for each in question.allowed}
     ids = [UUID(each) for each in found if allowed is None or each in allowed]
-    return Proposed(ids[: question.limit], position)
+    return MirrorHits(ids[: question.limit], position)
 
 
-def list_rows(batches: Iterable[Batch], table: MirroredTable) -> list[JsonRow]:
-    """List what is present in a table, as the engine takes it."""
+def list_rows(batches: Iterable[MirrorBatch], table: MirroredTable) -> list[JsonRow]:
+    """List the present rows of a table, in the engine's format."""
     return [
         {"scope": batch.scope_id, "id": str(row.id), "values": to_values(row.values)}
         for batch in batches
@@ -200,20 +208,20 @@ def list_rows(batches: Iterable[Batch], table: MirroredTable) -> list[JsonRow]:
     ]
 
 
-def list_gone(batches: Iterable[Batch], table: MirroredTable) -> list[JsonRow]:
-    """List what is gone from a table."""
+def list_gone(batches: Iterable[MirrorBatch], table: MirroredTable) -> list[JsonRow]:
+    """List the gone rows of a table."""
     return [
         {"scope": batch.scope_id, "id": str(key.id)} for batch in batches for key in batch.gone if key.table is table
     ]
 
 
 def to_values(values: Mapping[str, Any]) -> JsonRow:
-    """Write ids as text: the engine knows none."""
+    """Convert IDs to text: the engine has no type for them."""
     return {name: str(each) if isinstance(each, UUID) else each for name, each in values.items()}
 
 
 def to_row(table: MirroredTable, row: Mapping[str, Any]) -> MirroredRow:
-    """Turn what the engine answers into a row."""
+    """Convert an answer of the engine to a row."""
     others = {"scope", "id", "generation"}
     values = {name: read_value(each) for name, each in row["values"].items() if name not in others}
     if table is MirroredTable.FACTS:
@@ -224,6 +232,6 @@ def to_row(table: MirroredTable, row: Mapping[str, Any]) -> MirroredRow:
 
 
 def read_value(value: Any) -> Any:  # noqa: ANN401 - of any property
-    """Read a time as the record has it."""
+    """Convert a time to the record's type."""
     native: datetime | Any = value.to_native() if isinstance(value, DateTime) else value
     return native

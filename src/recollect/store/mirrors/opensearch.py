@@ -1,7 +1,7 @@
-"""The mirror in OpenSearch: text with analysis of Chinese, Japanese and Korean, and vectors; one index per filling.
+"""The mirror in OpenSearch: text with analysis of Chinese, Japanese and Korean, and vectors; one index per generation.
 
-Documents are routed by their scope, so that a question goes to one shard, and carry the scope's change number as their
-version, so that an older one never takes the place of a newer one.
+Documents are routed by their scope, so that a query goes to one shard. Their version is the scope's change number, so
+that an older document never replaces a newer one.
 """
 
 from __future__ import annotations
@@ -17,35 +17,35 @@ import numpy as np
 from opensearchpy import AsyncOpenSearch
 from opensearchpy.exceptions import OpenSearchException
 
-from recollect.core.mirrors.questions import MirrorQuestion, Proposed, take_turns
-from recollect.core.mirrors.rows import Batch, MirroredRow, MirroredTable, RowKey
+from recollect.core.mirrors.questions import MirrorHits, MirrorQuestion, interleave
+from recollect.core.mirrors.rows import MirrorBatch, MirroredRow, MirroredTable, RowKey
 from recollect.errors import MirrorError
 from recollect.store.mirrors.generations import Generation
-from recollect.store.mirrors.mirror import told_as_ours
+from recollect.store.mirrors.mirror import translate_engine_errors
 
 NAME = "opensearch"
-MOST_BYTES = 4_000_000
-"""How much is sent in one request."""
+MAX_BYTES = 4_000_000
+"""Maximum size of one request in bytes."""
 PAGE = 500
-MOST_IDS = 10_000
-"""How many ids one question names."""
+MAX_IDS = 10_000
+"""Maximum number of IDs in one query."""
 APPLIED = frozenset({200, 201, 404, 409})
-"""Done; nothing was there to delete; something newer is there."""
-BEATS = "beats"
+"""Done; nothing to delete; a newer document exists."""
+WRITE_COUNT_KEY = "beats"
 TOMBSTONES = "1h"
-"""How long the version of a deleted document is known: what was sent before the deletion may come after it."""
+"""How long the version of a deleted document is known: earlier writes may arrive after the deletion."""
 
 
 @dataclass(frozen=True, slots=True)
 class IndexLayout:
-    """How indexes are named and spread."""
+    """The names and shards of indexes."""
 
     prefix: str = "recollect"
     shards: int = 4
     replicas: int = 1
 
     def name(self, generation: Generation) -> str:
-        """Name the index of a generation."""
+        """Return the name of a generation's index."""
         return f"{self.prefix}-{generation.place}"
 
 
@@ -60,35 +60,35 @@ class OpenSearchMirror:
         self._layout = layout
 
     async def create(self, generation: Generation) -> None:
-        """Make the index of a generation, unless it is there."""
+        """Create the index of a generation, unless it exists."""
         index = self._layout.name(generation)
-        with told_as_ours(NAME, OpenSearchException):
+        with translate_engine_errors(NAME, OpenSearchException):
             if not await self._client.indices.exists(index=index):
                 await self._client.indices.create(index=index, body=describe_index(self._layout, generation))
         await self._await_shards(generation)
 
     async def switch(self, generation: Generation) -> None:
-        """Point the alias at the index of this generation, beside those of other servers."""
+        """Point the alias at the index of this generation, in addition to those of other servers."""
         index, alias = self._layout.name(generation), self._layout.prefix
         others = {"remove": {"index": f"{alias}-{generation.family}*", "alias": alias, "must_exist": False}}
         body = {"actions": [others, {"add": {"index": index, "alias": alias}}]}
-        with told_as_ours(NAME, OpenSearchException):
+        with translate_engine_errors(NAME, OpenSearchException):
             await self._client.indices.update_aliases(body=body)
 
     async def remove(self, generation: Generation) -> None:
         """Delete the index of a generation."""
         index = self._layout.name(generation)
-        with told_as_ours(NAME, OpenSearchException):
+        with translate_engine_errors(NAME, OpenSearchException):
             await self._client.indices.delete(index=index, params={"ignore_unavailable": "true"})
 
-    async def apply(self, generation: Generation, batches: Sequence[Batch]) -> None:
-        """Send what is present and what is gone; then, for searches to see, how far each scope was followed."""
+    async def apply(self, generation: Generation, batches: Sequence[MirrorBatch]) -> None:
+        """Send present and gone rows; then write how far each scope was followed, and refresh for searches."""
         index = self._layout.name(generation)
         lines = (line for batch in batches for line in write_changes(index, batch))
         for body in pack(lines):
             await self._bulk(body)
         marks = [write_position(index, batch) for batch in batches]
-        # What was sent before is seen with them: they lie on the same shards.
+        # Searches see earlier changes together with them: they are on the same shards.
         await self._bulk("".join(marks), refresh=True)
 
     async def read_positions(self, generation: Generation, scopes: Sequence[int]) -> dict[int, int]:
@@ -100,8 +100,8 @@ class OpenSearchMirror:
     async def find_held(self, generation: Generation, scope_id: int, keys: Sequence[RowKey]) -> set[RowKey]:
         """Search for these rows."""
         held: set[RowKey] = set()
-        for first in range(0, len(keys), MOST_IDS):
-            wanted = [str(key.id) for key in keys[first : first + MOST_IDS]]
+        for first in range(0, len(keys), MAX_IDS):
+            wanted = [str(key.id) for key in keys[first : first + MAX_IDS]]
             body = {"size": len(wanted), "query": among(scope_id, wanted), "_source": ["id"]}
             answer = await self._search(generation, scope_id, body)
             held |= {RowKey(MirroredTable.MEMORIES, read_id(hit)) for hit in answer["hits"]["hits"]}
@@ -118,58 +118,58 @@ class OpenSearchMirror:
             yield [to_row(hit["_source"]) for hit in hits]
             body["search_after"] = hits[-1]["sort"]
 
-    async def ask(self, generation: Generation, question: MirrorQuestion) -> Proposed:
-        """Search by words and by meaning, and see how far the scope was followed, in one request."""
+    async def search_mirror(self, generation: Generation, question: MirrorQuestion) -> MirrorHits:
+        """Search by words and by meaning, and read how far the scope was followed, in one request."""
         head = {"index": self._layout.name(generation), "routing": str(question.scope_id)}
         bodies = [*write_searches(question), find_position(question.scope_id)]
         lines = [json.dumps(each) for body in bodies for each in (head, body)]
-        with told_as_ours(NAME, OpenSearchException):
+        with translate_engine_errors(NAME, OpenSearchException):
             answer = await self._client.msearch(body="\n".join(lines) + "\n")
         responses = answer.get("responses", ())
         if len(responses) != len(bodies):
-            raise MirrorError("The mirror opensearch gave a partial answer.")
+            raise MirrorError("OpenSearch returned a partial result.")
         *found, marks = [require_whole(each)["hits"]["hits"] for each in responses]
         position = marks[0]["_source"]["position"] if marks else 0
-        return Proposed(take_turns([[read_id(hit) for hit in hits] for hits in found], question.limit), position)
+        return MirrorHits(interleave([[read_id(hit) for hit in hits] for hits in found], question.limit), position)
 
-    async def note_beat(self, generation: Generation, beats: int) -> None:
-        """Note how many times it was written to."""
+    async def store_write_count(self, generation: Generation, beats: int) -> None:
+        """Store how many times it was written to."""
         index = self._layout.name(generation)
-        await self._bulk(write_mark(index, BEATS, {"position": beats}, beats))
+        await self._bulk(write_mark(index, WRITE_COUNT_KEY, {"position": beats}, beats))
 
     async def read_beats(self, generation: Generation) -> int:
         """Read how many times it was written to."""
-        found = await self._get(generation, [{"_id": BEATS, "routing": BEATS}])
+        found = await self._get(generation, [{"_id": WRITE_COUNT_KEY, "routing": WRITE_COUNT_KEY}])
         return found[0]["_source"]["position"] if found else 0
 
-    async def close(self) -> None:
+    async def close_mirror(self) -> None:
         """Close the connections."""
         await self._client.close()
 
     async def _bulk(self, body: str, *, refresh: bool = False) -> None:
-        """Send changes; what is not acknowledged one by one is an error."""
-        with told_as_ours(NAME, OpenSearchException):
+        """Send changes; a change that is not acknowledged is an error."""
+        with translate_engine_errors(NAME, OpenSearchException):
             answer = await self._client.bulk(body=body, params={"refresh": "true"} if refresh else {})
         outcomes = [outcome for item in answer.get("items", ()) for outcome in item.values()]
         wanted = sum(line.startswith(('{"index"', '{"delete"')) for line in body.splitlines())
         refused = [outcome["status"] for outcome in outcomes if outcome["status"] not in APPLIED]
         if refused or len(outcomes) != wanted:
-            raise MirrorError(f"The mirror opensearch did not take all changes ({refused[:1] or 'a partial answer'}).")
+            raise MirrorError(f"OpenSearch did not accept all changes ({refused[:1] or 'a partial answer'}).")
 
     async def _get(self, generation: Generation, asked: Sequence[Mapping[str, str]]) -> list[Any]:
-        """Get documents by their ids, as they were written last."""
+        """Get documents by ID, in the last written state."""
         if not asked:
             return []
-        with told_as_ours(NAME, OpenSearchException):
+        with translate_engine_errors(NAME, OpenSearchException):
             answer = await self._client.mget(index=self._layout.name(generation), body={"docs": list(asked)})
         docs = answer.get("docs", ())
         if len(docs) != len(asked) or any("error" in each for each in docs):
-            raise MirrorError("The mirror opensearch gave a partial answer.")
+            raise MirrorError("OpenSearch returned a partial result.")
         return [each for each in docs if each["found"]]
 
     async def _search(self, generation: Generation, scope_id: int, body: Mapping[str, Any]) -> Any:  # noqa: ANN401 - JSON
         index = self._layout.name(generation)
-        with told_as_ours(NAME, OpenSearchException):
+        with translate_engine_errors(NAME, OpenSearchException):
             answer = await self._client.search(index=index, body=body, params={"routing": str(scope_id)})
         return require_whole(answer)
 
@@ -177,14 +177,14 @@ class OpenSearchMirror:
         """Wait until the index is open: a node answers before its shards are, as if they were empty."""
         index = self._layout.name(generation)
         wanted = {"wait_for_status": "yellow", "wait_for_no_initializing_shards": "true"}
-        with told_as_ours(NAME, OpenSearchException):
+        with translate_engine_errors(NAME, OpenSearchException):
             answer = await self._client.cluster.health(index=index, params=wanted)
         if answer.get("timed_out", True):
             raise MirrorError("The mirror opensearch has shards that are not open.")
 
 
 def describe_index(layout: IndexLayout, generation: Generation) -> dict[str, Any]:
-    """Describe the index of a generation: nothing is held but what is named here."""
+    """Describe the index of a generation: only the fields named here are stored."""
     properties: dict[str, Any] = {
         **{name: {"type": "keyword"} for name in ("scope", "id", "kind", "speaker")},
         "occurred_at": {"type": "date"},
@@ -209,13 +209,13 @@ def describe_index(layout: IndexLayout, generation: Generation) -> dict[str, Any
 
 
 def among(scope_id: int, ids: Sequence[str] | None = None) -> dict[str, Any]:
-    """Write the condition that all searches have: of this scope, and of these ids if some are named."""
+    """Write the condition that all searches have: this scope, and the given IDs if there are any."""
     named: list[dict[str, Any]] = [{"term": {"scope": str(scope_id)}}, {"exists": {"field": "id"}}]
     return {"bool": {"filter": named if ids is None else [*named, {"terms": {"id": list(ids)}}]}}
 
 
 def write_searches(question: MirrorQuestion) -> list[dict[str, Any]]:
-    """Write the searches of a question: by words, and by meaning if it has a vector."""
+    """Write the searches for a query: by words, and by meaning if it has a vector."""
     only = among(question.scope_id, None if question.allowed is None else [str(each) for each in question.allowed])
     shown = {"size": question.limit, "_source": ["id"]}
     searches: list[dict[str, Any]] = []
@@ -234,16 +234,16 @@ def find_position(scope_id: int) -> dict[str, Any]:
 
 
 def require_whole(answer: Any) -> Any:  # noqa: ANN401 - JSON
-    """Refuse an answer that not every shard has given in time: a part must not be taken for the whole."""
+    """Refuse an answer in which not every shard has answered in time: it would be incomplete."""
     shards = answer.get("_shards", {})
     partial = shards.get("failed", 1) or shards.get("successful") != shards.get("total")
     if partial or answer.get("timed_out", True):
-        raise MirrorError("The mirror opensearch gave a partial answer.")
+        raise MirrorError("OpenSearch returned a partial result.")
     return answer
 
 
-def write_changes(index: str, batch: Batch) -> Iterator[str]:
-    """Write the changes of a scope, each under the version that it has there."""
+def write_changes(index: str, batch: MirrorBatch) -> Iterator[str]:
+    """Write the changes of a scope, each with its version there."""
     scope = str(batch.scope_id)
     for row in batch.present:
         values = {**row.values, "scope": scope, "id": str(row.id)}
@@ -252,13 +252,13 @@ def write_changes(index: str, batch: Batch) -> Iterator[str]:
         yield write_action("delete", index, f"{scope}:{key.id}", scope, batch.version)
 
 
-def write_position(index: str, batch: Batch) -> str:
-    """Write how far a scope was followed; the first document of its id, which no memory has."""
+def write_position(index: str, batch: MirrorBatch) -> str:
+    """Write how far a scope was followed: a document under the zero ID, which no memory has."""
     return write_mark(index, str(batch.scope_id), {"position": batch.position}, batch.position)
 
 
 def write_mark(index: str, name: str, values: Mapping[str, Any], version: int) -> str:
-    """Write a document that is no memory."""
+    """Write a document that is not a memory."""
     return write_action("index", index, name, name, version) + write_document(values)
 
 
@@ -274,18 +274,18 @@ def write_document(values: Mapping[str, Any]) -> str:
 
 
 def write_value(value: Any) -> Any:  # noqa: ANN401 - of JSON
-    """Write what JSON has no word for."""
+    """Convert a value that JSON has no type for."""
     return value.tolist() if isinstance(value, np.ndarray) else value.isoformat()
 
 
 def pack(lines: Iterator[str]) -> Iterator[str]:
-    """Join lines to requests of a bearable size."""
+    """Join lines into requests of limited size."""
     waiting: list[str] = []
     size = 0
     for line in lines:
         waiting.append(line)
         size += len(line)
-        if size >= MOST_BYTES:
+        if size >= MAX_BYTES:
             yield "".join(waiting)
             waiting, size = [], 0
     if waiting:
@@ -293,12 +293,12 @@ def pack(lines: Iterator[str]) -> Iterator[str]:
 
 
 def read_id(hit: Mapping[str, Any]) -> UUID:
-    """Read the id of a memory."""
+    """Read the ID of a memory."""
     return UUID(hit["_source"]["id"])
 
 
 def to_row(source: Mapping[str, Any]) -> MirroredRow:
-    """Turn a document into a row."""
+    """Convert a document to a row."""
     values = {name: each for name, each in source.items() if name not in {"scope", "id"}}
     values["occurred_at"] = datetime.fromisoformat(values["occurred_at"])
     if "vector" in values:

@@ -3,13 +3,13 @@ select scope_id, number, is_present(scope_id) as present from unmirrored
 where scope_id > %(after)s order by scope_id limit %(limit)s
 
 -- name: renew
--- What was changed since has waited from about now on.
+-- Later changes wait from about now on.
 update unmirrored set since = clock_timestamp()
 from unnest(%(scopes)s::bigint[], %(numbers)s::bigint[]) as followed (scope_id, number)
 where unmirrored.scope_id = followed.scope_id and unmirrored.number > followed.number
 
 -- name: settle
--- What mirrors have let go of they know nothing about any more, unless it has come back meanwhile.
+-- Scopes that mirrors have removed have no positions any more, unless they were restored.
 with settled as (
     delete from unmirrored
     using unnest(%(scopes)s::bigint[], %(numbers)s::bigint[], %(present)s::boolean[]) as followed (scope_id, number, present)
@@ -27,7 +27,7 @@ where mirror = %(mirror)s and generation = %(generation)s and scope_id = any (%(
 insert into mirror_positions (scope_id, mirror, generation, position)
 select followed.scope_id, %(mirror)s, %(generation)s, followed.position
 from unnest(%(scopes)s::bigint[], %(positions)s::bigint[]) as followed (scope_id, position)
--- One that was dropped meanwhile is not followed any further.
+-- A dropped generation is not followed any further.
 where exists (select from mirrors where name = %(mirror)s and generation = %(generation)s)
 order by followed.scope_id
 on conflict (scope_id, mirror, generation) do update
@@ -46,7 +46,7 @@ where tenant_id = current_tenant() and id in (
 order by id for no key update
 
 -- name: end
--- A receipt waits for what every generation of a mirror holds: one that is being filled may have rows of before.
+-- A receipt waits for all generations of a mirror: one that is being filled may have erased rows.
 with ended as (
     delete from awaited_mirrors awaited
     where scope_id = any (%(scopes)s::bigint[]) and mirror = %(mirror)s and (%(dropped)s or number <= (

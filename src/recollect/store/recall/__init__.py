@@ -1,1 +1,1 @@
-"""What recall reads and keeps in PostgreSQL."""
+"""Read and store data of recall in PostgreSQL."""

@@ -9,7 +9,7 @@ from ({query}) proposed
              %(cue)s || ' ' || coalesce(array_to_string((array_agg(proposed.id))[1:5], ' '), ''), true) as noted
 
 -- name: read_first_hits
--- Of this cue alone: several cues may be asked in one transaction.
+-- Only of this query: several queries may be sent in one transaction.
 array(
     select each.id::uuid
     from unnest(array[current_setting('recollect.first_hits_text', true),

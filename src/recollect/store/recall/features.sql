@@ -1,5 +1,5 @@
 -- name: features
--- Numbers as bytes, which are read as arrays; in the order of the key, which is that of the ids.
+-- Numbers as bytes, which are read as arrays; in the order of the key, which is that of the IDs.
 select string_agg(uuid_send(features.id), '') as ids,
        string_agg(timestamptz_send(features.occurred_at), '') as moments,
        string_agg(int4send(features.length), '') as lengths,
@@ -12,20 +12,14 @@ select string_agg(uuid_send(features.id), '') as ids,
 from (
     select * from memory_features features
     where features.scope_id = %(scope_id)s and features.id = any ({ids}){current}
-      -- What the fetch will not show must not stand for others that say the same.
+      -- Memories that the fetch will not return must not replace others with the same text.
       and (features.expires_at is null or features.expires_at > now()){filter}
-      and (
-          not (select exists (
-              select from conversations
-              where scope_id = %(scope_id)s and not synced and state in ('deleted', 'purging')
-          ))
-          or not rests_on_deleted(features.scope_id, features.id)
-      )
+      and (not {any_deleted_here} or not rests_on_deleted(features.scope_id, features.id))
     order by features.id
 ) features
 
 -- name: accesses
--- When candidates were last accessed: as folded, and as still on the log.
+-- The last accesses of candidates: the folded ones, and those on the log.
 select string_agg(uuid_send(id), '') as ids, string_agg(timestamptz_send(accessed_at), '') as moments
 from (
     select id, max(accessed_at) as accessed_at
@@ -46,15 +40,15 @@ from {vectors} vectors
 where vectors.scope_id = %(scope_id)s and vectors.id = any ({distant})
 
 -- name: terms
--- Pairs: a candidate, and the place of a term of the cue that it has.
+-- Pairs: a candidate, and the position of a term of the query that it has.
 select string_agg(uuid_send(indexed.id), '') as ids, string_agg(int2send(asked.place::smallint), '') as places
 from {indexed} indexed
 join unnest(%(terms)b::bigint[]) with ordinality as asked (term, place) on asked.term = any (indexed.terms)
 where indexed.scope_id = %(scope_id)s and indexed.id = any ({ids})
 
 -- name: evidence
--- Pairs: a candidate, and a memory that it rests on; of the first candidates before the others. The statements behind
--- it look these memories over, too.
+-- Pairs: a candidate, and a memory of its evidence; those of the first candidates first. Later statements read the
+-- features of this evidence, too.
 select string_agg(uuid_send(pairs.id), '') as learned, string_agg(uuid_send(pairs.source_id), '') as sources,
        set_config('recollect.evidence', coalesce(array_agg(distinct pairs.source_id)::text, '{}'), true) as noted
 from (
@@ -75,5 +69,5 @@ from (
 %(distant)b::uuid[] || current_setting('recollect.evidence')::uuid[]
 
 -- name: current
--- Evidence may have left recall, unlike what a channel proposed.
+-- Evidence may have left recall, unlike a channel's candidates.
 and features.state = 'current'

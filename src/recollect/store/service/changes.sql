@@ -1,5 +1,5 @@
 -- name: read_log
--- One statement, so that the newest number and the rows are of one moment.
+-- One statement, so that the newest number and the rows are from the same snapshot.
 select incarnations.id as incarnation, former.ids as former, place.id as scope_id, place.change_number as newest,
        log.number, log.at, log.operation, log.ids
 from incarnations
@@ -37,7 +37,7 @@ select pg_notify(%(channel)s, '')
 select set_config('lock_timeout', %(milliseconds)s, true)
 
 -- name: register
--- Whoever writes now is not waited for.
+-- Scopes with running writes are skipped.
 update scopes set followed_until = clock_timestamp() + %(seconds)s * interval '1 second'
 where id in (select id from scopes where id = any (%(scopes)s) for no key update skip locked)
 returning id

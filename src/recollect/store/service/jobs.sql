@@ -1,5 +1,5 @@
 -- name: defer
--- A job that waits is locked: no worker begins it before this transaction has ended, as it would not see what was written.
+-- A waiting job is locked: no worker starts it before this transaction has ended, as it would not see the changes.
 with waiting as materialized (
     select id from procrastinate_jobs where lock = %(lock)s and status = 'todo' for share
 )
@@ -8,7 +8,7 @@ select procrastinate_defer_jobs_v1(array[
 ])
 where not exists (select from waiting)
 
--- name: note_failure
+-- name: record_job_failure
 insert into job_failures (job_id, reason) values (%(job_id)s, %(reason)s)
 on conflict (job_id) do update set reason = excluded.reason, failed_at = clock_timestamp()
 
@@ -31,7 +31,7 @@ group by job.task_name, job.status, failure.reason
 order by job.task_name, job.status, newest
 
 -- name: find
--- The newest first. The engine's tables have no row-level security: the tenant is a part of the query.
+-- Newest first. The engine's tables have no row-level security: the tenant is a part of the query.
 select job.id, job.task_name as task, coalesce(scopes.agent, '') as agent, coalesce(scopes."user", '') as "user",
        case job.status when 'todo' then 'waiting' when 'doing' then 'running' else job.status::text end as state,
        job.attempts, coalesce(failure.reason, '') as reason, job.scheduled_at, times.deferred_at, times.started_at,
@@ -50,7 +50,7 @@ cross join lateral (
 where (job.args ->> 'scope_id')::bigint >> 40 = current_tenant()
   and (job.args ->> 'scope_id')::bigint between first_scope() and last_scope()
   and job.status in ('todo', 'doing', 'failed')
-  and (%(id)s::bigint is null or {known_as})
+  and (%(id)s::bigint is null or job.id = %(id)s and %(shard)s = %(own)s)
   and (%(status)s::procrastinate_job_status is null or job.status = %(status)s::procrastinate_job_status)
   and (%(task)s::text is null or job.task_name = %(task)s)
   and (%(cursor)s::bigint is null or job.id < %(cursor)s)
@@ -59,15 +59,15 @@ order by job.id desc
 limit %(limit)s
 
 -- name: tenant
-select (args ->> 'scope_id')::bigint >> 40 as tenant_id from procrastinate_jobs job where {known_as}
+select (args ->> 'scope_id')::bigint >> 40 as tenant_id from procrastinate_jobs job where job.id = %(id)s and %(shard)s = %(own)s
 
 -- name: retry
--- What runs by the clock comes again by itself, and may be waiting already. No tenant means all of them.
+-- Periodic tasks are queued again later, and may be waiting already. Without a tenant, all are retried.
 with chosen as materialized (
     select id from procrastinate_jobs job
     where status = 'failed' and queueing_lock is null
       and (%(tenant_id)s::bigint is null or (args ->> 'scope_id')::bigint between first_scope() and last_scope())
-      and (%(id)s::bigint is null or {known_as})
+      and (%(id)s::bigint is null or job.id = %(id)s and %(shard)s = %(own)s)
       and (%(task)s::text is null or task_name = %(task)s)
       and {of_scopes}
     order by id
@@ -75,7 +75,7 @@ with chosen as materialized (
 )
 select id, procrastinate_retry_job_v2(id, clock_timestamp(), null, null, null) from chosen order by id
 
--- name: note_progress
+-- name: record_progress
 insert into job_progress (job_id, done, total)
 select id, %(done)s, %(total)s from procrastinate_jobs
 where id = %(job_id)s and status = 'doing' and attempts = %(attempt)s
@@ -86,7 +86,7 @@ select task_name, status::text as status, count(*) as jobs from procrastinate_jo
 where status in ('todo', 'doing', 'failed') group by 1, 2 order by 1, 2
 
 -- name: ready
--- Whether the engine would begin a job now: it is due, and of its lock none runs and none waits before it.
+-- Whether the engine would start a job now: it is due, and no job with its lock runs or waits before it.
 select exists (
     select from procrastinate_jobs job
     where status = 'todo' and coalesce(scheduled_at, '-infinity') <= clock_timestamp()
@@ -99,7 +99,7 @@ select exists (
 ) as ready
 
 -- name: busy
--- Whether a job of these scopes runs, or is due and none of its lock waits before it for a later time.
+-- Whether a job of these scopes runs, or is due and no job with its lock waits before it for a later time.
 select exists (
     select from scopes
     join procrastinate_jobs job on (job.args ->> 'scope_id')::bigint = scopes.id
@@ -117,7 +117,7 @@ select exists (
 ) as busy
 
 -- name: hold
--- For share: whoever wants to take the job over waits until this transaction has ended.
+-- For share: another worker that takes the job over waits until this transaction has ended.
 select id from procrastinate_jobs
 where id = %(job_id)s and status = 'doing' and attempts = %(attempt)s
 for share
@@ -130,13 +130,18 @@ returning key
 -- name: take
 select id, status, task_name, priority, lock, queueing_lock, args, scheduled_at, queue_name, attempts, worker_id,
        coalesce((args ->> 'scope_id')::bigint >> 40, 0) as tenant_id
-from take_job(%(worker_id)s, %(after)s, %(queues)s::text[])
+from take_job(%(worker_id)s, %(after)s, %(queues)s::text[], %(most_chats)s)
 
 -- name: finish
+-- A periodic task has a queueing lock: if it succeeds, its earlier failures are deleted.
 with held as materialized (
-    select id from procrastinate_jobs
+    select id, queue_name, queueing_lock from procrastinate_jobs
     where id = %(job_id)s and status = 'doing' and attempts = %(attempt)s
     for update
+), over as (
+    delete from procrastinate_jobs before using held
+    where %(status)s = 'succeeded' and before.queue_name = held.queue_name
+      and before.queueing_lock = held.queueing_lock and before.status = 'failed'
 )
 select procrastinate_finish_job_v1(id, %(status)s::procrastinate_job_status, %(delete_job)s) from held
 
@@ -152,12 +157,12 @@ select procrastinate_retry_job_v2(
     %(priority)s, %(queue)s, %(lock)s
 ) from held
 
--- name: mend_heartbeats
--- The clock was set back: whoever lives sends another soon, and whoever does not must not seem to until then.
+-- name: fix_heartbeats
+-- After the clock was set back: running workers send another heartbeat soon, and dead ones must not seem alive.
 update procrastinate_workers set last_heartbeat = now() where last_heartbeat > now()
 
 -- name: by_task
--- Of one tenant, and of one agent or user of it if they are named.
+-- Of one tenant, and of one agent or user of it if named.
 select counted.task, counted.waiting, counted.running, counted.failed,
        (
            select extract(epoch from clock_timestamp() - min(at))::float8 from procrastinate_events
@@ -176,11 +181,6 @@ from (
     group by job.task_name
 ) counted
 order by counted.task
-
--- name: known_as
--- By its number here, or by the one that it had on the server that it came from.
-(job.id = %(id)s and %(shard)s = %(own)s
-    or job.id = (select job_id from moved_jobs where shard = %(shard)s and number = %(id)s))
 
 -- name: of_scopes
 -- Of all scopes of the tenant, of all of an agent, or of one.

@@ -1,4 +1,4 @@
-"""Make, list and revoke API keys; only a secret's hash is ever stored."""
+"""Create, list and revoke API keys; only a secret's hash is ever stored."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ from recollect.models.service import ApiKey, KeyRequest, Limits, Right
 from recollect.store.database.pool import Database, load_queries
 
 QUERIES = load_queries(__file__)
-MISSING = "There is no such key."
+MISSING = "No such key."
 
 
 async def create_key(database: Database, tenant_id: int, wanted: KeyRequest) -> tuple[ApiKey, str]:
-    """Make a key and return it with its secret, which cannot be shown again."""
+    """Create a key and return it with its secret, which cannot be shown again."""
     secret = write_secret(tenant_id, secrets.token_bytes(RANDOM_BYTES))
     parameters = {
         "hash": hashlib.sha256(secret.encode()).hexdigest(),
@@ -37,7 +37,7 @@ async def create_key(database: Database, tenant_id: int, wanted: KeyRequest) -> 
 
 
 async def list_keys(database: Database, tenant_id: int) -> list[ApiKey]:
-    """List a tenant's keys, revoked ones included, but of the children only those that are still let in."""
+    """List a tenant's keys, including revoked ones, but only valid child keys."""
     async with database.reading(tenant_id) as connection:
         found = await connection.execute(QUERIES["all"])
     return [to_key(row) for row in await found.fetchall()]
@@ -54,7 +54,7 @@ async def read_key(database: Database, tenant_id: int, key_id: UUID) -> ApiKey:
 
 
 async def revoke_key(database: Database, tenant_id: int, key_id: UUID, parent: UUID | None = None) -> ApiKey:
-    """Revoke a key, or only a child of a key; the next request that shows it is refused."""
+    """Revoke a key, or only a child of a key; later requests with it are refused."""
     async with database.transaction(tenant_id) as connection:
         row = await (await connection.execute(QUERIES["revoke"], {"id": key_id, "parent": parent})).fetchone()
         if row is None:
@@ -63,6 +63,6 @@ async def revoke_key(database: Database, tenant_id: int, key_id: UUID, parent: U
 
 
 def to_key(row: DictRow) -> ApiKey:
-    """Turn a row into a key."""
+    """Convert a row to a key."""
     limits = Limits(**{each.name: row.pop(each.name) for each in fields(Limits)})
     return ApiKey(**{**row, "rights": frozenset(Right(right) for right in row["rights"])}, limits=limits)

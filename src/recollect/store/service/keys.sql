@@ -6,7 +6,7 @@ returning id, name, rights, trust, created_at, revoked_at, agent, "user", expire
           requests_per_second, burst, bytes_per_minute, largest_body, change_streams
 
 -- name: all
--- Children that are over are left out: there may be one for each user and day.
+-- Invalid child keys are omitted: there may be one for each user and day.
 select id, name, rights, trust, created_at, revoked_at, agent, "user", expires_at, parent, last_used_at,
        requests_per_second, burst, bytes_per_minute, largest_body, change_streams
 from api_keys

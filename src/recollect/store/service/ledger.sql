@@ -16,7 +16,7 @@ from (select date_trunc('day', clock_timestamp(), 'UTC') as begins_at,
 left join (select tokens_per_day from tenants where id = current_tenant()) own on true
 
 -- name: sums
--- No agent means all scopes of the tenant.
+-- Without an agent, all scopes of the tenant.
 select (at at time zone 'UTC')::date as day, step, model, sum(calls)::bigint as calls,
        coalesce(sum(calls) filter (where outcome like 'failed%%'), 0)::bigint as failed,
        coalesce(sum(calls) filter (where outcome = 'partial'), 0)::bigint as partial,
@@ -30,7 +30,7 @@ group by 1, 2, 3
 order by 1 desc, 2, 3
 
 -- name: fold
--- Sums have the first moment of their day. Of a scope with an unfinished run every line is still needed.
+-- Sums have the start time of their day. For a scope with an unfinished run every row is still needed.
 with folded as (
     delete from ledger
     where tenant_id = current_tenant() and at < date_trunc('day', clock_timestamp(), 'UTC') - interval '48 hours'

@@ -1,4 +1,4 @@
-"""Manage roles that read the views of other systems' words: each is bound to one tenant, and may read nothing else."""
+"""Manage roles that read the views for other systems: each is bound to one tenant, and may read nothing else."""
 
 from __future__ import annotations
 
@@ -16,37 +16,35 @@ METHOD = b"scram-sha-256"
 STEPS = ("bound_statements", "bound_transactions", "read_only")
 CLOSING_STEPS = ("grant_temporary", "revoke_temporary")
 LAST_STEPS = ("become_member", "drop_owned", "drop_role")
-MAY_NOT_MAKE = (
-    "The owner of the tables may not make roles: give it CREATEROLE, and as a superuser run "
-    "`grant recollect_readers to <the owner> with admin option`."
+OWNER_NEEDS_CREATEROLE = (
+    "The table owner cannot create roles. Grant it CREATEROLE and, as a superuser, run `grant recollect_readers to "
+    "<owner> with admin option`."
 )
-STILL_THERE = (
-    "It reads nothing any more, but its role is still on the server, and owns something there: drop that first."
-)
+ROLE_OWNS_OBJECTS = "Access was revoked, but the role still owns objects on the server. Drop them first."
 PLACES = ("host", "hostaddr", "port", "dbname", "sslmode")
 
 
 async def create_reader(dsn: str, name: str, tenant_id: int, password: str) -> Reader:
-    """Make a role that may read a tenant's views, in one transaction; a role of that name must not be there."""
+    """Create a role that may read a tenant's views, in one transaction; no role may have this name already."""
     role = sql.Identifier(name)
     async with owning(dsn) as connection, connection.transaction():
         if await (await connection.execute(QUERIES["has_role"], {"name": name})).fetchone() is not None:
-            raise ConflictError("There is a role of this name on the server already: choose another name.")
-        # Hashed on this side, so that no log of the server can hold the password.
+            raise ConflictError("A role with this name already exists. Choose another name.")
+        # Hashed by the client, so that no log of the server can contain the password.
         scrambled = connection.pgconn.encrypt_password(password.encode(), name.encode(), METHOD).decode()
         create = sql.SQL(QUERIES["create_role"]).format(role=role, password=sql.Literal(scrambled))
         try:
             await connection.execute(create)
             await bound(connection, role)
         except errors.InsufficientPrivilege:
-            raise SetupError(MAY_NOT_MAKE) from None
+            raise SetupError(OWNER_NEEDS_CREATEROLE) from None
         await connection.execute(QUERIES["add_reader"], {"name": name, "tenant_id": tenant_id})
         found = await connection.execute(QUERIES["list_readers"], {"name": name})
         return to_reader(await found.fetchall())
 
 
 async def bound(connection: AsyncConnection[DictRow], role: sql.Identifier) -> None:
-    """Bound what a reader may use, as far as PostgreSQL can: the rest is for sessions that keep to it."""
+    """Limit the resources of a reader, as far as PostgreSQL can; a session can change some limits."""
     for step in STEPS:
         await connection.execute(sql.SQL(QUERIES[step]).format(role=role))
     if await (await connection.execute(QUERIES["may_bound_files"])).fetchone() is not None:
@@ -59,29 +57,29 @@ async def bound(connection: AsyncConnection[DictRow], role: sql.Identifier) -> N
 
 
 async def list_readers(dsn: str) -> list[Reader]:
-    """List the readers of this database, of every tenant."""
+    """List the readers of this database, of all tenants."""
     async with owning(dsn) as connection:
         rows = await (await connection.execute(QUERIES["list_readers"], {"name": None})).fetchall()
         return [to_reader([row]) for row in rows]
 
 
 async def drop_reader(dsn: str, name: str) -> None:
-    """Drop a reader of this database; one that is logged in reads nothing from now on."""
+    """Drop a reader of this database; a logged-in reader loses access at once."""
     role = sql.Identifier(name)
     async with owning(dsn) as connection:
         removed = await (await connection.execute(QUERIES["remove_reader"], {"name": name})).fetchone()
         there = await (await connection.execute(QUERIES["has_role"], {"name": name})).fetchone()
         if removed is None:
-            raise NotFoundError("There is no reader of this name.")
+            raise NotFoundError("No such reader.")
         if there is None:
             return
-        # What follows can fail on objects of the role; it cannot read anything by now.
+        # The next step can fail because of objects of the role; it cannot read anything any more.
         try:
             async with connection.transaction():
                 for step in LAST_STEPS:
                     await connection.execute(sql.SQL(QUERIES[step]).format(role=role))
         except (errors.DependentObjectsStillExist, errors.InsufficientPrivilege):
-            raise SetupError(STILL_THERE) from None
+            raise SetupError(ROLE_OWNS_OBJECTS) from None
 
 
 def address(dsn: str, name: str, password: str) -> str:
@@ -91,5 +89,5 @@ def address(dsn: str, name: str, password: str) -> str:
 
 
 def to_reader(rows: list[DictRow]) -> Reader:
-    """Turn the row of a reader into a value."""
+    """Convert the rows of a reader."""
     return Reader(rows[0]["name"], rows[0]["tenant"], rows[0]["created_at"])

@@ -2,7 +2,7 @@
 select from pg_roles where rolname = %(name)s
 
 -- name: add_reader
--- One whose role was dropped by hand may be there still.
+-- A reader whose role was dropped by hand may still exist.
 insert into readers (name, tenant_id) values (%(name)s, %(tenant_id)s)
 on conflict (name) do update set tenant_id = excluded.tenant_id, created_at = clock_timestamp()
 
@@ -29,14 +29,14 @@ alter role {role} set idle_in_transaction_session_timeout = '60s'
 alter role {role} set default_transaction_read_only = on
 
 -- name: may_bound_files
--- A superuser may, and whom one has granted it, as deploy/roles.sql does.
+-- A superuser may, and roles with a grant, as in deploy/roles.sql.
 select from pg_roles where rolname = current_user and has_parameter_privilege('temp_file_limit', 'set')
 
 -- name: bound_files
 alter role {role} set temp_file_limit = '1GB'
 
 -- name: find_open_database
--- Everybody may make temporary tables in a database, until its owner says otherwise.
+-- All roles may create temporary tables in a database, until its owner revokes this.
 select datname as name from pg_database
 where datname = current_database() and pg_has_role(datdba, 'usage') and has_database_privilege('public', oid, 'temporary')
 
@@ -47,7 +47,7 @@ grant temporary on database {database} to recollect_service
 revoke temporary on database {database} from public
 
 -- name: become_member
--- What a role owns is dropped by its members, and an owner who is no superuser is not one yet.
+-- Objects of a role are dropped by its members, and an owner who is not a superuser is not a member yet.
 grant {role} to current_user
 
 -- name: drop_owned

@@ -1,4 +1,4 @@
-"""List the scopes of a tenant page by page, each order by an index of its own."""
+"""List the scopes of a tenant page by page, each order with a separate index."""
 
 from __future__ import annotations
 
@@ -10,33 +10,33 @@ from functools import cache
 from psycopg.rows import DictRow
 from psycopg.sql import SQL
 
-from recollect.models.service import Bounds, ListedScope, ScopeOrder, ScopeQuery
-from recollect.store.database.pool import Database, load_queries, write_out
+from recollect.models.service import KeyBinding, ScopeInfo, ScopeOrder, ScopeQuery
+from recollect.store.database.pool import Database, load_queries, to_sql
 
 QUERIES = load_queries(__file__)
-LARGEST = 2**62
+MAX_INT = 2**62
 
 
 @dataclass(frozen=True, slots=True)
 class ScopePlace:
-    """A place in a list of scopes: what its order compares, and the scope's number; of names, agent and user."""
+    """A position in a list of scopes: the value to sort by, and the scope's number; or agent and user."""
 
     value: str | int
     tie: int | str
 
 
 FIRST: Mapping[ScopeOrder, ScopePlace] = {
-    ScopeOrder.RECENT: ScopePlace("infinity", LARGEST),
-    ScopeOrder.SIZE: ScopePlace(LARGEST, LARGEST),
+    ScopeOrder.RECENT: ScopePlace("infinity", MAX_INT),
+    ScopeOrder.SIZE: ScopePlace(MAX_INT, MAX_INT),
     ScopeOrder.NAME: ScopePlace("", ""),
 }
-"""Where each order begins."""
+"""The start of each order."""
 
 
 async def page(
-    database: Database, tenant_id: int, bounds: Bounds, wanted: ScopeQuery, before: ScopePlace | None, limit: int
-) -> list[tuple[ScopePlace, ListedScope]]:
-    """Fetch scopes of a tenant within bounds, behind a place in their order."""
+    database: Database, tenant_id: int, bounds: KeyBinding, wanted: ScopeQuery, before: ScopePlace | None, limit: int
+) -> list[tuple[ScopePlace, ScopeInfo]]:
+    """Fetch scopes of a tenant within bounds, after a position in their order."""
     place = before or FIRST[wanted.order]
     named = {"agent": bounds.agent, "user": bounds.user, "search": wanted.search or None}
     query = compose(wanted.order, tuple(name for name, given in named.items() if given is not None))
@@ -47,15 +47,15 @@ async def page(
 
 @cache
 def compose(order: ScopeOrder, named: tuple[str, ...]) -> SQL:
-    """Write the statement of a list with the conditions that are asked for."""
+    """Write the statement of a list with the given conditions."""
     asked = ("not_erased", *(f"by_{name}" for name in named))
     conditions = SQL("").join(SQL("\n  and ") + SQL(QUERIES[name]) for name in asked)
-    return write_out(SQL(QUERIES[order.value]).format(conditions=conditions))
+    return to_sql(SQL(QUERIES[order.value]).format(conditions=conditions))
 
 
-def to_listed(row: DictRow, order: ScopeOrder) -> tuple[ScopePlace, ListedScope]:
-    """Turn a row into a scope of a list, with its place there."""
-    listed = ListedScope(row["agent"], row["user"], row["memory_count"], row["last_written_at"])
+def to_listed(row: DictRow, order: ScopeOrder) -> tuple[ScopePlace, ScopeInfo]:
+    """Convert a row to a scope of a list, with its position."""
+    listed = ScopeInfo(row["agent"], row["user"], row["memory_count"], row["last_written_at"])
     if order is ScopeOrder.NAME:
         return ScopePlace(listed.agent, listed.user), listed
     moment = listed.last_written_at.astimezone(UTC).isoformat()

@@ -1,5 +1,5 @@
 -- name: recent
--- Hour by hour, as the index has them: the last hour is read whole, and sorted.
+-- Hour by hour, as in the index: the last hour is read completely, and sorted.
 select id, agent, "user", memory_count, last_written_at
 from (
     select id, agent, "user", memory_count, last_written_at from scopes
@@ -13,7 +13,7 @@ order by last_written_at desc, id desc
 limit %(limit)s
 
 -- name: size
--- Step by step, as the index has them. A step of large ones is read whole, and sorted; a step of small ones is one size.
+-- Step by step, as in the index. A step of large scopes is read completely and sorted; that of small ones has one size.
 select id, agent, "user", memory_count, last_written_at
 from (
     (

@@ -16,7 +16,7 @@ with continued as (
     update scopes
     set last_written_at = greatest(date_trunc('milliseconds', clock_timestamp()), last_written_at + interval '1 ms')
     where tenant_id = current_tenant() and agent = %(agent)s and "user" = %(user)s
-    returning id, memory_count, term_count, last_written_at, unreflected_importance, unreflected_memories, text_version
+    returning id, memory_count, term_count, last_written_at, unreflected_importance, unreflected_memories
 ), counted as (
     insert into scope_counters (tenant_id, bucket, last_number)
     select current_tenant(), %(bucket)s, 1
@@ -31,16 +31,13 @@ with continued as (
     on conflict (tenant_id, agent, "user") do update
     set last_written_at =
         greatest(date_trunc('milliseconds', clock_timestamp()), scopes.last_written_at + interval '1 ms')
-    returning id, memory_count, term_count, last_written_at, unreflected_importance, unreflected_memories, text_version
+    returning id, memory_count, term_count, last_written_at, unreflected_importance, unreflected_memories
 )
 select * from continued union all select * from begun
 
--- name: text_version
-select text_version from scopes where id = %(scope_id)s
-
 -- name: lock
--- Whoever writes holds the scope: nothing slips in between.
-select id, text_version from scopes
+-- A write locks the scope: no other write comes between.
+select id from scopes
 where tenant_id = current_tenant() and agent = %(agent)s and "user" = %(user)s
 for no key update
 
@@ -54,7 +51,7 @@ set memory_count = memory_count + %(memories)s, event_count = event_count + %(ev
     last_written_at = greatest(last_written_at, %(written_at)s)
 where id = %(scope_id)s
 
--- name: set_unreflected
+-- name: reset_reflection_backlog
 update scopes set unreflected_importance = %(importance)s, unreflected_memories = %(memories)s where id = %(scope_id)s
 
 -- name: defer_reflection
@@ -81,7 +78,7 @@ select id from waiting union all select id from deferred
 select set_config('recollect.cold', 'moving', true)
 
 -- name: touch
--- Whoever asks for a scope keeps it from leaving.
+-- A call that uses a scope keeps it from leaving.
 with kept as (
     update scopes set tier = 'hot', tier_since = clock_timestamp() where id = %(scope_id)s and tier = 'leaving'
     returning id

@@ -1,1 +1,1 @@
-"""Several servers in place of one: which of them has what, and how to reach it."""
+"""Several servers instead of one: which server has which data, and how to reach it."""

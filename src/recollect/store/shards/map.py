@@ -1,7 +1,8 @@
-"""A process's own copy of the catalog's map: read at the start, followed by notifications, kept on disk.
+"""A process's copy of the catalog's map: read at the start, updated by notifications, stored on disk.
 
-A copy may be old. That is found out by the shard, which refuses who goes by an earlier generation; the tenant is read
-anew then. So while the catalog is unavailable, everything goes on but changes of placement.
+A copy may be old. The shard refuses a call with an earlier generation, and the tenant is read again. So while the
+catalog is unavailable, everything continues except changes of placement. The catalog may also be older than a copy, if
+it was restored from a backup: of two placements the one with the higher generation stays, until a shard refuses it.
 """
 
 from __future__ import annotations
@@ -18,19 +19,19 @@ from typing import Any
 import psycopg
 
 from recollect.errors import SetupError, UnauthenticatedError, UnavailableError
-from recollect.models.shards import PlacedBuckets, PlacedTenant, Shard, ShardState
+from recollect.models.shards import BucketPlacement, Shard, ShardState, TenantPlacement
+from recollect.store.database.connect_errors import connect, reach
 from recollect.store.database.pool import Connection
-from recollect.store.database.refusals import connect, reach
 from recollect.store.shards import catalog
 
 LOG = logging.getLogger("recollect.shards")
 CHANNEL = "recollect_map"
 PAUSE_SECONDS = 1.0
-"""How long a lost catalog is left alone before it is tried again, and how often what has changed is saved."""
+"""Seconds between tries to reach a lost catalog, and between saves of changes."""
 
 
 class ShardMap:
-    """Which shard serves which buckets of which tenant, as far as this process knows."""
+    """Which shard serves which buckets of which tenant, as known to this process."""
 
     def __init__(self, address: str, file: Path | None = None) -> None:
         self._address = address
@@ -39,42 +40,45 @@ class ShardMap:
         self._saved = True
         self._reading = asyncio.Lock()
         self.shards: dict[int, Shard] = {}
-        self.tenants: dict[int, PlacedTenant] = {}
+        self.tenants: dict[int, TenantPlacement] = {}
 
     async def open(self) -> None:
-        """Read the map from the catalog, or from disk where the catalog does not answer; then follow it."""
+        """Read the map from the catalog, or from disk if the catalog does not answer; then follow it."""
+        loaded = self._load()
         try:
             async with await connect(self._address) as connection:
                 await self._read_all(connection)
         except psycopg.OperationalError as problem:
-            if not self._load():
+            if not loaded:
                 raise SetupError(
-                    "The catalog does not answer at RECOLLECT_CATALOG_URL, and no copy of its map is on this machine."
+                    "Cannot reach the catalog (RECOLLECT_CATALOG_URL), and there is no cached map."
                 ) from problem
             LOG.warning(json.dumps({"event": "catalog_unavailable", "tenants": len(self.tenants)}))
         await self._save_changes()
         self._tasks = [asyncio.create_task(self._follow()), asyncio.create_task(self._keep())]
 
-    async def close(self) -> None:
-        """Stop following, and save what has changed."""
+    async def stop_following(self) -> None:
+        """Stop following, and save the changes."""
         for task in self._tasks:
             task.cancel()
         if self._tasks:
             await asyncio.wait(self._tasks)
         await self._save_changes()
 
-    async def find(self, tenant_id: int) -> PlacedTenant:
-        """Return where a tenant lies; one that is not known is asked for."""
+    async def find_tenant_placement(self, tenant_id: int) -> TenantPlacement:
+        """Return the placement of a tenant; ask the catalog if it is unknown."""
         return self.tenants.get(tenant_id) or await self.read_anew(tenant_id)
 
-    async def read_anew(self, tenant_id: int) -> PlacedTenant:
-        """Ask the catalog where a tenant lies; many who ask at once wait for each other."""
+    async def read_anew(self, tenant_id: int) -> TenantPlacement:
+        """Ask the catalog for a tenant's placement; concurrent calls wait for each other."""
         async with self._reading:
             try:
                 async with await connect(self._address) as connection:
                     await self._read_tenant(connection, tenant_id)
             except psycopg.OperationalError:
-                raise UnavailableError("The catalog does not say where the tenant lies now; try again.") from None
+                raise UnavailableError(
+                    "The catalog does not know the location of the tenant right now. Try again."
+                ) from None
         placed = self.tenants.get(tenant_id)
         if placed is None:
             raise UnauthenticatedError("No such tenant.")
@@ -91,24 +95,30 @@ class ShardMap:
             await asyncio.sleep(PAUSE_SECONDS)
 
     async def _learn(self, told: str) -> None:
-        # The connection that listens is in the middle of that: what has changed is read over another one.
+        # The listening connection is busy with the notification: the change is read over another one.
         async with await connect(self._address) as connection:
             if told.isdigit():
-                await self._read_tenant(connection, int(told))
+                await self._read_tenant(connection, int(told), refused=False)
             else:
                 await self._read_all(connection)
 
     async def _read_all(self, connection: Connection) -> None:
         shards, tenants = await catalog.read_shards(connection), await catalog.read_tenants(connection)
-        self.shards, self.tenants, self._saved = shards, tenants, False
+        if self._tasks and not shards:
+            return  # A lost catalog that was created again is empty until it is repaired.
+        if {each.catalog_id for each in shards.values()} != {each.catalog_id for each in self.shards.values()}:
+            self.shards, self.tenants = {}, {}
+        self.shards, self._saved = self.shards | shards, False
+        for tenant_id, found in tenants.items():
+            if found.is_as_new_as(self.tenants.get(tenant_id)):
+                self.tenants[tenant_id] = found
 
-    async def _read_tenant(self, connection: Connection, tenant_id: int) -> None:
+    async def _read_tenant(self, connection: Connection, tenant_id: int, *, refused: bool = True) -> None:
         found = (await catalog.read_tenants(connection, tenant_id)).get(tenant_id)
-        if found is None:
-            self.tenants.pop(tenant_id, None)
+        if found is None or not (refused or found.is_as_new_as(self.tenants.get(tenant_id))):
             return
         if any(shard_id not in self.shards for shard_id in found.shards):
-            self.shards = await catalog.read_shards(connection)
+            self.shards |= await catalog.read_shards(connection)
         self.tenants[tenant_id], self._saved = found, False
 
     async def _keep(self) -> None:
@@ -123,7 +133,7 @@ class ShardMap:
         try:
             await asyncio.to_thread(self._save, self._file)
         except OSError as problem:
-            LOG.warning(json.dumps({"event": "map_not_saved", "error": type(problem).__name__}))
+            LOG.warning(json.dumps({"event": "catalog_cache_not_saved", "error": type(problem).__name__}))
 
     def _save(self, file: Path) -> None:
         told = {
@@ -132,7 +142,6 @@ class ShardMap:
         }
         file.parent.mkdir(parents=True, exist_ok=True)
         written = file.with_suffix(f".{os.getpid()}")
-        # The addresses may hold passwords.
         with os.fdopen(os.open(written, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "w", encoding="utf-8") as opened:
             json.dump(told, opened)
         written.replace(file)
@@ -140,19 +149,20 @@ class ShardMap:
     def _load(self) -> bool:
         try:
             told: Any = json.loads(self._file.read_text(encoding="utf-8")) if self._file else None
-        except (OSError, ValueError):
+            rows = told["shards"] if told else []
+            read = [Shard(*row[:4], *[ShardState(row[4]), row[5]]) for row in rows]
+        except (OSError, ValueError, LookupError):
             return False
-        if not told:
+        if not read:
             return False
-        read = (Shard(*row[:4], *[ShardState(row[4]), tuple(row[5])]) for row in told["shards"])
         self.shards = {each.id: each for each in read}
-        placed = (PlacedTenant(row[0], tuple(PlacedBuckets(*each) for each in row[1:])) for row in told["tenants"])
+        placed = (TenantPlacement(row[0], tuple(BucketPlacement(*each) for each in row[1:])) for row in told["tenants"])
         self.tenants = {each.tenant_id: each for each in placed}
         return True
 
 
 def default_map_file() -> Path:
-    """Say where the copy is kept if nobody says otherwise."""
+    """Return the default path of the copy."""
     return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "recollect" / "map.json"
 
 

@@ -1,6 +1,6 @@
 -- name: create
--- The catalog: a small database of its own, which says where everything lies. It has no content, and no call waits for
--- it: every process keeps what it says.
+-- The catalog: a small separate database of the locations of all data. It has no content, and no call waits for it:
+-- every process has a copy.
 do $$
 begin
     if not exists (select from pg_roles where rolname = 'recollect_service') then
@@ -11,19 +11,26 @@ end $$;
 
 create extension if not exists btree_gist;
 
+-- Each server stores this ID with its own number, so that a server of another catalog is refused.
+create table if not exists catalog_identity (
+    single boolean primary key default true check (single),
+    id uuid not null default gen_random_uuid()
+);
+insert into catalog_identity default values on conflict do nothing;
+grant select on catalog_identity to recollect_service;
+
 create table if not exists shards (
-    id smallint primary key generated always as identity,
+    -- The number in the identity of the server.
+    id smallint primary key check (id > 0),
     name text not null unique check (name ~ '^[a-z0-9][a-z0-9-]{0,62}$'),
     service_address text not null,
     owner_address text not null,
-    -- Past a pooler, for whoever listens or works.
+    -- Past a pooler, for listeners and workers.
     direct_address text not null default '',
-    -- Of the service's role, for reads.
-    replica_addresses text[] not null default '{}',
     state text not null default 'open' check (state in ('open', 'draining'))
 );
--- The owner's addresses are for operators alone.
-grant select (id, name, service_address, direct_address, replica_addresses, state) on shards to recollect_service;
+-- The owner's addresses are only for operators.
+grant select (id, name, service_address, direct_address, state) on shards to recollect_service;
 
 -- Tenants are numbered here, not by their servers.
 create table if not exists tenants (
@@ -32,7 +39,7 @@ create table if not exists tenants (
     created_at timestamptz not null default clock_timestamp()
 );
 
--- Together the placements of a tenant hold every bucket from -1 (what belongs to no scope) to 4095 once.
+-- Together the placements of a tenant have every bucket from -1 (data of no scope) to 4095 once.
 create table if not exists placements (
     tenant_id integer not null references tenants,
     first_bucket smallint not null check (first_bucket between -1 and 4095),
@@ -45,25 +52,7 @@ create table if not exists placements (
 create index if not exists placements_by_shard on placements (shard_id);
 grant select on placements to recollect_service;
 
--- A move of some buckets of a tenant: how far it has come. A shard's name in the middle of one is not needed by callers.
-create table if not exists moves (
-    id integer primary key generated always as identity,
-    tenant_id integer not null references tenants,
-    first_bucket smallint not null,
-    last_bucket smallint not null,
-    source smallint not null references shards,
-    target smallint not null references shards check (target <> source),
-    -- `switched` is the decision: until then the source is in charge, from then on the target.
-    state text not null default 'copying' check (state in ('copying', 'fenced', 'switched', 'done', 'ended')),
-    begun_at timestamptz not null default clock_timestamp(),
-    ended_at timestamptz,
-    -- Why it was given up.
-    reason text not null default ''
-);
--- One at a time of a tenant: its fence is one lock.
-create unique index if not exists moves_under_way on moves (tenant_id) where state not in ('done', 'ended');
-
--- Whoever keeps a copy of the map is told of which tenant it has changed; of shards, by an empty word.
+-- Notify processes with a copy of the map which tenant has changed; for shards, with an empty text.
 create or replace function tell_tenant() returns trigger
     language plpgsql as $$
 begin

@@ -1,4 +1,4 @@
-"""Write and read one scope's topics: the tree, what is filed under it, and what that is related to."""
+"""Write and read one scope's topics: the tree, filed memories, and related topics."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from recollect.core.service.numbers import tenant_of
 from recollect.core.topics.paths import ARROW, Names, TopicNode, encode, parse_topic, prefixes, show_topic
 from recollect.models.memories import NewMemory
 from recollect.models.recall import Filter
-from recollect.models.topics import Filing, Reach, RelatedTopic, TopicLink
+from recollect.models.topics import LinkStrength, NewTopicLink, RelatedTopic, TopicLink
 from recollect.store.database.filter import Columns, bind, list_allowed, restrict_among
 from recollect.store.database.pool import Connection, Database, load_queries
 
@@ -23,26 +23,26 @@ EVERYTHING = Filter()
 
 
 @dataclass(frozen=True, slots=True)
-class Filed:
-    """One memory to be filed: under which topic, and how."""
+class LinkRow:
+    """A memory to file: its topic, and the kind of link."""
 
     topic: Names
     memory_id: UUID
-    reach: Reach
+    reach: LinkStrength
     related: tuple[Names, ...] = ()
     occurred_at: datetime | None = None
 
 
-def file_as(topic: Names, filing: Filing) -> Filed:
-    """Parse what a caller files under a topic."""
+def file_as(topic: Names, filing: NewTopicLink) -> LinkRow:
+    """Parse a caller's filing under a topic."""
     related = tuple(map(parse_topic, filing.related))
-    return Filed(topic, filing.memory_id, filing.reach, related, filing.occurred_at)
+    return LinkRow(topic, filing.memory_id, filing.reach, related, filing.occurred_at)
 
 
 async def file_new(connection: Connection, scope_id: int, new: Iterable[tuple[UUID, NewMemory]]) -> None:
-    """File new memories under the topics that they name, in the transaction that stores them."""
+    """File new memories under their topics, in the transaction that stores them."""
     filed = [
-        file_as(parse_topic(memory.topic), Filing(memory_id, memory.reach, memory.related_topics))
+        file_as(parse_topic(memory.topic), NewTopicLink(memory_id, memory.reach, memory.related_topics))
         for memory_id, memory in new
         if memory.topic
     ]
@@ -50,10 +50,10 @@ async def file_new(connection: Connection, scope_id: int, new: Iterable[tuple[UU
         await file(connection, scope_id, filed)
 
 
-async def file(connection: Connection, scope_id: int, filed: Sequence[Filed]) -> None:
+async def file(connection: Connection, scope_id: int, filed: Sequence[LinkRow]) -> None:
     """File memories of a locked scope; missing topics are created, with all above them."""
     await ensure(connection, scope_id, [path for each in filed for path in (each.topic, *each.related)])
-    # A memory that is filed twice in one call is filed as the last one says.
+    # If a memory is filed twice in one call, the last one counts.
     latest = {(encode(each.topic), each.memory_id): each for each in filed}
     parameters = {
         "scope_id": scope_id,
@@ -65,7 +65,7 @@ async def file(connection: Connection, scope_id: int, filed: Sequence[Filed]) ->
         "moments": [each.occurred_at for each in latest.values()],
     }
     await connection.execute(QUERIES["link"], parameters)
-    await relate(connection, scope_id, filed)
+    await store_related_topics(connection, scope_id, filed)
 
 
 async def ensure(connection: Connection, scope_id: int, paths: Iterable[Names]) -> None:
@@ -78,7 +78,7 @@ async def ensure(connection: Connection, scope_id: int, paths: Iterable[Names]) 
         await connection.execute(QUERIES["ensure"], parameters)
 
 
-async def relate(connection: Connection, scope_id: int, filed: Sequence[Filed]) -> None:
+async def store_related_topics(connection: Connection, scope_id: int, filed: Sequence[LinkRow]) -> None:
     """Store which topics links lead to."""
     pairs = dict.fromkeys(
         (encode(each.topic), each.memory_id, encode(related)) for each in filed for related in each.related
@@ -94,7 +94,7 @@ async def relate(connection: Connection, scope_id: int, filed: Sequence[Filed]) 
 
 
 async def find_present(connection: Connection, scope_id: int, ids: Sequence[UUID]) -> set[UUID]:
-    """Tell which memories exist."""
+    """Return which memories exist."""
     found = await connection.execute(QUERIES["present"], {"scope_id": scope_id, "ids": list(ids)})
     return {row["id"] for row in await found.fetchall()}
 
@@ -107,33 +107,33 @@ async def unlink(connection: Connection, scope_id: int, path: Names, ids: Sequen
 
 
 async def are_there(connection: Connection, scope_id: int, paths: Sequence[Names]) -> list[bool]:
-    """Tell of each path whether there is such a topic."""
+    """Return for each path whether the topic exists."""
     found = await connection.execute(QUERIES["at"], {"scope_id": scope_id, "paths": list(map(encode, paths))})
     places = {row["place"] for row in await found.fetchall()}
     return [place in places for place in range(1, len(paths) + 1)]
 
 
 async def measure(connection: Connection, scope_id: int, path: Names) -> tuple[int, int]:
-    """Measure the longest path at or below one: in letters of its labels, and in levels."""
+    """Measure the longest path in a subtree: in characters of its labels, and in levels."""
     found = await connection.execute(QUERIES["deepest"], {"scope_id": scope_id, "path": encode(path)})
     row = await found.fetchone()
     return (row["letters"], row["levels"]) if row else (0, 0)
 
 
-async def replant(connection: Connection, scope_id: int, path: Names, new_path: Names) -> None:
-    """Move a topic with all below it to another path; an existing topic absorbs what comes."""
+async def move_subtree(connection: Connection, scope_id: int, path: Names, new_path: Names) -> None:
+    """Move a topic and its subtree to another path; an existing topic is merged with it."""
     await ensure(connection, scope_id, [new_path[:-1]] if new_path[:-1] else [])
     parameters = {"scope_id": scope_id, "path": encode(path), "new_path": encode(new_path)}
     await connection.execute(QUERIES["replant"], parameters)
 
 
 async def name(connection: Connection, scope_id: int, path: Names) -> None:
-    """Write the name of a topic as its path has it."""
+    """Store the name of a topic as written in its path."""
     await connection.execute(QUERIES["name"], {"scope_id": scope_id, "path": encode(path), "name": path[-1]})
 
 
 async def read_tree(database: Database, scope_id: int, path: Names = (), only: Filter = EVERYTHING) -> list[TopicNode]:
-    """Read a topic with those above and all below it, or the whole tree, counting what a filter allows."""
+    """Read a topic with its ancestors and its subtree, or the whole tree; counts follow the filter."""
     parameters = {"scope_id": scope_id, "paths": [encode(above) for above in prefixes(path)], **bind(only)}
     query = sql.SQL(QUERIES["tree"]).format(allowed=list_allowed(only))
     async with database.reading(tenant_of(scope_id)) as connection:
@@ -144,7 +144,7 @@ async def read_tree(database: Database, scope_id: int, path: Names = (), only: F
 async def read_links(
     database: Database, scope_id: int, path: Names, memory_id: UUID | None, limit: int, only: Filter = EVERYTHING
 ) -> list[TopicLink]:
-    """Read what is filed under a topic and a filter allows, or what a memory is filed under."""
+    """Read links of a topic that a filter allows, or the links of a memory."""
     asked = {"path": encode(path), "memory_id": memory_id, "limit": limit, "arrow": ARROW, **bind(only)}
     query = sql.SQL(QUERIES["links"]).format(filter=restrict_among(only, Columns("link", id="memory_id")))
     async with database.reading(tenant_of(scope_id)) as connection:
@@ -153,7 +153,7 @@ async def read_links(
 
 
 async def read_related(database: Database, scope_id: int, path: Names, limit: int) -> list[RelatedTopic]:
-    """Read which topics the links of one lead to, the strongest first."""
+    """Read the topics that a topic's links lead to, strongest first."""
     asked = {"scope_id": scope_id, "path": encode(path), "limit": limit}
     async with database.reading(tenant_of(scope_id)) as connection:
         found = await connection.execute(QUERIES["related"], asked)
@@ -173,6 +173,6 @@ def to_link(row: DictRow) -> TopicLink:
         path=show_topic(tuple(row["names"])),
         memory_id=row["memory_id"],
         occurred_at=row["occurred_at"],
-        reach=Reach(row["activation"], row["diffusion"], row["independence"]),
+        reach=LinkStrength(row["activation"], row["diffusion"], row["independence"]),
         related=tuple(row["related"]),
     )

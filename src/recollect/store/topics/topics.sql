@@ -1,5 +1,5 @@
 -- name: ensure
--- From the root down; an existing topic keeps the name that it was first given.
+-- From the root down; an existing topic keeps its first name.
 insert into topics (scope_id, path, name)
 select %(scope_id)s, path::ltree, name from unnest(%(paths)s::text[], %(names)s::text[]) as given (path, name)
 on conflict (scope_id, path) do nothing
@@ -24,7 +24,7 @@ set activation = excluded.activation, diffusion = excluded.diffusion, independen
     occurred_at = excluded.occurred_at
 
 -- name: relate
--- After what the link leads to already. Nothing leads to itself.
+-- After the existing links. No topic leads to itself.
 insert into related_topics (scope_id, topic_id, memory_id, related_id, place)
 select %(scope_id)s, topic.id, given.memory_id, related.id,
        last_place(%(scope_id)s, topic.id, given.memory_id) + given.place
@@ -37,17 +37,11 @@ order by given.place
 on conflict do nothing
 
 -- name: present
--- What a caller may file: visible memories.
+-- Memories that a caller may file: visible ones.
 select id from memories
 where scope_id = %(scope_id)s and id = any (array(select unnest(%(ids)s::uuid[])))
   and (withheld is null or withheld in ('archived', 'faded', 'past'))
-  and (
-      not (select exists (
-          select from conversations
-          where scope_id = %(scope_id)s and not synced and state in ('deleted', 'purging')
-      ))
-      or not rests_on_deleted(scope_id, id)
-  )
+  and (not {any_deleted_here} or not rests_on_deleted(scope_id, id))
 
 -- name: unlink
 delete from topic_links
@@ -62,7 +56,7 @@ select tidy_topics(%(scope_id)s, array(select id from topics_at(%(scope_id)s, %(
 select place from topics_at(%(scope_id)s, %(paths)s::text[])
 
 -- name: deepest
--- How long the longest path below one is, in letters and in levels.
+-- The length of the longest path below one, in letters and in levels.
 select coalesce(max(length(path::text)), 0) as letters, coalesce(max(nlevel(path)), 0) as levels from topics
 where scope_id = %(scope_id)s
   and id = any (array(select topics_below(%(scope_id)s, %(path)s)) || array(
@@ -79,7 +73,7 @@ where scope_id = %(scope_id)s and id in (select id from topics_at(%(scope_id)s, 
 select path, name, memories, seen, activation, newest_at from list_topics(%(scope_id)s, %(paths)s::text[], {allowed})
 
 -- name: links
--- What is filed under a topic, or what one memory is filed under, the newest first.
+-- The memories of a topic, or the topics of one memory, newest first.
 with unsynced as materialized (
     select exists (
         select from conversations
@@ -100,7 +94,7 @@ select asked.memory_id, asked.occurred_at, asked.activation, asked.diffusion, as
        array(
            select array_to_string(names_of(%(scope_id)s, named.related_id), %(arrow)s)
            from (
-               -- Between, here and below: only the key gives the order of a range.
+               -- Between, here and below: only the key has the order of a range.
                select related_id, place from related_topics
                where related_topics.scope_id = %(scope_id)s
                  and related_topics.topic_id between asked.topic_id and asked.topic_id

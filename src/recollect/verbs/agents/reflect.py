@@ -1,4 +1,4 @@
-"""Reflect: ask which questions the newest memories raise, recall for each, and remember what follows as thoughts."""
+"""Reflect: ask which questions the newest memories raise, recall for each, and store the answers as thoughts."""
 
 from __future__ import annotations
 
@@ -7,20 +7,20 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 
 from recollect.core.agents.reflection import (
-    MOST_INSIGHTS,
-    MOST_QUESTIONS,
+    MAX_INSIGHTS,
+    MAX_QUESTIONS,
     Insights,
     Questions,
     bound_count,
     choose_questions,
+    drop_repeated,
     fit_notes,
-    leave_repeated,
     number_notes,
     to_thoughts,
 )
 from recollect.core.agents.scoring import STREAM_KINDS
 from recollect.core.text.checks import check_moment
-from recollect.core.text.tags import defuse_signs
+from recollect.core.text.tags import escape_angle_brackets
 from recollect.errors import ChatModelError, ConflictError, NotFoundError, UnavailableError
 from recollect.llm.chat import ChatModel
 from recollect.llm.prompts import fill_prompt, version_of
@@ -30,40 +30,40 @@ from recollect.models.recall import Cue
 from recollect.models.service import Caller, JobState, Scope
 from recollect.store.agents import reflections
 from recollect.store.service.jobs import JobQuery, find_jobs
-from recollect.store.service.scopes import Place, locate
+from recollect.store.service.scopes import ScopeHandle, locate
+from recollect.verbs.dependencies import Dependencies, require_chat_model
 from recollect.verbs.memories.remember import remember
-from recollect.verbs.parts import Parts, require_chat_model
 from recollect.verbs.recall.recall import explain_absence, recall_each
 from recollect.verbs.service.costs import metered
 
 STREAM = "stream"
 STEP = "reflect"
 """The name of the step in the ledger, and of the job."""
-MOST_HITS = 30
+MAX_HITS = 30
 PLAIN_WORD = "memory"
 EVIDENCE = (*STREAM_KINDS, Kind.CHAT)
-"""What a thought may rest on."""
+"""The kinds of memories that can be evidence of a thought."""
 
 
 @dataclass(frozen=True, slots=True)
-class Occasion:
-    """Options of a reflection; by default it takes what has gathered, and the present moment."""
+class ReflectOptions:
+    """Options of a reflection; by default it covers the backlog, as of now."""
 
     count: int | None = None
-    """How many of the newest memories to begin with; as many as have gathered if None."""
+    """Number of newest memories to start with; None means the backlog's."""
     now: datetime | None = None
     key: str = ""
-    """What is reflected under the same key is written once."""
+    """A repeated reflection with the same key writes nothing."""
     report: Callable[[str], None] | None = None
 
-    def tell(self, step: str) -> None:
-        """Report the present step."""
+    def report_step(self, step: str) -> None:
+        """Report the current step."""
         if self.report is not None:
             self.report(step)
 
 
-async def reflect(parts: Parts, caller: Caller, scope: Scope, occasion: Occasion) -> Reflection:
-    """Reflect on what has gathered; all thoughts are written, with their evidence, or none."""
+async def reflect(parts: Dependencies, caller: Caller, scope: Scope, occasion: ReflectOptions) -> Reflection:
+    """Reflect on the newest memories; write all thoughts with their evidence, or none."""
     require_chat_model(parts)
     if occasion.now is not None:
         check_moment("now", occasion.now)
@@ -73,97 +73,99 @@ async def reflect(parts: Parts, caller: Caller, scope: Scope, occasion: Occasion
     count = bound_count(gathered.memories if occasion.count is None else occasion.count)
     newest = await reflections.fetch_newest(parts.database, scope, count)
     if not newest:
-        return await conclude_nothing(parts, scope, occasion, (), NOTHING_THERE)
+        return await record_empty_reflection(parts, scope, occasion, (), NOTHING_THERE)
     place = await locate(parts.database, scope)
     await check_embedder(parts, place, newest[0])
-    questions, shown, thoughts = await think(parts, scope, place, newest, occasion)
-    new = leave_repeated(thoughts, [*await reflections.fetch_thoughts(parts.database, scope), *shown])
+    questions, shown, thoughts = await derive_insights(parts, scope, place, newest, occasion)
+    new = drop_repeated(thoughts, [*await reflections.fetch_thoughts(parts.database, scope), *shown])
     receipts: list[Receipt] = []
     if new:
-        occasion.tell("remembering")
-        # A note of the prompt can have shaped a thought that does not name it.
+        occasion.report_step("remembering")
+        # A note of the prompt can have influenced a thought that does not name it.
         least = min(memory.trust for memory in (*newest, *shown))
-        receipts = await write(parts, replace(caller, trust=min(caller.trust, least)), scope, new, occasion.key)
+        receipts = await remember_thoughts(
+            parts, replace(caller, trust=min(caller.trust, least)), scope, new, occasion.key
+        )
     if occasion.count is None:
         await reflections.mark_reflected(parts.database, scope, gathered)
     if not new:
-        return await conclude_nothing(parts, scope, occasion, questions, NOTHING_NEW)
+        return await record_empty_reflection(parts, scope, occasion, questions, NOTHING_NEW)
     return Reflection(questions, tuple(receipts))
 
 
-async def think(
-    parts: Parts, scope: Scope, place: Place, newest: Sequence[Memory], occasion: Occasion
+async def derive_insights(
+    parts: Dependencies, scope: Scope, place: ScopeHandle, newest: Sequence[Memory], occasion: ReflectOptions
 ) -> tuple[tuple[str, ...], list[Memory], list[NewMemory]]:
-    """Ask which questions the newest memories raise, and what follows from what is recalled for each.
+    """Ask which questions the newest memories raise, and which insights follow from the memories recalled for each.
 
-    Return the questions, all that was recalled, and what follows.
+    Returns the questions, all recalled memories, and the insights.
     """
-    occasion.tell("asking what matters")
+    occasion.report_step("asking what matters")
     questions = await find_questions(ask_for(parts, place, "questions"), scope, newest)
     recalled = await recall_for(parts, scope, place, questions, occasion.now)
     thoughts, chat = [], ask_for(parts, place, "insights")
     for question, memories in zip(questions, recalled, strict=True):
-        occasion.tell(question)
+        occasion.report_step(question)
         thoughts += await find_insights(chat, scope, question, memories, occasion.now)
     if not thoughts:
-        raise ChatModelError("the chat model drew no insight from any memory that it was shown", answered=True)
+        raise ChatModelError("the chat model returned no insights", answered=True)
     return tuple(questions), [memory for each in recalled for memory in each], thoughts
 
 
-async def conclude_nothing(
-    parts: Parts, scope: Scope, occasion: Occasion, questions: tuple[str, ...], reason: str
+async def record_empty_reflection(
+    parts: Dependencies, scope: Scope, occasion: ReflectOptions, questions: tuple[str, ...], reason: str
 ) -> Reflection:
-    """Say why no thought was written; under a key it is kept that there was none."""
+    """Return a reflection without thoughts, with the reason; store under its key that there were none."""
     if occasion.key:
-        await reflections.note_nothing(parts.database, scope, occasion.key)
+        await reflections.record_no_reflection(parts.database, scope, occasion.key)
     return Reflection(questions, (), reason)
 
 
-async def defer_reflection(parts: Parts, scope: Scope, now: datetime | None = None) -> str:
-    """Queue a reflection, or find the one that waits; return its id."""
+async def defer_reflection(parts: Dependencies, scope: Scope, now: datetime | None = None) -> str:
+    """Queue a reflection, or find the one that waits; return its ID."""
     require_chat_model(parts)
     if now is not None:
         check_moment("now", now)
     return await reflections.defer(parts.database, scope, now)
 
 
-async def follow_reflection(parts: Parts, scope: Scope, job_id: str) -> ReflectionProgress:
-    """Say how far a scope's reflection by a job is, and what came of it once it has succeeded."""
+async def follow_reflection(parts: Dependencies, scope: Scope, job_id: str) -> ReflectionProgress:
+    """Return the progress of a reflection's job, with its result if it has succeeded."""
     found = await find_jobs(parts.database, scope.tenant_id, JobQuery(job_id, STEP))
     if found and (found[0].agent, found[0].user) == (scope.agent, scope.user):
         return ReflectionProgress(job_id, found[0].state, found[0].attempts, found[0].reason)
-    # A job that has succeeded is deleted. What it wrote was written before, under its key.
+    # A successful job is deleted. Its result was written before, under its key.
     written = await reflections.find_written(parts.database, scope, reflections.key_of(job_id))
     if written is None:
-        raise NotFoundError("There is no such reflection in this scope; what has succeeded is kept for two days.")
+        raise NotFoundError("No such reflection in this scope. Results are kept for two days.")
     return ReflectionProgress(job_id, JobState.SUCCEEDED, 0, "", written)
 
 
-def ask_for(parts: Parts, place: Place, prompt: str) -> ChatModel:
-    """Return the metered chat model for a scope; a scope that does not exist has nothing to reflect on."""
+def ask_for(parts: Dependencies, place: ScopeHandle, prompt: str) -> ChatModel:
+    """Return the metered chat model for a scope; raise an error if the scope does not exist."""
     return metered(parts, place.scope_id or 0, STEP, prompt_version=version_of(prompt))
 
 
 async def find_questions(chat: ChatModel, scope: Scope, newest: Sequence[Memory]) -> list[str]:
     """Ask which questions the newest memories raise."""
     notes = number_notes(fit_notes(newest, chat.characters))
-    prompt = fill_prompt("questions", agent=scope.agent, notes=notes, count=MOST_QUESTIONS)
+    prompt = fill_prompt("questions", agent=scope.agent, notes=notes, count=MAX_QUESTIONS)
     questions = choose_questions(await chat.ask(prompt, Questions))
     if not questions:
         raise ChatModelError("the chat model asked no question", answered=True)
     return questions
 
 
-async def check_embedder(parts: Parts, place: Place, newest: Memory) -> None:
-    """Raise unless the embedder can answer: to find out later would waste a model's answer."""
+async def check_embedder(parts: Dependencies, place: ScopeHandle, newest: Memory) -> None:
+    """Raise an error unless the embedder can answer: an error later would waste a model's answer."""
     if not explain_absence(parts, Cue(newest.content), place) and await parts.embed_in_time([PLAIN_WORD]) is None:
         raise UnavailableError("The embedder did not answer in time; reflect later.")
 
 
 async def recall_for(
-    parts: Parts, scope: Scope, place: Place, questions: Sequence[str], now: datetime | None
+    parts: Dependencies, scope: Scope, place: ScopeHandle, questions: Sequence[str], now: datetime | None
 ) -> list[list[Memory]]:
-    """Recall what is relevant to each question; what one found is fresh for the next."""
+    """Recall memories relevant to each question; memories recalled for one count as fresh for the next."""
     cues = [to_cue(parts, place, question, now) for question in questions]
     recollections = await recall_each(parts, scope, cues, place)
     if not any(recollection.hits for recollection in recollections):
@@ -171,10 +173,10 @@ async def recall_for(
     return [[hit.memory for hit in recollection.hits] for recollection in recollections]
 
 
-def to_cue(parts: Parts, place: Place, question: str, now: datetime | None) -> Cue:
-    """Ask the stream; without an embedder, by words."""
-    # A question is made from memories, and a kept recall would outlive them.
-    cue = Cue(question, limit=MOST_HITS, now=now, keep=False, consult=False, judge=False)
+def to_cue(parts: Dependencies, place: ScopeHandle, question: str, now: datetime | None) -> Cue:
+    """Build a query for the stream; without an embedder, for words."""
+    # A question is derived from memories, and a saved recall would outlive them.
+    cue = Cue(question, limit=MAX_HITS, now=now, keep=False, consult=False, judge=False)
     if explain_absence(parts, cue, place):
         return replace(cue, kinds=EVIDENCE)
     return replace(cue, channels=(STREAM,), kinds=() if place.profile.kinds else EVIDENCE)
@@ -183,18 +185,20 @@ def to_cue(parts: Parts, place: Place, question: str, now: datetime | None) -> C
 async def find_insights(
     chat: ChatModel, scope: Scope, question: str, memories: Sequence[Memory], now: datetime | None
 ) -> list[NewMemory]:
-    """Ask what follows from the memories that are relevant to a question."""
+    """Ask which insights follow from the memories that are relevant to a question."""
     shown = fit_notes(memories, chat.characters)
     if not shown:
         return []
     notes = number_notes(shown)
-    asked = defuse_signs(question)
-    prompt = fill_prompt("insights", agent=scope.agent, notes=notes, question=asked, count=MOST_INSIGHTS)
+    asked = escape_angle_brackets(question)
+    prompt = fill_prompt("insights", agent=scope.agent, notes=notes, question=asked, count=MAX_INSIGHTS)
     return to_thoughts(question, await chat.ask(prompt, Insights), shown, now)
 
 
-async def write(parts: Parts, caller: Caller, scope: Scope, thoughts: Sequence[NewMemory], key: str) -> list[Receipt]:
-    """Remember all thoughts in one transaction; another run under the same key may have come first."""
+async def remember_thoughts(
+    parts: Dependencies, caller: Caller, scope: Scope, thoughts: Sequence[NewMemory], key: str
+) -> list[Receipt]:
+    """Store all thoughts in one transaction; another run with the same key may have stored them."""
     try:
         return await remember(parts, caller, scope, thoughts, key)
     except ConflictError:

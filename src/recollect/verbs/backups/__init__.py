@@ -1,1 +1,1 @@
-"""Bring a restored backup to where it may be used again."""
+"""Prepare a restored backup for use."""

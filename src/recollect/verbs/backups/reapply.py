@@ -1,8 +1,8 @@
-"""Apply erasures from the log to a restored record, and finish the purges that it had begun."""
+"""Apply erasures from the log to a restored record, and finish its unfinished purges."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from functools import partial
 from uuid import UUID
 
@@ -10,7 +10,7 @@ from recollect.core.service.erasures import LoggedErasure
 from recollect.core.service.numbers import tenant_of
 from recollect.models.conversations import ConversationState
 from recollect.models.imports import UserErasure
-from recollect.models.outside import Reapplied
+from recollect.models.outside import RestoreReport
 from recollect.models.service import Scope
 from recollect.store.backups import record
 from recollect.store.conversations import lifecycle
@@ -18,32 +18,31 @@ from recollect.store.conversations.lifecycle import StateChange
 from recollect.store.imports import erasures
 from recollect.store.memories import memories
 from recollect.store.memories.memories import RowQuery
-from recollect.store.service import upkeep
+from recollect.store.service import maintenance
+from recollect.verbs.dependencies import Dependencies, with_scope_restored
 from recollect.verbs.imports.erase import remove_objects
-from recollect.verbs.parts import Parts, awake
 
 ORIGIN = "restore"
-"""Who asked for what a restore erases, as its receipts say."""
+"""The origin of a restore's erasures in receipts."""
 
 
-async def reapply(parts: Parts, entries: Sequence[LoggedErasure], report: Callable[[str, int, int], None]) -> Reapplied:
-    """Erase what was erased after a backup was made, one entry after the other; what it has not is left."""
+async def reapply(parts: Dependencies, entries: Sequence[LoggedErasure]) -> RestoreReport:
+    """Repeat erasures made after a backup, in their order; data that the backup lacks is skipped."""
     applied, receipts = 0, set[tuple[int, UUID]]()
-    for done, entry in enumerate(entries, 1):
+    for entry in entries:
         scope = await record.find_scope(parts.database, entry.scope_id)
-        if scope is not None and await awake(parts, partial(erase, parts, scope, entry)):
+        if scope is not None and await with_scope_restored(parts, partial(erase, parts, scope, entry)):
             applied += 1
             if entry.receipt is not None and not entry.conversation:
                 receipts.add((scope.tenant_id, entry.receipt))
-        report("erasing", done, len(entries))
     finished = await finish_purges(parts)
     for tenant_id, receipt in receipts:
         await erasures.finish(parts.database, tenant_id, receipt)
-    return Reapplied(len(entries), applied, finished)
+    return RestoreReport(len(entries), applied, finished)
 
 
-async def erase(parts: Parts, scope: Scope, entry: LoggedErasure) -> bool:
-    """Apply one entry; tell whether there was anything to erase."""
+async def erase(parts: Dependencies, scope: Scope, entry: LoggedErasure) -> bool:
+    """Apply one entry; return whether there was anything to erase."""
     if entry.ids:
         wanted = RowQuery(entry.ids, expired=True, every=True)
         gone, _ = await memories.forget(parts.database, scope, wanted)
@@ -56,26 +55,27 @@ async def erase(parts: Parts, scope: Scope, entry: LoggedErasure) -> bool:
     return await (purge if of_purge else erase_whole)(parts, scope, entry, entry.receipt)
 
 
-async def purge(parts: Parts, scope: Scope, entry: LoggedErasure, receipt: UUID) -> bool:
-    """Begin a purge again, with the receipt that it has; its memories are erased with those of all others."""
+async def purge(parts: Dependencies, scope: Scope, entry: LoggedErasure, receipt: UUID) -> bool:
+    """Repeat a purge with its receipt; its memories are erased together with all others."""
     wanted = StateChange(ConversationState.PURGING, ORIGIN, receipt=receipt)
     return await lifecycle.change(parts.database, scope, entry.conversation, wanted) is not None
 
 
-async def erase_whole(parts: Parts, scope: Scope, entry: LoggedErasure, receipt: UUID) -> bool:
-    """Erase all of a scope again, with the receipt of the user's erasure."""
+async def erase_whole(parts: Dependencies, scope: Scope, entry: LoggedErasure, receipt: UUID) -> bool:
+    """Erase all data of a scope again, with the receipt of the user's erasure."""
     tenant_id = tenant_of(entry.scope_id)
-    whole = UserErasure(receipt, scope.user, ORIGIN, 0, {})
+    # Without a user it was the erasure of one scope: it must never apply to all scopes without a user.
+    whole = UserErasure(receipt, scope.user, ORIGIN, 0, {}, agent="" if scope.user else scope.agent)
     await erasures.begin_part(parts.database, tenant_id, whole)
     await erasures.erase_scope(parts.database, tenant_id, entry.scope_id, whole)
     await remove_objects(parts, [entry.scope_id])
     return True
 
 
-async def finish_purges(parts: Parts) -> int:
-    """Erase the memories of all conversations that are to be purged, and bring others in line; count the scopes."""
+async def finish_purges(parts: Dependencies) -> int:
+    """Erase the memories of all purging conversations, and update others; return the number of scopes."""
     finished = 0
-    async for scopes in upkeep.walk_due(parts.database, "sync_state"):
+    async for scopes in maintenance.walk_due(parts.database, "sync_state"):
         for scope_id in scopes:
             while await lifecycle.sync_chunk(parts.database, scope_id):
                 pass

@@ -1,1 +1,1 @@
-"""Send scopes to object storage, and bring them back."""
+"""Move scopes to object storage, and restore them."""

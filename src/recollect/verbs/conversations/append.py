@@ -6,164 +6,184 @@ import asyncio
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime
+from functools import partial
 from typing import Any
 from uuid import UUID
 
 from recollect.core.conversations.appends import (
-    Linked,
+    PositionedMessage,
+    advance_conversation,
     check_conversation,
     check_messages,
     compare_context,
     find_before,
     fingerprint_messages,
-    follow,
     link,
     texts_before,
     to_memory,
 )
 from recollect.core.conversations.messages import count_tokens
+from recollect.core.conversations.repeats import sort_out
 from recollect.core.text.checks import check_idempotency_key
+from recollect.errors import ConflictError, InvalidInputError
 from recollect.llm.tokens.count import Tokenizer
-from recollect.models.conversations import LEGACY, Appended, ConversationState, NewMessage
+from recollect.models.conversations import LEGACY, ConversationState, MessageReceipt, NewMessage
+from recollect.models.memories import Receipt
 from recollect.models.service import Caller, Scope
 from recollect.store.conversations import conversations, lifecycle
 from recollect.store.database.pool import Connection
 from recollect.store.memories.columns import MessagePlace, Row
 from recollect.store.service import jobs
-from recollect.verbs.memories.remember import share, write_in_bulk
+from recollect.verbs.dependencies import Dependencies
+from recollect.verbs.memories.remember import write_in_bulk, write_shared
 from recollect.verbs.memories.rows import (
-    AlsoAsk,
-    AlsoStore,
-    Prepared,
-    StoredBeside,
-    Together,
+    BatchState,
+    ExtraQuery,
+    ExtraWrite,
+    LinkedRows,
+    PreparedMemory,
     Write,
     embed_missing,
+    merge_receipts,
     prepare_all,
     prepare_in_time,
 )
-from recollect.verbs.parts import Parts
 
 Counts = Sequence[Mapping[str, int]]
 
 
 async def append(
-    parts: Parts, caller: Caller, scope: Scope, conversation: str, new: Sequence[NewMessage], key: str = ""
-) -> list[Appended]:
-    """Append messages to a conversation, making it if it is new; the same key appends them once."""
+    parts: Dependencies, caller: Caller, scope: Scope, conversation: str, new: Sequence[NewMessage], key: str = ""
+) -> list[MessageReceipt]:
+    """Append messages to a conversation, creating it if needed; a known key or `external_id` stores nothing again."""
     check_conversation(conversation)
     check_idempotency_key(key)
     # In a thread: the first count reads a vocabulary, and a long text takes time.
     counted = await asyncio.to_thread(check_and_count, parts.tokenizers, new)
+    write = Write(caller, scope, [], None, key, fingerprint_messages(conversation, new) if key else b"")
+    fetch = partial(conversations.fetch_stored, parts.database, scope, conversation, list_external_ids(new))
+    stored = await fetch()
+    while True:
+        try:
+            fresh, known = sort_out(new, stored)
+            return await append_new(parts, replace(write, known=known), conversation, fresh, counted)
+        except (ConflictError, InvalidInputError):
+            # Another call may have stored or forgotten one of the messages since they were read.
+            before, stored = stored, await fetch()
+            if stored == before:
+                raise
+
+
+def list_external_ids(messages: Sequence[NewMessage]) -> list[str]:
+    """List the external IDs of messages, each once."""
+    return [*dict.fromkeys(message.external_id for message in messages if message.external_id)]
+
+
+async def append_new(
+    parts: Dependencies, write: Write, conversation: str, fresh: Mapping[int, NewMessage], counted: Counts
+) -> list[MessageReceipt]:
+    """Append the new messages, and return the receipts of all."""
+    new, counted = [*fresh.values()], [counted[place] for place in fresh]
     remembered = [to_memory(message) for message in new]
     prepared = await prepare_in_time(remembered)
-    # The newest message is not read before the transaction: a vector that lacks it is made again by a job.
+    # The newest message is not read before the transaction: a job replaces a vector that lacks it.
     vectors = await embed_missing(parts, remembered, texts_before(remembered, find_before(new)))
-    linked: list[Linked] = []
-    write = Write(
-        caller,
-        scope,
-        prepared,
-        vectors,
-        key,
-        fingerprint_messages(conversation, new) if key else b"",
-        also_store(scope, conversation, new, counted, linked, enriching="segment" in parts.steps),
-    )
-    receipts = await share(parts, write)
-    ids, position = [receipt.id for receipt in receipts], next((each.position for each in receipts), "")
+    linked: list[PositionedMessage] = []
+    ask = link_messages(write.scope, conversation, new, counted, linked, enriching="segment" in parts.steps)
+    write = replace(write, prepared=prepared, vectors=vectors, also_ask=ask)
+    receipts = await write_shared(parts, write) if new else merge_receipts([], write.known)
     name = parts.tokenizers[0].name if parts.tokenizers else ""
-    if not linked:
-        # Only a repeated key links nothing.
-        again = replay(await conversations.fetch_appended(parts.database, scope, ids), ids, name)
-        return [replace(each, position=position) for each in again]
-    return [
-        Appended(each.id, each.number, each.parent, tokens.get(name, 0), position)
-        for each, tokens in zip(linked, counted, strict=True)
-    ]
+    if linked and not write.known:
+        return [
+            MessageReceipt(each.id, each.number, each.parent, tokens.get(name, 0))
+            for each, tokens in zip(linked, counted, strict=True)
+        ]
+    rows = await conversations.fetch_appended(parts.database, write.scope, [each.id for each in receipts])
+    found = {row["id"]: row for row in rows}
+    return [to_appended(each, found.get(each.id), name) for each in receipts]
 
 
 async def append_each(
-    parts: Parts, caller: Caller, scope: Scope, asked: Sequence[tuple[str, Sequence[NewMessage]]]
+    parts: Dependencies, caller: Caller, scope: Scope, asked: Sequence[tuple[str, Sequence[NewMessage]]]
 ) -> list[list[UUID]]:
-    """Append to several conversations in one bulk transaction and return the ids; vectors follow by a job."""
+    """Append to several conversations in one bulk transaction and return the IDs; a job adds the vectors."""
     for conversation, _ in asked:
         check_conversation(conversation)
     ready = await asyncio.to_thread(lambda: [count_and_prepare(parts.tokenizers, new) for _, new in asked])
     enriching = "segment" in parts.steps
     writes = [
-        Write(caller, scope, prepared, None, "", b"", also_store(scope, name, new, counted, [], enriching=enriching))
+        Write(caller, scope, prepared, None, "", b"", link_messages(scope, name, new, counted, [], enriching=enriching))
         for (name, new), (counted, prepared) in zip(asked, ready, strict=True)
     ]
     return [[receipt.id for receipt in receipts] for receipts in await write_in_bulk(parts, writes)]
 
 
-def count_and_prepare(tokenizers: Sequence[Tokenizer], new: Sequence[NewMessage]) -> tuple[Counts, list[Prepared]]:
-    """Check messages, count what they cost, and analyse them."""
+def count_and_prepare(
+    tokenizers: Sequence[Tokenizer], new: Sequence[NewMessage]
+) -> tuple[Counts, list[PreparedMemory]]:
+    """Check messages, count their tokens, and analyze them."""
     return check_and_count(tokenizers, new), prepare_all([to_memory(message) for message in new])
 
 
 def check_and_count(tokenizers: Sequence[Tokenizer], new: Sequence[NewMessage]) -> Counts:
-    """Check everything one call wants appended, and count what it costs."""
+    """Check all messages of one call, and count the tokens of each with every tokenizer."""
     check_messages(new)
-    return count_all(tokenizers, new)
-
-
-def count_all(tokenizers: Sequence[Tokenizer], new: Sequence[NewMessage]) -> Counts:
-    """Count what every message costs by every tokenizer."""
     return [
         {each.name: count_tokens(message, each.count, each.frame, each.naming) for each in tokenizers}
         for message in new
     ]
 
 
-def also_store(
+def link_messages(
     scope: Scope,
     conversation: str,
     new: Sequence[NewMessage],
     counted: Counts,
-    linked: list[Linked],
+    linked: list[PositionedMessage],
     *,
     enriching: bool,
-) -> AlsoAsk:
-    """Prepare what is written together with the memories; `linked` holds it when it is done."""
+) -> ExtraQuery:
+    """Prepare the rows that are written together with the memories; fills `linked` on execution."""
     named = [message.parent for message in new if isinstance(message.parent, UUID) and message.parent != LEGACY]
 
-    async def ask(connection: Connection) -> AlsoStore:
-        asked = await conversations.ask_opened(connection, scope, conversation, named)
+    async def query_conversation(connection: Connection) -> ExtraWrite:
+        asked = await conversations.ask_opened(connection, scope, conversation, named, list_external_ids(new))
 
-        async def store(connection: Connection, scope_id: int, rows: Sequence[Row], together: Together) -> StoredBeside:
+        async def store_linked_messages(
+            connection: Connection, scope_id: int, rows: Sequence[Row], together: BatchState
+        ) -> LinkedRows:
             found = await conversations.read_opened(asked)
             before_us = together.conversations.get(conversation)
             opened = replace(before_us, named=found.named) if before_us else found
-            # Another attempt may have been made before this one.
+            # There may have been an earlier attempt.
             linked[:] = link(new, [row.id for row in rows], opened)
-            together.conversations[conversation] = follow(opened, linked)
+            together.conversations[conversation] = advance_conversation(opened, linked)
             moments: list[datetime] = [row.occurred_at for row in rows]
-            await conversations.store(connection, scope_id, conversation, linked, counted, moments)
+            await conversations.store_messages(connection, scope_id, conversation, linked, counted, moments)
             if opened.state is not ConversationState.ACTIVE:
-                # The next message restores an archived conversation: its memories follow by a job.
+                # The next message restores an archived conversation: a job restores its memories.
                 await lifecycle.defer_sync(connection, scope_id)
             if enriching:
                 await jobs.defer_enrichment(connection, scope_id)
             before = find_before(new)
             heard = compare_context(linked, before, texts_before([row.memory for row in rows], before))
-            return StoredBeside([stand(row, conversation, each) for row, each in zip(rows, linked, strict=True)], heard)
+            return LinkedRows(
+                [place_message(row, conversation, each) for row, each in zip(rows, linked, strict=True)], heard
+            )
 
-        return store
+        return store_linked_messages
 
-    return ask
+    return query_conversation
 
 
-def stand(row: Row, conversation: str, linked: Linked) -> Row:
-    """Tell of a row where its message stands."""
+def place_message(row: Row, conversation: str, linked: PositionedMessage) -> Row:
+    """Set the position of a row's message."""
     return replace(row, place=MessagePlace(conversation, linked.message.role, linked.number))
 
 
-def replay(rows: Sequence[Mapping[str, Any]], ids: Sequence[UUID], tokenizer: str) -> list[Appended]:
-    """Answer a repeated key as the first time; what was forgotten meanwhile is left out."""
-    found = {row["id"]: row for row in rows}
-    return [
-        Appended(identity, row["number"], row["parent_id"], row["tokens"].get(tokenizer, 0))
-        for identity in ids
-        if (row := found.get(identity))
-    ]
+def to_appended(receipt: Receipt, row: Mapping[str, Any] | None, tokenizer: str) -> MessageReceipt:
+    """Return the receipt of a message that was stored before; without a row, it was forgotten."""
+    if row is None:
+        return MessageReceipt(receipt.id, 0, None, 0, forgotten=True)
+    tokens = row["tokens"].get(tokenizer, 0)
+    return MessageReceipt(receipt.id, row["number"], row["parent_id"], tokens, receipt.known)

@@ -1,4 +1,4 @@
-"""Block: recall, and write the hits as one text within a token budget; in a conversation nothing twice."""
+"""Block: recall, and write the hits as one text within a token budget; a conversation is shown nothing twice."""
 
 from __future__ import annotations
 
@@ -14,45 +14,44 @@ from recollect.core.conversations.appends import check_conversation, check_open
 from recollect.core.conversations.block import (
     PINNED_PART,
     BlockMemory,
-    Gauge,
+    TextMeter,
+    drop_last_lines,
     fill,
     fold,
-    lay_out,
-    leave_least,
     order,
     render,
+    render_block,
     shorten_ids,
 )
-from recollect.core.conversations.shown import ShownMemory, compute_present, level_of, register
-from recollect.core.conversations.wording import ENGLISH, Wording, choose_wording
+from recollect.core.conversations.prompt_texts import ENGLISH, Wording, choose_wording
+from recollect.core.conversations.shown_memories import ShownMemory, level_of, register, still_visible
 from recollect.core.dates.periods import find_zone
-from recollect.core.text.checks import MOST_HITS
-from recollect.core.text.similar import SourceText
+from recollect.core.text.checks import MAX_HITS
+from recollect.core.text.similarity import SourceText
 from recollect.errors import InvalidInputError, NotFoundError
 from recollect.llm.tokens.count import Tokenizer
-from recollect.models.blocks import Block, Level, Line, Resolved
+from recollect.models.blocks import BlockLine, DetailLevel, MemoryBlock, ResolvedId
 from recollect.models.memories import Memory, Role
-from recollect.models.recall import Cue, Hit, Recollection
+from recollect.models.recall import Cue, Hit, RecallResult
 from recollect.models.service import Scope
 from recollect.store.conversations import shown as shown_store
 from recollect.store.conversations.shown import Shown
 from recollect.store.database.pool import Connection
-from recollect.store.database.replicas import primary_of
 from recollect.store.memories import accesses, memories
 from recollect.store.memories.memories import RowQuery
-from recollect.store.service.scopes import Place, locate
-from recollect.verbs.conversations.history import MOST_TOKENS, choose_tokenizer
+from recollect.store.service.scopes import ScopeHandle, locate
+from recollect.verbs.conversations.history import MAX_TOKENS, choose_tokenizer
+from recollect.verbs.dependencies import Dependencies
 from recollect.verbs.memories.read import get
-from recollect.verbs.parts import Parts
 from recollect.verbs.recall import access as recall_access
 from recollect.verbs.recall.judge import read_source_texts
 from recollect.verbs.recall.recall import recall_relevant
 
-MOST_PINNED = 200
-"""So many of the newest pinned memories are read: more than a tenth of most budgets holds."""
+MAX_PINNED = 200
+"""Maximum number of newest pinned memories to read: more than fit in a tenth of most budgets."""
 TOKENS_PER_HIT = 30
-"""The budget divided by this is how many memories are recalled: a line costs more, unless it is abstract."""
-FEWEST_HITS = 10
+"""The budget divided by this is the number of memories to recall: most lines cost more."""
+MIN_HITS = 10
 NOTHING_SHOWN = Shown((), frozenset(), None)
 SHORT_ID = re.compile(r"\[?m?([0-9a-f]{4,32})\]?", re.IGNORECASE)
 
@@ -66,12 +65,12 @@ class BlockRequest:
     conversation: str = ""
     """The conversation whose earlier blocks count; none if empty."""
     repeat: bool = False
-    """Whether what they showed is shown again while it fades; if not, it is left out until it is gone."""
+    """Whether to show earlier memories again while they fade; if not, they are omitted until they are gone."""
     tokenizer: str = ""
 
     @property
     def now(self) -> datetime:
-        """Give the moment that fading is computed for."""
+        """Return the time for which fading is computed."""
         return self.cue.now or datetime.now(UTC)
 
 
@@ -81,41 +80,41 @@ class BlockMaterial:
 
     hits: Sequence[Hit]
     present: Mapping[UUID, ShownMemory]
-    """What the conversation was shown before and is not gone."""
+    """The memories of earlier blocks that are not gone."""
     repeated: Sequence[Memory]
-    """What of it is shown again although the cue does not find it, the most present first."""
+    """The memories of earlier blocks to show again although they are no hits, most present first."""
     names: Mapping[UUID, str]
-    """The short id of everything that may be shown."""
+    """The short IDs of all memories that may be shown."""
     now: datetime
     source_texts: Mapping[UUID, SourceText] = field(default_factory=dict[UUID, SourceText])
     pinned: Sequence[Memory] = ()
-    """Pinned memories, the newest first."""
+    """Pinned memories, newest first."""
     wording: Wording = ENGLISH
     """The words around them."""
 
 
 @dataclass(frozen=True, slots=True)
 class BlockFindings:
-    """What was read for a block: hits, pinned memories, and what the conversation was shown."""
+    """The data read for a block: hits, pinned memories, and the memories shown before."""
 
     hits: Sequence[Hit]
     pinned: Sequence[Memory]
     shown: Shown
 
 
-async def block(parts: Parts, scope: Scope, asked: BlockRequest, place: Place | None) -> Block:
-    """Recall more than is likely to be shown, fit it into the budget, and note what is shown."""
-    if not 1 <= asked.budget <= MOST_TOKENS:
-        raise InvalidInputError(f"budget must be between 1 and {MOST_TOKENS}")
+async def block(parts: Dependencies, scope: Scope, asked: BlockRequest, place: ScopeHandle | None) -> MemoryBlock:
+    """Recall more than is likely to be shown, fit it into the budget, and record the shown memories."""
+    if not 1 <= asked.budget <= MAX_TOKENS:
+        raise InvalidInputError(f"budget must be between 1 and {MAX_TOKENS}")
     if asked.conversation:
         check_conversation(asked.conversation)
     if asked.cue.also:
-        raise InvalidInputError("a block reads its own scope only: a short id is resolved there; leave out also")
+        raise InvalidInputError("also is not supported here: short IDs are resolved in one scope")
     tokenizer = choose_tokenizer(parts, asked.tokenizer)
     place = place or await locate(parts.database, scope)
     shown = await read_shown(parts, place, asked.conversation)
-    most = asked.cue.limit or place.profile.limit or MOST_HITS
-    wider = min(MOST_HITS, max(FEWEST_HITS, min(most, asked.budget // TOKENS_PER_HIT)) + len(shown.memories))
+    most = asked.cue.limit or place.profile.limit or MAX_HITS
+    wider = min(MAX_HITS, max(MIN_HITS, min(most, asked.budget // TOKENS_PER_HIT)) + len(shown.memories))
     cue = replace(asked.cue, limit=wider, touch=False)
     try:
         async with asyncio.TaskGroup() as reading:
@@ -125,45 +124,47 @@ async def block(parts: Parts, scope: Scope, asked: BlockRequest, place: Place | 
         raise group.exceptions[0] from None
     recollection = recalling.result()
     found = BlockFindings(recollection.hits, keeping.result(), shown)
-    material = await gather(parts, scope, place, asked, found)
+    material = await collect_material(parts, scope, place, asked, found)
     # In a thread: the first count reads a vocabulary, and long texts take time.
     made = await asyncio.to_thread(assemble, material, asked, most, tokenizer, recollection)
     await note(parts, place, asked, material, made)
     return made
 
 
-async def read_shown(parts: Parts, place: Place, conversation: str) -> Shown:
-    """Read what a conversation was shown; one that is deleted is refused."""
+async def read_shown(parts: Dependencies, place: ScopeHandle, conversation: str) -> Shown:
+    """Read the memories that a conversation was shown; refuse a deleted conversation."""
     if not conversation or place.scope_id is None:
         return NOTHING_SHOWN
-    shown = await shown_store.read(parts.database, place.scope_id, conversation)
+    shown = await shown_store.fetch_shown(parts.database, place.scope_id, conversation)
     if shown.state is not None:
         check_open(shown.state)
     return shown
 
 
 def query_pinned(cue: Cue) -> RowQuery | None:
-    """Ask for pinned memories within a cue's filter, the newest first; nothing where the filter excludes them."""
+    """Query pinned memories within a filter, newest first; None if the filter excludes them."""
     only = replace(cue.filter, pinned=True)
-    return None if cue.pinned is False else RowQuery(only=only, limit=MOST_PINNED, newest=True)
+    return None if cue.pinned is False else RowQuery(only=only, limit=MAX_PINNED, newest=True)
 
 
-async def read_pinned(parts: Parts, scope: Scope, cue: Cue) -> list[Memory]:
+async def read_pinned(parts: Dependencies, scope: Scope, cue: Cue) -> list[Memory]:
     """Read pinned memories."""
     wanted = query_pinned(cue)
     if wanted is None:
         return []
     async with parts.database.reading(scope.tenant_id) as connection:
-        found = await memories.ask(connection, scope, wanted)
-    return [*(await memories.read(found)).values()]
+        found = await memories.query_memories(connection, scope, wanted)
+    return [*(await memories.read_memory_rows(found)).values()]
 
 
-async def gather(parts: Parts, scope: Scope, place: Place, asked: BlockRequest, found: BlockFindings) -> BlockMaterial:
-    """Compute what is still present, and fetch what is shown again and the sources of summaries."""
+async def collect_material(
+    parts: Dependencies, scope: Scope, place: ScopeHandle, asked: BlockRequest, found: BlockFindings
+) -> BlockMaterial:
+    """Compute which memories are still present, and fetch repeated memories and sources of summaries."""
     hits, shown = found.hits, found.shown
     reminded = {hit.memory.id for hit in hits}
     now = asked.now
-    present = compute_present(shown.memories, now, reminded)
+    present = still_visible(shown.memories, now, reminded)
     repeated: list[Memory] = []
     if asked.repeat and (wanted := [each for each in present if each not in reminded and each in shown.in_sight]):
         fetched = await memories.fetch(parts.database, scope, wanted, asked.cue.filter)
@@ -177,28 +178,28 @@ async def gather(parts: Parts, scope: Scope, place: Place, asked: BlockRequest, 
 
 
 def assemble(
-    material: BlockMaterial, asked: BlockRequest, most: int, tokenizer: Tokenizer, recollection: Recollection
-) -> Block:
-    """Fit memories into the budget, the best first, and write them as text, lines and messages."""
+    material: BlockMaterial, asked: BlockRequest, most: int, tokenizer: Tokenizer, recollection: RecallResult
+) -> MemoryBlock:
+    """Fit memories into the budget, best first, and write them as text, lines and messages."""
     wording = material.wording
-    gauge = Gauge(cache(tokenizer.count), tokenizer.cut, find_zone(asked.cue.zone), wording)
+    gauge = TextMeter(cache(tokenizer.count), tokenizer.cut, find_zone(asked.cue.zone), wording)
     form = tokenizer.frame + gauge.count(render([], wording))
     room = asked.budget - form
-    kept = choose(material, asked, [(memory, 0.0) for memory in material.pinned], pinned=True)
+    kept = choose_block_memories(material, asked, [(memory, 0.0) for memory in material.pinned], pinned=True)
     pinned = fill(kept, min(asked.budget // PINNED_PART, room), gauge, len(kept))
     ranked = [(hit.memory, hit.score) for hit in material.hits] + [(memory, 0.0) for memory in material.repeated]
-    candidates = choose(material, asked, ranked, shown=pinned.lines)
+    candidates = choose_block_memories(material, asked, ranked, shown=pinned.lines)
 
-    def fits(lines: Sequence[Line]) -> bool:
-        return tokenizer.frame + gauge.count(lay_out(lines, wording=wording)) <= asked.budget
+    def fits(lines: Sequence[BlockLine]) -> bool:
+        return tokenizer.frame + gauge.count(render_block(lines, wording=wording)) <= asked.budget
 
     filled = fill(candidates, room - pinned.tokens, gauge, most)
-    # All together may cost a little more than one by one.
-    lines = order(leave_least([*pinned.lines.values(), *filled.lines.values()], fits))
+    # All lines together may cost a little more than their sum.
+    lines = order(drop_last_lines([*pinned.lines.values(), *filled.lines.values()], fits))
     there = {line.memory_id for line in lines}
-    text = lay_out(lines, wording=wording)
+    text = render_block(lines, wording=wording)
     repeats = 0 if asked.repeat else sum(hit.memory.id in material.present for hit in material.hits)
-    return Block(
+    return MemoryBlock(
         text=text,
         lines=tuple(lines),
         messages=({"role": Role.SYSTEM.value, "content": text},) if text else (),
@@ -216,7 +217,7 @@ def assemble(
     )
 
 
-def choose(
+def choose_block_memories(
     material: BlockMaterial,
     asked: BlockRequest,
     ranked: Sequence[tuple[Memory, float]],
@@ -224,7 +225,7 @@ def choose(
     *,
     pinned: bool = False,
 ) -> list[BlockMemory]:
-    """List what the block may show, best first: no two of the same words, and nothing that only repeats the cue."""
+    """List memories for the block, best first: no two with the same text, and none that only repeats the query."""
     told = {"", fold(asked.cue.text), *(fold(memory.content) for memory in material.pinned if memory.id in shown)}
     chosen: list[BlockMemory] = []
     for memory, score in ranked:
@@ -236,18 +237,20 @@ def choose(
         # Pinned memories do not fade.
         level = level_of(before.score) if before and not pinned else None
         each = BlockMemory(memory, material.names[memory.id], score, material.source_texts, pinned=pinned)
-        chosen.append(replace(each, ceiling=level or Level.FULL, again=before is not None))
+        chosen.append(replace(each, ceiling=level or DetailLevel.FULL, again=before is not None))
     return chosen
 
 
-async def note(parts: Parts, place: Place, asked: BlockRequest, material: BlockMaterial, made: Block) -> None:
-    """Note the access and what the conversation was shown; a failure to note does not fail the block."""
+async def note(
+    parts: Dependencies, place: ScopeHandle, asked: BlockRequest, material: BlockMaterial, made: MemoryBlock
+) -> None:
+    """Record accesses and shown memories; an error here does not fail the block."""
     ids = [line.memory_id for line in made.lines if not line.pinned]
     if not asked.cue.touch or place.scope_id is None or not (made.lines or material.present):
         return
     scope_id = place.scope_id
 
-    async def write(connection: Connection) -> None:
+    async def record_lines(connection: Connection) -> None:
         if ids:
             await accesses.record(connection, scope_id, ids, asked.cue.now)
         if asked.conversation:
@@ -256,36 +259,37 @@ async def note(parts: Parts, place: Place, asked: BlockRequest, material: BlockM
                 connection, scope_id, asked.conversation, register(material.present, new, material.now)
             )
 
-    if asked.conversation:
-        # The next block leaves out what this one has shown: its caller is told how far the log came by that.
-        parts = replace(parts, database=primary_of(parts.database))
-    await recall_access.note(parts, scope_id, write)
+    await recall_access.note(parts, scope_id, record_lines)
 
 
-async def resolve(parts: Parts, scope: Scope, short_id: str, conversation: str) -> Resolved:
-    """Find the memory that a short id stands for, and what it was made from.
+async def resolve(parts: Dependencies, scope: Scope, short_id: str, conversation: str) -> ResolvedId:
+    """Find the memory of a short ID, and its sources.
 
-    In a conversation that is the one it was shown; else the only one in the scope whose id ends so.
+    With a conversation, it is the one that was shown there; else the only one in the scope whose ID has this ending.
     """
     written = SHORT_ID.fullmatch(short_id.strip())
     if written is None:
-        raise InvalidInputError("a short id is an m and at least 4 of the characters 0-9 and a-f, as in m1a2b")
+        raise InvalidInputError(
+            "an ID must be a UUID, or a short ID: m and at least 4 of the characters 0-9 a-f, as in m1a2b"
+        )
     tail = written[1].lower()
     place = await locate(parts.database, scope)
-    memory_id = await find(parts, place.scope_id, tail, conversation) if place.scope_id is not None else None
+    memory_id = (
+        await resolve_short_id(parts, place.scope_id, tail, conversation) if place.scope_id is not None else None
+    )
     if memory_id is None:
-        raise NotFoundError("No memory is known by this short id here.")
+        raise NotFoundError("No memory with this short ID here.")
     memory = await get(parts, scope, memory_id)
     found = await memories.fetch(parts.database, scope, memory.evidence) if memory.evidence else {}
-    return Resolved(memory, tuple(found[each] for each in memory.evidence if each in found))
+    return ResolvedId(memory, tuple(found[each] for each in memory.evidence if each in found))
 
 
-async def find(parts: Parts, scope_id: int, tail: str, conversation: str) -> UUID | None:
-    """Find a memory by the end of its id; an ambiguous end is refused."""
+async def resolve_short_id(parts: Dependencies, scope_id: int, tail: str, conversation: str) -> UUID | None:
+    """Find a memory by the end of its ID; refuse an ambiguous end."""
     if conversation:
         check_conversation(conversation)
         return await shown_store.find_shown(parts.database, scope_id, conversation, f"m{tail}")
     ids = await shown_store.find_ending(parts.database, scope_id, tail)
     if len(ids) > 1:
-        raise InvalidInputError("several memories' ids end so: name the conversation, or give more characters")
+        raise InvalidInputError("several memories have this short ID: name the conversation, or give more characters")
     return ids[0] if ids else None

@@ -8,74 +8,85 @@ from dataclasses import dataclass, field, replace
 from itertools import takewhile
 from uuid import UUID
 
-from recollect.core.conversations.appends import LONGEST_MESSAGE, check_conversation, check_open
+from recollect.core.conversations.appends import MAX_MESSAGE_LENGTH, check_conversation, check_open
 from recollect.core.conversations.budget import check_shares, fit
-from recollect.core.conversations.messages import count_tokens, said
-from recollect.core.conversations.wording import choose_wording
+from recollect.core.conversations.messages import count_tokens, memory_text
+from recollect.core.conversations.prompt_texts import choose_wording
 from recollect.core.recall.checks import check_cue
-from recollect.core.text.checks import LONGEST_CUE, MOST_HITS, check_text
-from recollect.core.text.similar import SourceText
+from recollect.core.text.checks import MAX_CUE_LENGTH, MAX_HITS, check_text
+from recollect.core.text.similarity import SourceText
 from recollect.errors import InvalidInputError
 from recollect.llm.tokens.count import Tokenizer
-from recollect.models.blocks import LeftOut
+from recollect.models.blocks import Omitted
 from recollect.models.conversations import Context, Message
 from recollect.models.memories import Memory, Role
-from recollect.models.recall import Cue, Filter, Hit, Recollection
+from recollect.models.recall import Cue, Filter, Hit, RecallResult
 from recollect.models.service import Caller, Scope
 from recollect.store.conversations import conversations
 from recollect.store.conversations.conversations import Read
 from recollect.store.memories import memories
-from recollect.store.service.scopes import Place, locate
+from recollect.store.service.scopes import ScopeHandle, locate
 from recollect.verbs.conversations.block import query_pinned
-from recollect.verbs.conversations.history import MOST_TOKENS, check_window, choose_tokenizer, find_silent, read_path
-from recollect.verbs.conversations.left_out import list_left_out
-from recollect.verbs.conversations.prompt import NOTHING_RECALLED, PromptMaterial, PromptRequest, assemble, leave_out
-from recollect.verbs.parts import Parts
+from recollect.verbs.conversations.history import MAX_TOKENS, check_window, choose_tokenizer, find_silent, read_path
+from recollect.verbs.conversations.omitted import list_left_out
+from recollect.verbs.conversations.prompt import (
+    NOTHING_RECALLED,
+    PromptMaterial,
+    PromptRequest,
+    assemble,
+    select_new_memories,
+)
+from recollect.verbs.dependencies import Dependencies
 from recollect.verbs.recall import access as recall_access
-from recollect.verbs.recall.beside import Asker, find_others, recall_others
+from recollect.verbs.recall.extra_scopes import RecallCaller, find_others, recall_others
 from recollect.verbs.recall.judge import read_source_texts
-from recollect.verbs.recall.recall import leave_relevant, recall, recall_relevant
+from recollect.verbs.recall.recall import keep_relevant, recall, recall_relevant
 
 TOKENS_PER_HIT = 60
-"""The budget divided by this is how many memories are recalled: most cost less, some are in the history."""
-FEWEST_HITS = 20
+"""The budget divided by this is the number of memories to recall: most cost less, some are in the history."""
+MIN_HITS = 20
 
 
 @dataclass(frozen=True, slots=True)
-class Reminded:
-    """What was recalled, the place of the scope, and how many memories may be shown."""
+class RecalledContext:
+    """The recalled memories, the location of the scope, and the maximum number of memories to show."""
 
-    place: Place
-    recollection: Recollection
+    place: ScopeHandle
+    recollection: RecallResult
     most: int
     cut_off: bool
-    """Whether there may be more than was asked for."""
+    """Whether there may be more memories than requested."""
     source_texts: Mapping[UUID, SourceText]
-    """What the sources of summaries among the hits say."""
-    others: Mapping[str, Place] = field(default_factory=dict[str, Place])
-    """The places of the scopes that were read beside the own one, by name."""
+    """The texts of sources of summaries among the hits."""
+    others: Mapping[str, ScopeHandle] = field(default_factory=dict[str, ScopeHandle])
+    """The locations of extra scopes that were read, by name."""
     irrelevant: Sequence[Hit] = ()
-    """What was found and is hardly likely to help."""
+    """Hits that are hardly likely to help."""
 
-    def group(self, hits: Sequence[Hit]) -> list[tuple[Place, list[Memory]]]:
-        """Part the memories of hits by where they were read."""
+    def group(self, hits: Sequence[Hit]) -> list[tuple[ScopeHandle, list[Memory]]]:
+        """Group the memories of hits by the scope they were read from."""
         places = {"": self.place, **self.others}
         parted = [(place, [hit.memory for hit in hits if hit.scope == name]) for name, place in places.items()]
         return [(place, found) for place, found in parted if found]
 
 
 @dataclass(frozen=True, slots=True)
-class SummaryAndPinned:
-    """What a prompt always shows: the running summary, and pinned memories, the newest first."""
+class PromptPreamble:
+    """The parts that a prompt always shows: the running summary, and pinned memories, newest first."""
 
     summary: Memory | None
     pinned: Sequence[Memory]
 
 
 async def context(
-    parts: Parts, caller: Caller, scope: Scope, conversation: str, wanted: PromptRequest, place: Place | None
+    parts: Dependencies,
+    caller: Caller,
+    scope: Scope,
+    conversation: str,
+    wanted: PromptRequest,
+    place: ScopeHandle | None,
 ) -> Context:
-    """Read the thread, recall and look for a summary at once; then divide the budget, and note what is shown."""
+    """Read the thread, recall and find a summary at once; then divide the budget, and record shown memories."""
     check_conversation(conversation)
     wanted = check(wanted, parts.channel_names)
     tokenizer = choose_tokenizer(parts, wanted.window.tokenizer)
@@ -83,32 +94,32 @@ async def context(
         async with asyncio.TaskGroup() as reading:
             walked = reading.create_task(read_thread(parts, scope, conversation, wanted, tokenizer))
             extra = reading.create_task(read_summary_and_pinned(parts, scope, conversation, wanted))
-            reminding = reading.create_task(remind(parts, caller, scope, wanted, place))
+            reminding = reading.create_task(recall_for_prompt(parts, caller, scope, wanted, place))
     except ExceptionGroup as group:
         raise group.exceptions[0] from None
     known = extra.result()
     if walked.result() is None:
-        # Who cannot see the conversation does not see its summary either.
+        # If the conversation is hidden, its summary is hidden, too.
         known = replace(known, summary=None)
-    material = gather(walked.result() or [], known, reminding.result(), wanted)
+    material = collect_material(walked.result() or [], known, reminding.result(), wanted)
     # In a thread: the first count reads a vocabulary, and long texts take time.
     made = await asyncio.to_thread(assemble, material, wanted, tokenizer)
     if is_starved(made, material, reminding.result(), wanted.cue):
-        more = await remind(parts, caller, scope, wanted, reminding.result().place, MOST_HITS)
-        material = gather(walked.result() or [], known, more, wanted)
+        more = await recall_for_prompt(parts, caller, scope, wanted, reminding.result().place, MAX_HITS)
+        material = collect_material(walked.result() or [], known, more, wanted)
         made = await asyncio.to_thread(assemble, material, wanted, tokenizer)
-    await note_access(parts, reminding.result(), wanted.cue, made.hits)
+    await record_access(parts, reminding.result(), wanted.cue, made.hits)
     if not wanted.cue.explain:
         return made
     hits = await asyncio.to_thread(list_left_out, material, wanted, made, tokenizer)
     turns, tokens = await count_above(parts, scope, conversation, wanted, made, material)
-    return replace(made, left_out=LeftOut(hits, turns, tokens))
+    return replace(made, left_out=Omitted(hits, turns, tokens))
 
 
 async def count_above(
-    parts: Parts, scope: Scope, conversation: str, wanted: PromptRequest, made: Context, material: PromptMaterial
+    parts: Dependencies, scope: Scope, conversation: str, wanted: PromptRequest, made: Context, material: PromptMaterial
 ) -> tuple[int, int]:
-    """Count the turns of the thread that are older than those in the prompt, and what they would cost."""
+    """Count the turns of the thread that are older than those in the prompt, and their tokens."""
     shown = made.history.messages
     start = shown[0].parent if shown else material.thread[0].message.id if material.thread else None
     if start is None:
@@ -117,7 +128,9 @@ async def count_above(
     return await conversations.count_thread(parts.database, scope, conversation, window, made.history.tokenizer)
 
 
-def gather(path: Sequence[Read], extra: SummaryAndPinned, reminded: Reminded, wanted: PromptRequest) -> PromptMaterial:
+def collect_material(
+    path: Sequence[Read], extra: PromptPreamble, reminded: RecalledContext, wanted: PromptRequest
+) -> PromptMaterial:
     """Collect the material of a prompt."""
     asked = find_asked(path, wanted)
     turn = {message.turn for message in asked}
@@ -135,56 +148,56 @@ def gather(path: Sequence[Read], extra: SummaryAndPinned, reminded: Reminded, wa
     )
 
 
-def is_starved(made: Context, material: PromptMaterial, reminded: Reminded, cue: Cue) -> bool:
-    """Tell whether there is more to recall and room for it, because everything so far fitted."""
+def is_starved(made: Context, material: PromptMaterial, reminded: RecalledContext, cue: Cue) -> bool:
+    """Return whether more memories could be recalled and shown, because everything so far fitted."""
     if not reminded.cut_off or len(made.hits) >= reminded.most:
         return False
     shown = {hit.memory.id for hit in made.hits}
     pinned = {line.memory_id: line for line in made.lines if line.pinned}
-    return all(each.memory.id in shown for each in leave_out(material, cue, made.history, pinned))
+    return all(each.memory.id in shown for each in select_new_memories(material, cue, made.history, pinned))
 
 
 def check(wanted: PromptRequest, channels: Sequence[str]) -> PromptRequest:
     """Refuse invalid options; the window's own budget does not count."""
-    if not 1 <= wanted.budget <= MOST_TOKENS:
-        raise InvalidInputError(f"budget must be between 1 and {MOST_TOKENS}")
-    check_text("system", wanted.system, LONGEST_MESSAGE)
-    check_text("text", wanted.cue.text, LONGEST_MESSAGE)
+    if not 1 <= wanted.budget <= MAX_TOKENS:
+        raise InvalidInputError(f"budget must be between 1 and {MAX_TOKENS}")
+    check_text("system", wanted.system, MAX_MESSAGE_LENGTH)
+    check_text("text", wanted.cue.text, MAX_MESSAGE_LENGTH)
     if wanted.cue.blank:
-        raise InvalidInputError("a context needs text or an embedding")
+        raise InvalidInputError("context requires a query or an embedding")
     check_cue(shorten_cue(wanted.cue), channels)
     check_shares(wanted.shares)
-    # One moment for the whole prompt: memories, messages and summary.
+    # The same time for the whole prompt: memories, messages and summary.
     window = replace(wanted.window, max_tokens=wanted.budget, as_of=wanted.cue.as_of, at=wanted.cue.at)
     check_window(window)
     return replace(wanted, window=window)
 
 
 def shorten_cue(cue: Cue) -> Cue:
-    """Keep the end of a long text, which is what a recall reads: in a dialogue the question is there."""
+    """Shorten a long query to its end, which recall reads: in a dialogue the question is there."""
     text = cue.text.strip()
-    # A kept recall is deleted with the message of the same words; one with a part of them would stay.
-    return replace(cue, text=text[-LONGEST_CUE:], keep=cue.keep if len(text) <= LONGEST_CUE else False)
+    # A saved recall is deleted with the message of the same text; one with a part of the text would stay.
+    return replace(cue, text=text[-MAX_CUE_LENGTH:], keep=cue.keep if len(text) <= MAX_CUE_LENGTH else False)
 
 
 async def read_thread(
-    parts: Parts, scope: Scope, conversation: str, wanted: PromptRequest, tokenizer: Tokenizer
+    parts: Dependencies, scope: Scope, conversation: str, wanted: PromptRequest, tokenizer: Tokenizer
 ) -> list[Read] | None:
-    """Read as much of the thread as could be shown, newest first; None where there is no conversation yet."""
-    # Turns without an answer are read in any case: one of them may be the cue's.
+    """Read as much of the thread as could be shown, newest first; None without a conversation."""
+    # Turns without an answer are always read: one of them may be the query's.
     window = replace(wanted.window, unanswered=False)
     path = await read_path(parts, scope, conversation, window, tokenizer)
     if not path:
         known = await find_silent(parts, scope, conversation, window)
         if known is None:
             return None
-        # Better now than when the answer, which may have cost something, is to be appended.
+        # Fail now, before an answer is generated that cannot be appended.
         check_open(known.state)
     return await asyncio.to_thread(recount, path, tokenizer) if not all(read.exact for read in path) else path
 
 
 def recount(path: Sequence[Read], tokenizer: Tokenizer) -> list[Read]:
-    """Count what this tokenizer had not counted at the append: an estimate would leave room unused."""
+    """Count the messages that this tokenizer did not count at the append: an estimate would leave room unused."""
     return [
         read if read.exact else Read(replace(read.message, tokens=count(read.message, tokenizer)), exact=True)
         for read in path
@@ -192,78 +205,83 @@ def recount(path: Sequence[Read], tokenizer: Tokenizer) -> list[Read]:
 
 
 def count(message: Message, tokenizer: Tokenizer) -> int:
-    """Count what a message costs in a prompt."""
+    """Count the tokens of a message in a prompt."""
     return count_tokens(message, tokenizer.count, tokenizer.frame, tokenizer.naming)
 
 
 def find_asked(path: Sequence[Read], wanted: PromptRequest) -> tuple[Message, ...]:
-    """Find the cue at the end of the thread: a user's message that says the same and has no answer yet."""
+    """Find the query at the end of the thread: a user's message with the same text, without an answer."""
     turn = [read.message for read in takewhile(lambda read: read.message.turn == path[0].message.turn, path)]
-    if not turn or turn[-1].role is not Role.USER or said(turn[-1]).strip() != wanted.cue.text.strip():
+    if not turn or turn[-1].role is not Role.USER or memory_text(turn[-1]).strip() != wanted.cue.text.strip():
         return ()
-    if fit(turn, MOST_TOKENS, unanswered=False).messages:
+    if fit(turn, MAX_TOKENS, unanswered=False).messages:
         return ()
-    # What followed the question, such as a tool's result, is shown if turns without an answer are.
+    # Messages after the question, such as a tool's result, are shown if turns without an answer are.
     return tuple(reversed(turn)) if wanted.window.unanswered else (turn[-1],)
 
 
 async def read_summary_and_pinned(
-    parts: Parts, scope: Scope, conversation: str, wanted: PromptRequest
-) -> SummaryAndPinned:
-    """Read the running summary and pinned memories, as far as they are valid, trusted and have a share."""
+    parts: Dependencies, scope: Scope, conversation: str, wanted: PromptRequest
+) -> PromptPreamble:
+    """Read the running summary and pinned memories, if they are valid, trusted and have a share."""
     shares, cue = wanted.shares, wanted.cue
     if not shares.summary and not shares.memories:
-        return SummaryAndPinned(None, ())
-    # All other restrictions of a cue are about what is recalled in addition to the summary.
+        return PromptPreamble(None, ())
+    # All other restrictions of a query are about memories recalled in addition to the summary.
     only = Filter(min_trust=cue.min_trust, as_of=cue.as_of, at=cue.at)
     pinned = query_pinned(cue) if shares.memories else None
     async with parts.database.reading(scope.tenant_id) as connection:
         named = await conversations.ask_summary(connection, scope, conversation, only) if shares.summary else None
-        kept = await memories.ask(connection, scope, pinned) if pinned else None
-    shown = [*(await memories.read(kept)).values()] if kept else []
+        kept = await memories.query_memories(connection, scope, pinned) if pinned else None
+    shown = [*(await memories.read_memory_rows(kept)).values()] if kept else []
     summary = await conversations.read_summary(named) if named else None
     found = await memories.fetch(parts.database, scope, [summary], only) if summary else {}
-    return SummaryAndPinned(found.get(summary) if summary else None, shown)
+    return PromptPreamble(found.get(summary) if summary else None, shown)
 
 
-async def remind(
-    parts: Parts, caller: Caller, scope: Scope, wanted: PromptRequest, place: Place | None, limit: int | None = None
-) -> Reminded:
-    """Recall more than is likely to be shown, because some will be in the history; note no access yet."""
+async def recall_for_prompt(
+    parts: Dependencies,
+    caller: Caller,
+    scope: Scope,
+    wanted: PromptRequest,
+    place: ScopeHandle | None,
+    limit: int | None = None,
+) -> RecalledContext:
+    """Recall more than is likely to be shown, because some will be in the history; record no access yet."""
     place = place or await locate(parts.database, scope)
-    most = wanted.cue.limit or place.profile.limit or MOST_HITS
+    most = wanted.cue.limit or place.profile.limit or MAX_HITS
     if not wanted.shares.memories:
-        return Reminded(place, NOTHING_RECALLED, 0, cut_off=False, source_texts={})
-    usual = max(FEWEST_HITS, wanted.budget // TOKENS_PER_HIT)
-    fetched = limit or min(MOST_HITS, usual, most + usual // 2)
+        return RecalledContext(place, NOTHING_RECALLED, 0, cut_off=False, source_texts={})
+    usual = max(MIN_HITS, wanted.budget // TOKENS_PER_HIT)
+    fetched = limit or min(MAX_HITS, usual, most + usual // 2)
     cue = replace(shorten_cue(wanted.cue), limit=fetched, touch=False, explain=False)
     made = await recall(parts, scope, cue, place)
-    recollection = leave_relevant(made, cue, place)
+    recollection = keep_relevant(made, cue, place)
     kept = {hit.memory.id for hit in recollection.hits}
     irrelevant = tuple(hit for hit in made.hits if hit.memory.id not in kept)
-    asker = Asker(caller, scope, place)
+    asker = RecallCaller(caller, scope, place)
     others = await find_others(parts, asker, cue)
     recollection = await recall_others(asker, cue, recollection, others, recall_relevant)
-    cut_off = fetched == len(recollection.hits) < MOST_HITS
+    cut_off = fetched == len(recollection.hits) < MAX_HITS
     places = {name: other.place for name, other in others.items()}
-    reminded = Reminded(place, recollection, most, cut_off, {}, places, irrelevant)
+    reminded = RecalledContext(place, recollection, most, cut_off, {}, places, irrelevant)
     texts: dict[UUID, SourceText] = {}
     for read, found in reminded.group(recollection.hits):
         texts |= await read_source_texts(await parts_of(parts, place, read), read.scope_id or 0, found)
     return replace(reminded, source_texts=texts)
 
 
-async def note_access(parts: Parts, reminded: Reminded, cue: Cue, hits: Sequence[Hit]) -> None:
-    """Note the access of the memories in the prompt; a failure to note does not fail the prompt."""
+async def record_access(parts: Dependencies, reminded: RecalledContext, cue: Cue, hits: Sequence[Hit]) -> None:
+    """Record accesses of the memories in the prompt; an error here does not fail the prompt."""
     for place, shown in reminded.group(hits) if cue.touch else ():
         if place.scope_id is not None:
             touched = {cue.now: [memory.id for memory in shown]}
             own = await parts_of(parts, reminded.place, place)
-            await recall_access.note_access(own, place.scope_id, touched)
+            await recall_access.record_access(own, place.scope_id, touched)
 
 
-async def parts_of(parts: Parts, own: Place, read: Place) -> Parts:
-    """Return the parts for a scope that was read beside the own one: it may lie on another server."""
+async def parts_of(parts: Dependencies, own: ScopeHandle, read: ScopeHandle) -> Dependencies:
+    """Return the dependencies for an extra scope, which may be on another server."""
     if read.scope_id is None or read.scope_id == own.scope_id:
         return parts
-    return replace(parts, database=await parts.servers.of_number(read.scope_id))
+    return replace(parts, database=await parts.servers.by_scope_id(read.scope_id))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable
 
-from recollect.core.conversations.appends import LONGEST_MESSAGE
+from recollect.core.conversations.appends import MAX_MESSAGE_LENGTH
 from recollect.core.text.answers import AnswerSchema
 from recollect.core.text.checks import UNSTORABLE
 from recollect.errors import ChatModelError
@@ -18,27 +18,27 @@ from recollect.store.service.scopes import locate, open_scope
 from recollect.verbs.conversations.append import append
 from recollect.verbs.conversations.context import context
 from recollect.verbs.conversations.prompt import PromptRequest
-from recollect.verbs.parts import Parts, require_chat_model
+from recollect.verbs.dependencies import Dependencies, require_chat_model
 from recollect.verbs.service.costs import metered
 
 STEP, PROMPT = "converse", "utterance"
 
 
-class Utterance(AnswerSchema):
+class AssistantReply(AnswerSchema):
     """What the assistant says next."""
 
     text: str
 
 
 async def converse(
-    parts: Parts,
+    parts: Dependencies,
     caller: Caller,
     scope: Scope,
     conversation: str,
     wanted: PromptRequest,
     report: Callable[[Context], None] | None,
 ) -> Reply:
-    """Answer what a user says; the question and the answer are appended, or neither is."""
+    """Answer a user's message; append both the question and the answer, or neither."""
     require_chat_model(parts)
     place = await locate(parts.database, scope)
     made = await context(parts, caller, scope, conversation, wanted, place)
@@ -46,24 +46,24 @@ async def converse(
         report(made)
     scope_id = place.scope_id or await open_scope(parts.database, scope)
     chat = metered(parts, scope_id, STEP, prompt_version=version_of(PROMPT))
-    answer = await ask(chat, made)
+    answer = await generate_reply(chat, made)
     said = turn(made, wanted, answer)
     appended = await append(parts, caller, scope, conversation, said)
     return Reply(answer, made, tuple(appended))
 
 
-async def ask(chat: ChatModel, made: Context) -> str:
+async def generate_reply(chat: ChatModel, made: Context) -> str:
     """Ask for the assistant's next message; as JSON, no message can be mistaken for another."""
     messages = json.dumps([dict(message) for message in made.messages], ensure_ascii=False, indent=1)
-    answer = await chat.ask(fill_prompt(PROMPT, messages=messages), Utterance)
-    text = UNSTORABLE.sub("", answer.text).strip()[:LONGEST_MESSAGE]
+    answer = await chat.ask(fill_prompt(PROMPT, messages=messages), AssistantReply)
+    text = UNSTORABLE.sub("", answer.text).strip()[:MAX_MESSAGE_LENGTH]
     if not text:
-        raise ChatModelError("the chat model said nothing", answered=True)
+        raise ChatModelError("the chat model returned an empty answer", answered=True)
     return text
 
 
 def turn(made: Context, wanted: PromptRequest, answer: str) -> list[NewMessage]:
-    """Return what is to be appended: the answer, and the question before it unless the thread has it."""
+    """Return the messages to append: the answer, and the question unless the thread has it."""
     if made.asked is None:
         return [NewMessage(Role.USER, wanted.cue.text, parent=wanted.window.leaf), NewMessage(Role.ASSISTANT, answer)]
     # If the whole turn was shown, the answer follows its last message.

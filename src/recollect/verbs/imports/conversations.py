@@ -4,40 +4,37 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
-from functools import partial
 from uuid import UUID
 
 from recollect.core.conversations.appends import CLOSED, check_conversation, check_messages, count_characters
-from recollect.core.imports.found import CONVERSATIONS, MESSAGES, FoundConversation, FoundMessage
-from recollect.core.service.portions import divide
+from recollect.core.imports.parsed import CONVERSATIONS, MESSAGES, ParsedConversation, ParsedMessage
+from recollect.core.service.batches import divide
 from recollect.models.conversations import LEGACY, NewMessage
 from recollect.models.service import Scope
 from recollect.store.imports.progress import KnownConversation, Label, keep, read_standing
 from recollect.verbs.conversations.append import append_each
-from recollect.verbs.imports.progress import MOST_AT_ONCE, MOST_CHARACTERS, ImportRun
-from recollect.verbs.parts import fit_version
+from recollect.verbs.imports.progress import MAX_BATCH_ITEMS, MAX_CHARACTERS, ImportRun
 
 CLOSED_HERE = "conversations deleted here: skipped"
-MOST_TOGETHER, LEAST_CHARACTERS = 500_000, 500
-"""How many characters one transaction appends at most, and how many the shortest message counts as: whoever writes to
-the scope meanwhile waits."""
+MAX_TRANSACTION_CHARACTERS, MIN_MESSAGE_CHARACTERS = 500_000, 500
+"""Maximum number of characters per transaction, which blocks other writes, and minimum count of a message."""
 
 
 @dataclass(frozen=True, slots=True)
-class Arriving:
-    """A conversation that is being imported: what of it is new, and what is here by its id at the source."""
+class ImportingConversation:
+    """A conversation to import: its new messages, and its stored messages by their ID at the source."""
 
-    conversation: FoundConversation
+    conversation: ParsedConversation
     standing: KnownConversation
-    fresh: Sequence[FoundMessage]
+    fresh: Sequence[ParsedMessage]
     ends: dict[str, UUID]
-    batches: Iterator[Sequence[FoundMessage]]
+    batches: Iterator[Sequence[ParsedMessage]]
 
 
-async def bring_conversations(run: ImportRun, scope: Scope, found: Sequence[FoundConversation]) -> None:
-    """Import conversations of one scope that all have different ids, or note why not."""
+async def import_conversations(run: ImportRun, scope: Scope, found: Sequence[ParsedConversation]) -> None:
+    """Import conversations of one scope with different IDs, or record why not."""
     known = await read_standing((await run.parts.at(scope)).database, scope, [each.id for each in found], run.ours)
-    arriving: list[Arriving] = []
+    arriving: list[ImportingConversation] = []
     for conversation in found:
         run.place(conversation.owner)
         standing = known[conversation.id]
@@ -45,10 +42,10 @@ async def bring_conversations(run: ImportRun, scope: Scope, found: Sequence[Foun
             skip(run, conversation)
         else:
             arriving.append(begin(run, scope, conversation, standing))
-    # A batch follows the one before it of its conversation, so only those of different conversations go together.
+    # A batch follows the previous one of its conversation, so only batches of different conversations are combined.
     while batches := [(each, batch) for each in arriving if (batch := next(each.batches, None))]:
-        for portion in divide(batches, measure, len(batches), MOST_TOGETHER):
-            await write(run, scope, portion)
+        for portion in divide(batches, measure, len(batches), MAX_TRANSACTION_CHARACTERS):
+            await append_batches(run, scope, portion)
     for each in arriving:
         count(run, scope, each)
     labels = {each.conversation.id: label(run, each) for each in arriving if not each.standing.kept}
@@ -56,28 +53,30 @@ async def bring_conversations(run: ImportRun, scope: Scope, found: Sequence[Foun
         await keep((await run.parts.at(scope)).database, scope, labels)
 
 
-def measure(batch: tuple[Arriving, Sequence[FoundMessage]]) -> int:
-    """Count the characters of what is appended to one conversation."""
-    return sum(max(LEAST_CHARACTERS, count_characters(each.message)) for each in batch[1])
+def measure(batch: tuple[ImportingConversation, Sequence[ParsedMessage]]) -> int:
+    """Count the characters to append to one conversation."""
+    return sum(max(MIN_MESSAGE_CHARACTERS, count_characters(each.message)) for each in batch[1])
 
 
-def begin(run: ImportRun, scope: Scope, conversation: FoundConversation, standing: KnownConversation) -> Arriving:
-    """Find what of a conversation is new, and divide it."""
+def begin(
+    run: ImportRun, scope: Scope, conversation: ParsedConversation, standing: KnownConversation
+) -> ImportingConversation:
+    """Find the new messages of a conversation, and divide them into batches."""
     ends: dict[str, UUID] = {**standing.known, **run.rehearsed.get((scope, conversation.id), {})}
     fresh = [each for each in conversation.messages if each.key not in ends]
-    batches = divide(fresh, lambda each: count_characters(each.message), MOST_AT_ONCE, MOST_CHARACTERS)
-    return Arriving(conversation, standing, fresh, ends, batches)
+    batches = divide(fresh, lambda each: count_characters(each.message), MAX_BATCH_ITEMS, MAX_CHARACTERS)
+    return ImportingConversation(conversation, standing, fresh, ends, batches)
 
 
-def skip(run: ImportRun, conversation: FoundConversation) -> None:
+def skip(run: ImportRun, conversation: ParsedConversation) -> None:
     """Count a conversation that was deleted here."""
     run.ledger.remarks[CLOSED_HERE] += 1
     run.ledger.skipped[CONVERSATIONS] += 1
     run.ledger.skipped[MESSAGES] += len(conversation.messages)
 
 
-def count(run: ImportRun, scope: Scope, each: Arriving) -> None:
-    """Count a conversation that was imported, or known, and remember where its messages are."""
+def count(run: ImportRun, scope: Scope, each: ImportingConversation) -> None:
+    """Count an imported or known conversation, and remember the IDs of its messages."""
     ledger = run.ledger
     run.said.setdefault(scope, {}).update(each.ends)
     if run.wanted.dry_run:
@@ -87,14 +86,14 @@ def count(run: ImportRun, scope: Scope, each: Arriving) -> None:
     (ledger.imported if each.fresh else ledger.known)[CONVERSATIONS] += 1
 
 
-def label(run: ImportRun, each: Arriving) -> Label:
-    """Say where a conversation came from."""
+def label(run: ImportRun, each: ImportingConversation) -> Label:
+    """Return the origin of a conversation."""
     found = each.conversation
     return Label(run.ours, found.name, found.metadata, found.created_at)
 
 
-def follow(batch: Sequence[FoundMessage], ends: dict[str, UUID]) -> list[NewMessage]:
-    """Let every message follow its parent, which is stored, or earlier in the same batch."""
+def link_to_parents(batch: Sequence[ParsedMessage], ends: dict[str, UUID]) -> list[NewMessage]:
+    """Link each message to its parent, which is stored, or earlier in the same batch."""
     positions: dict[str, int] = {}
     new: list[NewMessage] = []
     for position, each in enumerate(batch):
@@ -107,16 +106,18 @@ def follow(batch: Sequence[FoundMessage], ends: dict[str, UUID]) -> list[NewMess
     return new
 
 
-async def write(run: ImportRun, scope: Scope, portion: Sequence[tuple[Arriving, Sequence[FoundMessage]]]) -> None:
-    """Append a batch to each of some conversations, and note the ids; in a dry run, only check them."""
-    asked = [(each.conversation.id, follow(batch, each.ends)) for each, batch in portion]
+async def append_batches(
+    run: ImportRun, scope: Scope, portion: Sequence[tuple[ImportingConversation, Sequence[ParsedMessage]]]
+) -> None:
+    """Append a batch to each of some conversations, and store the IDs; in a dry run, only check them."""
+    asked = [(each.conversation.id, link_to_parents(batch, each.ends)) for each, batch in portion]
     if run.wanted.dry_run:
         for conversation, new in asked:
             check_conversation(conversation)
             check_messages(new)
-        # Their ids are never needed: nothing is written that could follow them.
+        # Their IDs are never needed: nothing is written that could follow them.
         written = [[LEGACY] * len(new) for _, new in asked]
     else:
-        written = await fit_version(partial(append_each, await run.parts.at(scope), run.caller, scope, asked))
+        written = await append_each(await run.parts.at(scope), run.caller, scope, asked)
     for (each, batch), ids in zip(portion, written, strict=True):
         each.ends.update(zip((message.key for message in batch), ids, strict=True))

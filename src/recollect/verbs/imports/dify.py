@@ -1,4 +1,4 @@
-"""Import the conversations of a Dify database, turn by turn: what is known stays as it is, what is new follows it."""
+"""Import the conversations of a Dify database, turn by turn: known ones stay unchanged, new ones are added."""
 
 from __future__ import annotations
 
@@ -10,27 +10,27 @@ from uuid import UUID
 from recollect.core.conversations.appends import CLOSED, check_conversation, check_messages
 from recollect.core.imports import dify
 from recollect.core.imports.dify import DifyConversation, DifyTurn, answer_of, question_of
-from recollect.core.service.portions import divide
+from recollect.core.service.batches import divide
 from recollect.core.text.checks import check_scope
 from recollect.models.conversations import LEGACY, NewMessage
-from recollect.models.imports import Brought, DifyImport, ImportReport
+from recollect.models.imports import DifyImport, ImportCount, ImportReport
 from recollect.models.service import Caller, Scope
 from recollect.store.imports.dify import DifyDatabase, Totals, mark_answered, open_source
 from recollect.store.imports.progress import Label, keep, read_standing
 from recollect.verbs.conversations.append import append
-from recollect.verbs.imports.progress import SIDE_BY_SIDE, ImportCounts, Progress, side_by_side
-from recollect.verbs.parts import Parts
+from recollect.verbs.dependencies import Dependencies
+from recollect.verbs.imports.progress import SIDE_BY_SIDE, ImportCounts, Progress, run_concurrently
 
-MOST_TURNS = 250
-MOST_OCTETS = 1_000_000
-"""How much is appended at once: far below the limit of one append, to stay within its deadline."""
+MAX_TURNS = 250
+MAX_BATCH_BYTES = 1_000_000
+"""Maximum size of one append in bytes: far below the limit of one call, to stay within its deadline."""
 
 
 @dataclass(frozen=True, slots=True)
 class DifyRun:
     """One import: its source, its target, and its progress."""
 
-    parts: Parts
+    parts: Dependencies
     caller: Caller
     wanted: DifyImport
     source: DifyDatabase
@@ -41,45 +41,45 @@ class DifyRun:
 
 @dataclass(frozen=True, slots=True)
 class ConversationPlace:
-    """The conversation here for one of Dify's."""
+    """The stored conversation for one of Dify's."""
 
     scope: Scope
     conversation: str
     known: dict[str, UUID]
-    """Its messages by their external id."""
+    """Its messages by their external ID."""
     ends: dict[str, UUID | int]
     """The end of each turn: the message that the next one follows, or its position in this append."""
 
 
-async def bring(parts: Parts, caller: Caller, wanted: DifyImport, report: Progress) -> ImportReport:
-    """Import what is wanted and new; vectors follow by a job."""
+async def run_import(parts: Dependencies, caller: Caller, wanted: DifyImport, report: Progress) -> ImportReport:
+    """Import the requested new data; a job adds the vectors."""
     check_scope(wanted.agent, "")
     async with open_source(wanted.dsn) as source:
         totals = await source.count(wanted)
         run = DifyRun(replace(parts, embedder=None), caller, wanted, source, totals, report)
-        show(run)
+        report_counts(run)
         async for conversations in source.conversations(wanted):
             for first in range(0, len(conversations), SIDE_BY_SIDE):
-                await side_by_side(
-                    bring_conversation(run, conversation)
+                await run_concurrently(
+                    import_conversation(run, conversation)
                     for conversation in conversations[first : first + SIDE_BY_SIDE]
                 )
-                show(run)
+                report_counts(run)
         return conclude(run)
 
 
-def show(run: DifyRun) -> None:
-    """Report progress; messages of skipped conversations count once the last of these is passed."""
+def report_counts(run: DifyRun) -> None:
+    """Report progress; messages of skipped conversations count when the last conversation is done."""
     over = run.ledger.passed("conversations") == run.totals.conversations
     for thing, total in found_in(run.totals):
         run.report(thing, total if over else run.ledger.passed(thing), total)
 
 
 def conclude(run: DifyRun) -> ImportReport:
-    """Report what was done of what there was."""
+    """Report the numbers of imported, known and skipped entries."""
     ledger = run.ledger
     brought = tuple(
-        Brought(
+        ImportCount(
             thing,
             total,
             ledger.imported[thing],
@@ -92,16 +92,16 @@ def conclude(run: DifyRun) -> ImportReport:
 
 
 def found_in(totals: Totals) -> tuple[tuple[str, int], ...]:
-    """Pair what is imported with how much of it there is, in Dify's words."""
+    """Pair the names of imported things with their numbers, in Dify's words."""
     return ("conversations", totals.conversations), ("messages", totals.turns), ("files", totals.files)
 
 
-async def bring_conversation(run: DifyRun, conversation: DifyConversation) -> None:
-    """Import one conversation, or note why not."""
+async def import_conversation(run: DifyRun, conversation: DifyConversation) -> None:
+    """Import one conversation, or record why not."""
     ledger = run.ledger
     user, renamed = dify.find_user(conversation, run.wanted.user_by)
     if conversation.deleted or user is None:
-        skip(ledger, dify.DELETED if conversation.deleted else dify.OWNERLESS)
+        skip(ledger, dify.DELETED if conversation.deleted else dify.NO_USER)
         return
     scope = Scope(run.caller.tenant_id, run.wanted.agent, user)
     found = await read_standing((await run.parts.at(scope)).database, scope, [conversation.id], dify.OURS)
@@ -110,14 +110,14 @@ async def bring_conversation(run: DifyRun, conversation: DifyConversation) -> No
     if standing.state in CLOSED or not outlines:
         skip(ledger, dify.CLOSED_HERE if outlines else dify.SILENT)
         return
-    turns, adrift = dify.arrange(outlines)
+    turns, adrift = dify.order_turns(outlines)
     place = ConversationPlace(scope, conversation.id, standing.known, {})
     for turn in turns:
         if end := place.known.get(answer_of(turn.id)) or place.known.get(question_of(turn.id)):
             place.ends[turn.id] = end
-    said = await bring_turns(run, place, turns)
+    said = await import_turns(run, place, turns)
     ledger.remarks[dify.RENAMED] += renamed and bool(said)
-    ledger.remarks[dify.ADRIFT] += adrift if standing.state is None else 0
+    ledger.remarks[dify.MISSING_PARENT] += adrift if standing.state is None else 0
     (ledger.imported if said else ledger.known)["conversations"] += 1
     if not standing.kept:
         name, metadata = dify.describe_conversation(conversation, ledger.remarks)
@@ -133,24 +133,24 @@ def skip(ledger: ImportCounts, why: str) -> None:
     ledger.remarks[why] += 1
 
 
-async def bring_turns(run: DifyRun, place: ConversationPlace, turns: Sequence[DifyTurn]) -> int:
-    """Import what is new of a conversation's turns; return how many messages that are."""
+async def import_turns(run: DifyRun, place: ConversationPlace, turns: Sequence[DifyTurn]) -> int:
+    """Import the new turns of a conversation; return the number of their messages."""
     whole = [turn for turn in turns if {question_of(turn.id), answer_of(turn.id)} <= place.known.keys()]
     passed = {turn.id for turn in whole}
     fresh = [turn for turn in turns if turn.id not in passed]
     said = 0
-    for batch in divide(fresh, lambda turn: turn.octets, MOST_TURNS, MOST_OCTETS):
-        said += await bring_batch(run, place, batch)
-        show(run)
-    for batch in divide(whole, lambda turn: turn.octets, MOST_TURNS, MOST_OCTETS):
+    for batch in divide(fresh, lambda turn: turn.octets, MAX_TURNS, MAX_BATCH_BYTES):
+        said += await import_batch(run, place, batch)
+        report_counts(run)
+    for batch in divide(whole, lambda turn: turn.octets, MAX_TURNS, MAX_BATCH_BYTES):
         files = await run.source.files([turn.id for turn in batch])
         run.ledger.known["files"] += sum(map(len, files.values()))
         run.ledger.known["messages"] += len(batch)
     return said
 
 
-async def bring_batch(run: DifyRun, place: ConversationPlace, batch: Sequence[DifyTurn]) -> int:
-    """Append some turns in one transaction, each after the one it follows."""
+async def import_batch(run: DifyRun, place: ConversationPlace, batch: Sequence[DifyTurn]) -> int:
+    """Append turns in one transaction, each after the one it follows."""
     ids = [turn.id for turn in batch]
     exchanges, files = await run.source.exchanges(ids), await run.source.files(ids)
     new: list[NewMessage] = []
@@ -166,12 +166,12 @@ async def bring_batch(run: DifyRun, place: ConversationPlace, batch: Sequence[Di
         for message in fresh:
             if message.external_id == question_of(turn.id):
                 parent = place.ends.get(turn.parent) if turn.parent else None
-                new.append(dify.follow(message, turn, parent))
+                new.append(dify.set_parent(message, turn, parent))
             else:
                 new.append(replace(message, parent=place.ends[turn.id]))
             place.ends[turn.id] = len(new) - 1
     if new:
-        appended = await write(run, place, new, late)
+        appended = await append_new_messages(run, place, new, late)
         for turn in batch:
             if isinstance(end := place.ends.get(turn.id), int):
                 place.ends[turn.id] = appended[end]
@@ -188,8 +188,10 @@ def record(ledger: ImportCounts, said: dify.DifyMessages, *, asked_before: bool,
     ledger.remarks[dify.LATE] += asked_before and fresh
 
 
-async def write(run: DifyRun, place: ConversationPlace, new: list[NewMessage], late: Sequence[UUID]) -> list[UUID]:
-    """Append messages and return their ids; in a dry run, only check them."""
+async def append_new_messages(
+    run: DifyRun, place: ConversationPlace, new: list[NewMessage], late: Sequence[UUID]
+) -> list[UUID]:
+    """Append messages and return their IDs; in a dry run, only check them."""
     run.ledger.imported["said"] += len(new)
     if run.wanted.dry_run:
         check_conversation(place.conversation)

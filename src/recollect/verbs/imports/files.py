@@ -1,4 +1,4 @@
-"""Import another system's export, document by document: parsed by pure functions, written by the shared code."""
+"""Import another system's export by documents: pure functions parse it, shared code writes it."""
 
 from __future__ import annotations
 
@@ -8,26 +8,26 @@ from dataclasses import replace
 from itertools import islice
 
 from recollect.core.imports.formats import check_order, refuse
-from recollect.core.imports.found import MALFORMED, MESSAGES, FoundConversation, ImportedData
+from recollect.core.imports.parsed import MALFORMED, MESSAGES, ImportedData, ParsedConversation
 from recollect.core.text.checks import check_scope
 from recollect.errors import InvalidInputError
-from recollect.models.imports import Brought, Document, FileImport, ImportReport
+from recollect.models.imports import Document, FileImport, ImportCount, ImportReport
 from recollect.models.memories import JSON
 from recollect.models.service import Caller, Scope
-from recollect.verbs.imports.conversations import bring_conversations
-from recollect.verbs.imports.memories import bring_facts, bring_memories
+from recollect.verbs.dependencies import Dependencies
+from recollect.verbs.imports.conversations import import_conversations
+from recollect.verbs.imports.memories import import_facts, import_memories
 from recollect.verbs.imports.progress import THINGS, ImportRun, Progress
-from recollect.verbs.parts import Parts
 
 READING = "file"
 TOGETHER = 16
-"""So many conversations are read and written at once."""
+"""Maximum number of conversations to read and write at once."""
 
 
-async def bring_file(
-    parts: Parts, caller: Caller, wanted: FileImport, documents: Iterable[Document], report: Progress
+async def import_file_entries(
+    parts: Dependencies, caller: Caller, wanted: FileImport, documents: Iterable[Document], report: Progress
 ) -> ImportReport:
-    """Import what is new in a file; vectors follow by a job."""
+    """Import new entries of a file; a job adds the vectors."""
     check_scope(wanted.agent, wanted.user)
     reader = check_order(wanted)
     run = ImportRun(replace(parts, embedder=None), caller, wanted, report)
@@ -39,33 +39,33 @@ async def bring_file(
             pieces = [reader.read(document.value) for document in batch]
         except InvalidInputError:
             raise refuse(wanted, batch[0].value) from None
-        await bring_pieces(run, pieces)
+        await import_documents(run, pieces)
         report(READING, batch[-1].done, batch[-1].total)
     if is_foreign(run):
         raise refuse(wanted, first)
     return conclude(run)
 
 
-async def bring_pieces(run: ImportRun, pieces: Sequence[ImportedData]) -> None:
-    """Import what was found in some documents: messages first, then what was learned from them."""
+async def import_documents(run: ImportRun, pieces: Sequence[ImportedData]) -> None:
+    """Import the content of documents: messages first, then the memories and facts learned from them."""
     for data in pieces:
         run.seen.update(data.seen)
         run.ledger.remarks.update(data.remarks)
     conversations = [conversation for data in pieces for conversation in data.conversations]
     for start in range(0, len(conversations), TOGETHER):
         for scope, same in part(run, conversations[start : start + TOGETHER]):
-            await bring_conversations(run, scope, same)
-        run.show()
+            await import_conversations(run, scope, same)
+        run.report_counts()
     for data in pieces:
-        await bring_memories(run, data.memories)
-        await bring_facts(run, data.facts)
+        await import_memories(run, data.memories)
+        await import_facts(run, data.facts)
 
 
 def part(
-    run: ImportRun, conversations: Sequence[FoundConversation]
-) -> Iterator[tuple[Scope, Sequence[FoundConversation]]]:
-    """Part conversations by scope; entries of a file for one conversation come in turn, so each sees those before."""
-    turns: list[dict[Scope, dict[str, FoundConversation]]] = []
+    run: ImportRun, conversations: Sequence[ParsedConversation]
+) -> Iterator[tuple[Scope, Sequence[ParsedConversation]]]:
+    """Group conversations by scope; entries for one conversation come in separate groups, so each sees earlier ones."""
+    turns: list[dict[Scope, dict[str, ParsedConversation]]] = []
     met: Counter[tuple[Scope, str]] = Counter()
     for conversation in conversations:
         scope = run.find_scope(conversation.owner)
@@ -80,16 +80,16 @@ def part(
 
 
 def is_foreign(run: ImportRun) -> bool:
-    """Tell whether nothing in a file had the expected format."""
+    """Return whether no entry of a file had the expected format."""
     seen = sum(run.seen.values())
     return seen > 0 and run.ledger.remarks[MALFORMED] == seen
 
 
 def conclude(run: ImportRun) -> ImportReport:
-    """Report what was done of what there was."""
+    """Report the numbers of imported, known and skipped entries."""
     imported, known = run.ledger.imported, run.ledger.known
     brought = tuple(
-        Brought(thing, total, imported[thing], known[thing], total - imported[thing] - known[thing])
+        ImportCount(thing, total, imported[thing], known[thing], total - imported[thing] - known[thing])
         for thing in THINGS
         if (total := run.seen[thing])
     )

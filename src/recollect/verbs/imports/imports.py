@@ -1,4 +1,4 @@
-"""Imports from other systems: a Dify database or a file; a dry run makes nothing, not even the tenant."""
+"""Imports from other systems: a Dify database or a file; a dry run creates nothing, not even the tenant."""
 
 from __future__ import annotations
 
@@ -9,10 +9,10 @@ from recollect.core.text.checks import check_line
 from recollect.models.imports import DifyImport, Document, FileImport, ImportReport
 from recollect.models.service import Caller, Right
 from recollect.store.shards.tenants import Tenants
-from recollect.verbs.imports.dify import bring
-from recollect.verbs.imports.files import bring_file
+from recollect.verbs.dependencies import Dependencies, restore_once
+from recollect.verbs.imports.dify import run_import
+from recollect.verbs.imports.files import import_file_entries
 from recollect.verbs.imports.progress import Progress
-from recollect.verbs.parts import Parts, waking_met
 
 FULL_TRUST = 100
 
@@ -21,22 +21,22 @@ FULL_TRUST = 100
 class Imports:
     """Imports for an operator."""
 
-    parts: Parts
+    parts: Dependencies
     tenants: Tenants
 
     async def dify(self, wanted: DifyImport, tenant: str, report: Progress) -> ImportReport:
-        """Import what is wanted of a Dify database."""
+        """Import the requested data of a Dify database."""
         caller = await self._act_for(tenant, dry_run=wanted.dry_run)
-        async with waking_met(self.parts):
-            return await bring(self.parts, caller, wanted, report)
+        async with restore_once(self.parts):
+            return await run_import(self.parts, caller, wanted, report)
 
     async def file(
         self, wanted: FileImport, tenant: str, documents: Iterable[Document], report: Progress
     ) -> ImportReport:
-        """Import what is new in a file, given as its documents one after the other."""
+        """Import new entries of a file, given as a sequence of documents."""
         caller = await self._act_for(tenant, dry_run=wanted.dry_run)
-        async with waking_met(self.parts):
-            return await bring_file(self.parts, caller, wanted, documents, report)
+        async with restore_once(self.parts):
+            return await import_file_entries(self.parts, caller, wanted, documents, report)
 
     async def _act_for(self, tenant: str, *, dry_run: bool) -> Caller:
         check_line("tenant", tenant)

@@ -1,47 +1,44 @@
-"""The file of an export: a zip of sections, written in one pass and the same for the same rows, checked before use."""
+"""The file of an export: a zip of sections, written in one pass and reproducible, checked before use."""
 
 from __future__ import annotations
 
 import hashlib
 import zlib
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import IO, BinaryIO, cast
+from io import TextIOWrapper
+from typing import IO, BinaryIO, TextIO, cast
 from zipfile import ZIP_DEFLATED, ZIP_STORED, BadZipFile, ZipFile, ZipInfo
 
 from recollect.core.imports.manifest import (
     DAMAGED,
-    LARGEST_MANIFEST,
     MANIFEST,
     ExportedScope,
     Manifest,
     SectionFile,
     check_size,
-    read_manifest,
     write_manifest,
 )
+from recollect.core.imports.rows import MAX_LINE_LENGTH
 from recollect.errors import InvalidInputError
 
 FIRST_MOMENT = (1980, 1, 1, 0, 0, 0)
-"""The time of every entry: that of the export would make two of the same rows differ."""
+"""The time of every entry: the time of the export would make equal exports differ."""
 LEVEL = 6
-BLOCK = 1 << 20
-LONGEST_LINE = 1 << 28
-MOST_LINES, MOST_BYTES = 2_000, 8_000_000
-"""How much of a section is read at once."""
+BLOCK = 1 << 18
 UNREADABLE = (BadZipFile, zlib.error, EOFError, KeyError, NotImplementedError, RuntimeError, OSError)
 
 
 class OnlyForward:
-    """A file that is written from start to end only, so that it can be sent meanwhile."""
+    """A file that is only written from start to end, so that it can be sent at the same time."""
 
     def __init__(self, file: BinaryIO) -> None:
         self.write, self.flush = file.write, file.flush
 
 
 class ExportWriter:
-    """Writes sections into a zip, one after the other; stored as they are where the whole is packed."""
+    """Writes sections into a zip, in order; uncompressed if the whole file is packed."""
 
     def __init__(self, file: BinaryIO, *, stored: bool = False) -> None:
         self._method = ZIP_STORED if stored else ZIP_DEFLATED
@@ -50,8 +47,8 @@ class ExportWriter:
         self._hash = hashlib.sha256()
         self._lines = self._bytes = 0
 
-    def write(self, path: str, lines: Sequence[str]) -> None:
-        """Add lines to a section, which begins with its first."""
+    def write_lines(self, path: str, lines: Sequence[str]) -> None:
+        """Add lines to a section, which starts with its first line."""
         if self._entry is None:
             self._entry = self._open(path)
         text = "".join(f"{line}\n" for line in lines).encode()
@@ -60,8 +57,8 @@ class ExportWriter:
         self._lines += len(lines)
         self._bytes += len(text)
 
-    def end(self) -> SectionFile | None:
-        """End a section, and describe it; None if it has no line."""
+    def end_section(self) -> SectionFile | None:
+        """End a section, and return its description; None if it has no line."""
         if self._entry is None:
             return None
         self._entry.close()
@@ -69,14 +66,23 @@ class ExportWriter:
         self._entry, self._hash, self._lines, self._bytes = None, hashlib.sha256(), 0, 0
         return written
 
-    def close(self, manifest: Manifest) -> None:
+    def write_all(self, folder: ExportedScope, found: Mapping[str, Sequence[str]]) -> dict[str, SectionFile]:
+        """Write whole sections of a scope, and return the descriptions of those with lines."""
+        written = {}
+        for name, lines in found.items():
+            self.write_lines(folder.path(name), lines)
+            if ended := self.end_section():
+                written[name] = ended
+        return written
+
+    def finish_file(self, manifest: Manifest) -> None:
         """Add the manifest, and end the file."""
         with self._open(MANIFEST) as entry:
-            entry.write(write_manifest(manifest))
+            entry.writelines(write_manifest(manifest))
         self._zip.close()
 
     def abandon(self) -> None:
-        """Let go of a file that is not finished."""
+        """Close an unfinished file."""
         if self._entry is not None:
             self._entry.close()
         self._zip.close()
@@ -89,63 +95,51 @@ class ExportWriter:
 
 @dataclass(frozen=True, slots=True)
 class ExportReader:
-    """An export that was checked to the last byte."""
+    """An open export."""
 
     packed: ZipFile
-    manifest: Manifest
+    size: int
 
-    def read(self, scope: ExportedScope, section: str) -> Iterator[list[bytes]]:
-        """Read the lines of a section, some at a time; none if the export has no such section."""
-        if section not in scope.sections:
-            return
+    def manifest(self) -> TextIO:
+        """Open the manifest."""
+        return TextIOWrapper(self.packed.open(MANIFEST), "utf-8")
+
+    def read_section_lines(self, scope: ExportedScope, section: str) -> Iterator[list[bytes]]:
+        """Read the lines of a section in batches; refuse a section that does not match the manifest."""
+        found, size, lines, rest = hashlib.sha256(), 0, 0, b""
         with undamaged(), self.packed.open(scope.path(section)) as entry:
-            batch, size = list[bytes](), 0
-            while line := entry.readline(LONGEST_LINE):
-                batch.append(line.rstrip(b"\n"))
-                size += len(line)
-                if len(batch) == MOST_LINES or size >= MOST_BYTES:
-                    yield batch
-                    batch, size = [], 0
-            if batch:
-                yield batch
+            while block := entry.read(BLOCK):
+                found.update(block)
+                size += len(block)
+                *whole, rest = (rest + block).split(b"\n")
+                lines += len(whole)
+                if len(rest) > MAX_LINE_LENGTH:
+                    raise InvalidInputError(f"{section} has a line of more than {MAX_LINE_LENGTH} bytes.")
+                if whole:
+                    yield whole
+        if rest or SectionFile(lines, size, found.hexdigest()) != scope.sections[section]:
+            raise InvalidInputError(DAMAGED.format(f"{scope.path(section)} does not match the manifest"))
 
 
 def open_export(file: BinaryIO) -> ExportReader:
-    """Open an export and check every section of it, or say what is wrong with it."""
+    """Open an export, and check its sizes before reading; raise InvalidInputError if it is invalid."""
     with undamaged():
         size = file.seek(0, 2)
         packed = ZipFile(file)
         if MANIFEST not in packed.namelist():
             raise InvalidInputError("The file is a zip, but not an export of Recollect: it has no manifest.json.")
-        if packed.getinfo(MANIFEST).file_size > LARGEST_MANIFEST:
-            raise InvalidInputError(DAMAGED.format("its manifest is too large"))
-        manifest = read_manifest(packed.read(MANIFEST))
-        check_size(manifest, size)
-        expected = {scope.path(name) for scope in manifest.scopes for name in scope.sections} | {MANIFEST}
-        if sorted(packed.namelist()) != sorted(expected):
-            raise InvalidInputError(DAMAGED.format("it does not hold what its manifest says"))
-        for scope in manifest.scopes:
-            for name, held in scope.sections.items():
-                check_section(packed, scope.path(name), held)
-    return ExportReader(packed, manifest)
-
-
-def check_section(packed: ZipFile, path: str, held: SectionFile) -> None:
-    """Compare one section with the manifest."""
-    found, size, lines, last = hashlib.sha256(), 0, 0, b"\n"
-    with packed.open(path) as entry:
-        while size <= held.bytes and (block := entry.read(BLOCK)):
-            found.update(block)
-            size += len(block)
-            lines += block.count(b"\n")
-            last = block[-1:]
-    if SectionFile(lines, size, found.hexdigest()) != held or last != b"\n":
-        raise InvalidInputError(DAMAGED.format(f"{path} is not what the manifest says"))
+        unpacked = sum(each.file_size for each in packed.filelist)
+        check_size(unpacked, size)
+        if any(each.compress_type not in (ZIP_STORED, ZIP_DEFLATED) for each in packed.filelist):
+            raise InvalidInputError(DAMAGED.format("its compression is not supported"))
+        if len(packed.NameToInfo) < len(packed.filelist):
+            raise InvalidInputError(DAMAGED.format("it has a section twice"))
+    return ExportReader(packed, unpacked)
 
 
 @contextmanager
 def undamaged() -> Iterator[None]:
-    """Turn what a damaged zip raises into one error."""
+    """Turn the errors of a damaged zip into one error."""
     try:
         yield
     except UNREADABLE as problem:

@@ -11,15 +11,15 @@ from uuid import UUID
 import numpy as np
 from numpy.typing import NDArray
 
-from recollect.core.items.rules import check_operations, is_write, share_room
+from recollect.core.items.rules import check_operations, divide_limit, is_write
 from recollect.core.items.writes import (
     Name,
+    apply_writes,
     choose_last,
-    conclude,
     find_remembered,
     fingerprint_operations,
     read_back,
-    write_down,
+    summarize_outcome,
 )
 from recollect.core.memories.vectors import unit_vector
 from recollect.core.text.checks import check_idempotency_key
@@ -30,45 +30,45 @@ from recollect.models.service import Caller, Scope
 from recollect.store.database.pool import Connection
 from recollect.store.items import items
 from recollect.store.memories.columns import Row
-from recollect.store.service.scopes import Place, locate
-from recollect.verbs.memories.perform import perform
+from recollect.store.service.scopes import ScopeHandle, locate
+from recollect.verbs.dependencies import Dependencies
+from recollect.verbs.memories.perform import execute_write
 from recollect.verbs.memories.rows import (
-    AlsoAsk,
-    AlsoStore,
-    StoredBeside,
-    Together,
+    BatchState,
+    ExtraQuery,
+    ExtraWrite,
+    LinkedRows,
     Write,
     embed_missing,
     prepare_in_time,
 )
-from recollect.verbs.parts import Parts
 from recollect.verbs.recall.recall import find_vectors
 
 Answer: TypeAlias = Callable[[], Awaitable[ItemResult]]
 
 
 @dataclass(frozen=True, slots=True)
-class Sought:
-    """Where texts are searched, with the vectors of the searched texts, by the numbers of their operations."""
+class ItemSearch:
+    """The location of searched texts, and their vectors by the numbers of their operations."""
 
-    place: Place | None
+    place: ScopeHandle | None
     vectors: Mapping[int, NDArray[np.float32] | None]
 
 
 @dataclass(slots=True)
 class ItemBatch:
-    """A running batch: its operations, and their answers by number."""
+    """A running batch: its operations, and their results by number."""
 
     scope: Scope
     operations: Sequence[ItemOperation]
-    sought: Sought
+    sought: ItemSearch
     room: int
-    """How much each question may return."""
+    """Maximum size of each query's result."""
     key: str
     answers: dict[int, Answer] = field(default_factory=dict[int, Answer])
     results: dict[int, ItemResult] = field(default_factory=dict[int, ItemResult])
     read_noted: Callable[[], Awaitable[list[JSON]]] | None = None
-    """The outcome of the same batch before, if it has a key."""
+    """The outcome of an earlier run of the same batch, if it has a key."""
 
 
 def check_directions(operations: Sequence[ItemOperation]) -> None:
@@ -79,18 +79,18 @@ def check_directions(operations: Sequence[ItemOperation]) -> None:
 
 
 async def batch(
-    parts: Parts,
+    parts: Dependencies,
     caller: Caller,
     scope: Scope,
     operations: Sequence[ItemOperation],
     key: str = "",
-    place: Place | None = None,
+    place: ScopeHandle | None = None,
 ) -> list[ItemResult]:
-    """Run operations in one transaction: all reads on the state before, then the writes in their order."""
+    """Run a batch of key-value operations in one transaction. Reads see the state before the writes."""
     check_operations(operations)
     check_directions(operations)
     check_idempotency_key(key)
-    going = ItemBatch(scope, operations, await seek(parts, scope, operations, place), share_room(operations), key)
+    going = ItemBatch(scope, operations, await seek(parts, scope, operations, place), divide_limit(operations), key)
     if any(map(is_write, operations)):
         await change(parts, caller, going)
     else:
@@ -100,26 +100,28 @@ async def batch(
     return [going.results[number] for number in range(len(operations))]
 
 
-async def seek(parts: Parts, scope: Scope, operations: Sequence[ItemOperation], place: Place | None) -> Sought:
-    """Embed the searched texts, before any connection is taken."""
+async def seek(
+    parts: Dependencies, scope: Scope, operations: Sequence[ItemOperation], place: ScopeHandle | None
+) -> ItemSearch:
+    """Embed the searched texts, before a connection is taken."""
     finds = {number: each for number, each in enumerate(operations) if isinstance(each, FindItems)}
     texts = {number: find.text for number, find in finds.items() if find.text.strip()}
     if not texts:
-        return Sought(place, {})
+        return ItemSearch(place, {})
     found = place or await locate(parts.database, scope)
     vectors = await find_vectors(parts, [Cue(text) for text in texts.values()], found)
-    return Sought(found, {number: vector for number, (vector, _) in zip(texts, vectors, strict=True)})
+    return ItemSearch(found, {number: vector for number, (vector, _) in zip(texts, vectors, strict=True)})
 
 
 async def ask_all(connection: Connection, going: ItemBatch) -> None:
-    """Send every question of a batch; the answers are read when all is sent."""
+    """Send all queries of a batch; their results are read when all are sent."""
     gets = {number: each for number, each in enumerate(going.operations) if isinstance(each, GetItem)}
     if gets:
         wanted = {number: (tuple(get.path), get.key) for number, get in gets.items()}
         vectors = any(get.vector for get in gets.values())
         named = await items.ask_named(connection, going.scope, set(wanted.values()), going.room, vectors=vectors)
         going.answers |= {
-            number: partial(named.read, name, vector=gets[number].vector) for number, name in wanted.items()
+            number: partial(named.find_item, name, vector=gets[number].vector) for number, name in wanted.items()
         }
     for number, each in enumerate(going.operations):
         if isinstance(each, FindItems):
@@ -130,14 +132,14 @@ async def ask_all(connection: Connection, going: ItemBatch) -> None:
 
 
 async def read_all(going: ItemBatch) -> None:
-    """Read the answers that were not read yet."""
+    """Read the remaining results."""
     for number, answer in going.answers.items():
         if number not in going.results:
             going.results[number] = await answer()
 
 
 async def ask_found(connection: Connection, going: ItemBatch, number: int, find: FindItems) -> Answer:
-    """Send the query of a find: by its vector, by its text, or the newest."""
+    """Send the query of a search: by its vector, by its text, or the newest."""
     if find.embedding is not None:
         return partial(items.read_found, await items.ask_own(connection, going.scope, find, going.room, find.embedding))
     place = going.sought.place
@@ -149,8 +151,8 @@ async def ask_found(connection: Connection, going: ItemBatch, number: int, find:
     return partial(items.read_found, await items.ask_nearest(connection, place, find, going.room, vector))
 
 
-async def change(parts: Parts, caller: Caller, going: ItemBatch) -> None:
-    """Write what a batch asks for, with the memories of its texts; a key writes it once."""
+async def change(parts: Dependencies, caller: Caller, going: ItemBatch) -> None:
+    """Write the changes of a batch, with the memories of its texts; a key writes them once."""
     remembered = find_remembered(going.operations)
     new = [*remembered.values()]
     prepared = await prepare_in_time(new)
@@ -159,43 +161,45 @@ async def change(parts: Parts, caller: Caller, going: ItemBatch) -> None:
     also_ask = also_store(going, remembered)
     write = Write(caller, going.scope, prepared, vectors, going.key, fingerprint, also_ask)
     async with parts.database.transaction(going.scope.tenant_id) as connection:
-        receipts = await perform(parts, connection, write)
+        receipts = await execute_write(parts, connection, write)
     if not going.results and going.read_noted:
         made = dict(zip(remembered, (receipt.id for receipt in receipts), strict=True))
         going.results |= read_back(going.operations, await going.read_noted(), made)
 
 
-def also_store(going: ItemBatch, remembered: Mapping[int, NewMemory]) -> AlsoAsk:
-    """Prepare what is written together with the memories, on what is stored once the scope is locked."""
+def also_store(going: ItemBatch, remembered: Mapping[int, NewMemory]) -> ExtraQuery:
+    """Prepare the rows that are written together with the memories, once the scope is locked."""
     last = choose_last(going.operations)
 
-    async def ask(connection: Connection) -> AlsoStore:
+    async def query_items(connection: Connection) -> ExtraWrite:
         await ask_all(connection, going)
-        asked = await items.ask_standing(connection, going.scope, last)
+        asked = await items.query_state(connection, going.scope, last)
         if going.key:
             noted = await items.ask_outcome(connection, going.scope, going.key)
             going.read_noted = partial(items.read_outcome, noted)
 
-        async def store(
-            connection: Connection, scope_id: int, rows: Sequence[Row], _together: Together
-        ) -> StoredBeside:
-            # Before anything is written: what cannot be answered is refused as a whole.
+        async def store_outcome(
+            connection: Connection, scope_id: int, rows: Sequence[Row], _together: BatchState
+        ) -> LinkedRows:
+            # Before anything is written: if an operation cannot be answered, the batch is refused.
             await read_all(going)
             written_at, standing = await items.read_standing(asked)
             made: dict[int, UUID] = dict(zip(remembered, (row.id for row in rows), strict=True))
-            outcome = conclude(going.operations, standing, made, written_at)
-            await items.write(connection, going.scope, scope_id, outcome, own_vectors(going.operations, last))
+            outcome = apply_writes(going.operations, standing, made, written_at)
+            await items.store_items(
+                connection, going.scope, scope_id, outcome, find_item_vectors(going.operations, last)
+            )
             if going.key:
-                await items.note_outcome(connection, scope_id, going.key, write_down(outcome))
+                await items.record_outcome(connection, scope_id, going.key, summarize_outcome(outcome))
             going.results |= outcome.results
-            return StoredBeside(rows)
+            return LinkedRows(rows)
 
-        return store
+        return store_outcome
 
-    return ask
+    return query_items
 
 
-def own_vectors(operations: Sequence[ItemOperation], last: Mapping[Name, int]) -> dict[Name, Embedding | None]:
-    """Find the vectors that came with the last put of every name."""
+def find_item_vectors(operations: Sequence[ItemOperation], last: Mapping[Name, int]) -> dict[Name, Embedding | None]:
+    """Find the vectors of the last put of each name."""
     puts = {name: operations[number] for name, number in last.items()}
     return {name: put.embedding for name, put in puts.items() if isinstance(put, PutItem)}

@@ -1,1 +1,1 @@
-"""State facts, and learn them from conversations."""
+"""State facts, and extract them from conversations."""

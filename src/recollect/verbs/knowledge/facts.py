@@ -1,4 +1,4 @@
-"""Knowledge: state facts without a model, read them as believed and true at a moment, and read their entities."""
+"""Knowledge: state facts without a model, read them as of a time, and read their entities."""
 
 from __future__ import annotations
 
@@ -16,36 +16,43 @@ from recollect.core.knowledge.new_facts import UNKNOWN_END, check_new_facts, fin
 from recollect.core.memories.ids import RANDOM_BYTES, memory_id
 from recollect.core.recall.checks import check_filter
 from recollect.core.text.checks import check_idempotency_key, check_limit, check_line, check_moment
-from recollect.core.text.names import normalise_name
+from recollect.core.text.names import normalize_name
 from recollect.errors import ConflictError, InvalidInputError, NotFoundError
-from recollect.models.knowledge import AnyTime, EntityType, Fact, FactEnd, Facts, NewFact, Span
+from recollect.models.knowledge import AnyTime, EntityType, Fact, FactEnd, FactPage, NewFact, ValidTime
 from recollect.models.memories import JSON, NewMemory
 from recollect.models.service import Caller, Scope
 from recollect.store.database.pool import Connection
 from recollect.store.knowledge import entities, facts, merges
-from recollect.store.knowledge.entities import Naming, NewEntity
+from recollect.store.knowledge.entities import EntityName, NewEntity
 from recollect.store.knowledge.facts import FactQuery, VersionQuery
 from recollect.store.memories import memories
-from recollect.verbs.knowledge.write_facts import FactWrite, PlannedFacts, Taken, add_facts, open_fact_write, write
+from recollect.verbs.dependencies import Dependencies
+from recollect.verbs.knowledge.write_facts import (
+    FactWrite,
+    FactWriteRow,
+    PlannedFacts,
+    add_facts,
+    open_fact_write,
+    write_fact_versions,
+)
 from recollect.verbs.memories.rows import embed_missing
-from recollect.verbs.parts import Parts
 
-MOST_VERSIONS = 1_000
-NO_FACT = "There is no such fact in this scope."
+MAX_VERSIONS = 1_000
+NO_FACT = "No such fact in this scope."
 Ends: TypeAlias = Mapping[tuple[FactEnd, EntityType | None], UUID]
 
 
-async def add(
-    parts: Parts,
+async def remember_facts(
+    parts: Dependencies,
     caller: Caller,
     scope: Scope,
     new: Sequence[NewFact],
     key: str = "",
     noted: Sequence[Mapping[str, JSON]] = (),
 ) -> list[Fact]:
-    """State facts in one transaction; return the version of each that is believed now, the same for the same key.
+    """State facts in one transaction; return their current versions, the same ones for the same key.
 
-    What is noted of each becomes its memory's metadata.
+    `noted` has the metadata of each fact's memory.
     """
     check_new_facts(new)
     check_idempotency_key(key)
@@ -75,24 +82,24 @@ async def add(
 
 
 async def claim(connection: Connection, scope: Scope, new: Sequence[NewFact], key: str) -> Sequence[UUID] | None:
-    """Claim an idempotency key; return what was stated under it before, None if nothing was."""
+    """Claim an idempotency key; return the facts stated with it before, None if it is new."""
     asked = fingerprint_facts(new)
     found = await memories.read_claim(await memories.ask_claim(connection, scope, key, asked))
     if found.fresh:
         return None
     if found.fingerprint != asked:
-        raise ConflictError("This Idempotency-Key was used before with another body.")
+        raise ConflictError("This Idempotency-Key was already used for a different request.")
     return found.memory_ids
 
 
-async def replay(parts: Parts, scope: Scope, ids: Sequence[UUID]) -> list[Fact]:
-    """Answer a repeated key with the same versions; what was forgotten meanwhile is left out."""
+async def replay(parts: Dependencies, scope: Scope, ids: Sequence[UUID]) -> list[Fact]:
+    """Return the same versions for a repeated key, without forgotten ones."""
     found = await facts.fetch_by_version(parts.database, scope, ids)
     return [found[each] for each in ids if each in found]
 
 
-async def name_ends(parts: Parts, scope: Scope, new: Sequence[NewFact]) -> dict[UUID, str]:
-    """Find the names of entities that facts name by id, or raise if they do not exist."""
+async def name_ends(parts: Dependencies, scope: Scope, new: Sequence[NewFact]) -> dict[UUID, str]:
+    """Find the names of entities that facts name by ID; raise an error if one does not exist."""
     ids = {end for fact in new for end in (fact.subject, fact.object) if isinstance(end, UUID)}
     if not ids:
         return {}
@@ -102,16 +109,16 @@ async def name_ends(parts: Parts, scope: Scope, new: Sequence[NewFact]) -> dict[
     return {entity.id: entity.name for entity in found.values()}
 
 
-def take(fact: NewFact, memory: NewMemory, ends: Ends) -> Taken:
-    """Take the statements of a caller, with their entities found."""
+def take(fact: NewFact, memory: NewMemory, ends: Ends) -> FactWriteRow:
+    """Convert a caller's fact, whose entities were found."""
     subject, object_ = ends[(fact.subject, fact.subject_type)], ends[(fact.object, fact.object_type)]
     if subject == object_:
         raise InvalidInputError("subject and object must not be the same entity")
-    return Taken(uuid4(), memory, subject, object_, Span(fact.valid_at, fact.invalid_at), fact.replaces)
+    return FactWriteRow(uuid4(), memory, subject, object_, ValidTime(fact.valid_at, fact.invalid_at), fact.replaces)
 
 
 async def resolve_ends(connection: Connection, fact_write: FactWrite, new: Sequence[NewFact]) -> Ends:
-    """Find the entities that facts name, all at once, and make those that are new."""
+    """Find the entities that facts name, all at once, and create new ones."""
     scope_id = fact_write.opening.scope_id
     asked = [end for fact in new for end in ((fact.subject, fact.subject_type), (fact.object, fact.object_type))]
     given = [end for end, _ in asked if isinstance(end, UUID)]
@@ -135,38 +142,38 @@ async def resolve_ends(connection: Connection, fact_write: FactWrite, new: Seque
         NewEntity(each, *named) for each, named in zip(new_ids(fact_write, len(unknown)), unknown.values(), strict=True)
     ]
     made = await entities.ensure(connection, scope_id, wanted, fact_write.moment)
-    return ends | {end: made[(normalise_name(name), kind)] for end, (name, kind) in unknown.items()}
+    return ends | {end: made[(normalize_name(name), kind)] for end, (name, kind) in unknown.items()}
 
 
 def find_type(name: str, kind: EntityType | None, asked: Sequence[tuple[FactEnd, EntityType | None]]) -> EntityType:
-    """Give a new entity its type; another fact of the same call may name it."""
+    """Return the type of a new entity; another fact of the same call may name it."""
     if kind is not None:
         return kind
-    key = normalise_name(name)
-    said = [other for end, other in asked if other and isinstance(end, str) and normalise_name(end) == key]
+    key = normalize_name(name)
+    said = [other for end, other in asked if other and isinstance(end, str) and normalize_name(end) == key]
     return said[0] if said else EntityType.OTHER
 
 
 def new_ids(fact_write: FactWrite, number: int) -> list[UUID]:
-    """Make ids that sort in the order in which entities were first mentioned."""
+    """Create IDs that sort in the order in which entities were first mentioned."""
     return [memory_id(fact_write.moment, position, os.urandom(RANDOM_BYTES)) for position in range(number)]
 
 
 async def mention_ends(
-    connection: Connection, fact_write: FactWrite, taken: Sequence[Taken], believed: Sequence[Fact]
+    connection: Connection, fact_write: FactWrite, taken: Sequence[FactWriteRow], believed: Sequence[Fact]
 ) -> None:
-    """Store the names that the facts use for their entities; the fact itself is the source."""
+    """Store the names that facts use for their entities; the source is the fact itself."""
     namings = []
     for each, fact in zip(taken, believed, strict=True):
         moment = each.memory.occurred_at or fact_write.moment
         triple, source = each.memory.triple, fact.memory_id or fact.id
-        namings += [Naming(source, each.subject, triple.subject, moment)]
-        namings += [Naming(source, each.object, triple.object, moment)]
+        namings += [EntityName(source, each.subject, triple.subject, moment)]
+        namings += [EntityName(source, each.object, triple.object, moment)]
     await entities.mention(connection, fact_write.opening.scope_id, namings)
 
 
-async def end(parts: Parts, caller: Caller, scope: Scope, name: UUID, at: datetime) -> Fact:
-    """End a fact at a moment by a further version; it is named by its id, or by that of any version."""
+async def end_fact(parts: Dependencies, caller: Caller, scope: Scope, name: UUID, at: datetime) -> Fact:
+    """End a fact at a time with a new version; its ID, or that of any version, names it."""
     check_moment("at", at)
     async with parts.database.transaction(scope.tenant_id) as connection:
         fact_write = await open_fact_write(connection, caller, scope)
@@ -180,33 +187,33 @@ async def end(parts: Parts, caller: Caller, scope: Scope, name: UUID, at: dateti
             return version.fact
         change = NewVersion(replace(version.fact, span=span, version=version.fact.version + 1), version.fact, ())
         batch = PlannedFacts((), Plan((change,), ()), {version.fact.id: version}, {})
-        written = await write(parts, connection, fact_write, batch)
+        written = await write_fact_versions(parts, connection, fact_write, batch)
     return written[version.fact.id]
 
 
 async def list_facts(
-    parts: Parts, scope: Scope, bounds: FactQuery, cursor: UUID | None = None, limit: int = 50
-) -> Facts:
-    """Fetch one page of facts that were believed as of a moment and true at one; both are now by default."""
+    parts: Dependencies, scope: Scope, bounds: FactQuery, cursor: UUID | None = None, limit: int = 50
+) -> FactPage:
+    """Fetch one page of facts that were believed and true at given times; the default is now."""
     check_limit(limit)
     check_line("predicate", bounds.predicate)
     check_filter(bounds.only)
     at = bounds.only.at or bounds.only.as_of or datetime.now(UTC)
     asked = bounds if bounds.whenever else replace(bounds, only=replace(bounds.only, at=at))
     found = await facts.page(parts.database, scope, asked, cursor, limit + 1)
-    return Facts(tuple(found[:limit]), found[limit - 1].memory_id if len(found) > limit else None)
+    return FactPage(tuple(found[:limit]), found[limit - 1].memory_id if len(found) > limit else None)
 
 
 def read_time(at: datetime | AnyTime | None) -> tuple[datetime | None, bool]:
-    """Read the time at which facts are to be true: a moment, or any time."""
+    """Read the time at which facts must be true: a timestamp, or "any"."""
     if isinstance(at, str) and at != "any":
-        raise InvalidInputError("at must be a moment, or any")
+        raise InvalidInputError('valid_at must be a timestamp or "any"')
     return (at, False) if not isinstance(at, str) else (None, True)
 
 
-async def list_versions(parts: Parts, scope: Scope, name: UUID) -> list[Fact]:
-    """Fetch every version of a fact, oldest first; it is named by its id, or by that of any version."""
-    found = await facts.fetch_lineage(parts.database, scope, name, MOST_VERSIONS)
+async def list_versions(parts: Dependencies, scope: Scope, name: UUID) -> list[Fact]:
+    """Fetch all versions of a fact, oldest first, by its ID or that of any version."""
+    found = await facts.fetch_lineage(parts.database, scope, name, MAX_VERSIONS)
     if not found:
         raise NotFoundError(NO_FACT)
     return found

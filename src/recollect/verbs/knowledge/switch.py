@@ -1,4 +1,4 @@
-"""Switch: replace what was learned from history by the result of a run, in one transaction and at one moment."""
+"""Switch: replace the extracted knowledge by the result of a run, in one transaction."""
 
 from __future__ import annotations
 
@@ -10,60 +10,64 @@ import numpy as np
 from numpy.typing import NDArray
 
 from recollect.core.knowledge.fact_plan import NewVersion, Plan
-from recollect.core.knowledge.rerun import keep_apart
+from recollect.core.knowledge.rerun import separate_spans
 from recollect.errors import ConflictError
 from recollect.store.database.pool import Connection
 from recollect.store.knowledge import facts, reruns, segments
 from recollect.store.knowledge.facts import VersionQuery
-from recollect.store.knowledge.segments import Closed
+from recollect.store.knowledge.segments import ClosedSegment
 from recollect.store.memories import memories
 from recollect.store.service import scopes
 from recollect.store.topics import topics
-from recollect.verbs.knowledge.enrich import Work
+from recollect.verbs.knowledge.enrich import EnrichJob
 from recollect.verbs.knowledge.steps.draft import StepContext, Write
 from recollect.verbs.knowledge.steps.link import state_waiting
-from recollect.verbs.knowledge.steps.staged import Staged
-from recollect.verbs.knowledge.write_facts import FactWrite, PlannedFacts, open_fact_write, write
-from recollect.verbs.memories.rows import Prepared, assign, count, place_vectors, store_vectors
+from recollect.verbs.knowledge.steps.staged import StagedStatements
+from recollect.verbs.knowledge.write_facts import FactWrite, PlannedFacts, open_fact_write, write_fact_versions
+from recollect.verbs.memories.rows import PreparedMemory, assign, count, pair_vectors, store_vectors
 from recollect.verbs.memories.rows import Write as MemoryWrite
 
 AT_ONCE = 500
-TAKEN_OVER = "Another process has let this run take over, or another run: look at the plan again before you go on."
+RUN_SUPERSEDED = "Another process has switched to this run or another one. Check the plan again."
 
 
 @dataclass(frozen=True, slots=True)
-class Built:
+class SegmentResult:
     """The result of a run for one segment, ready to be written."""
 
-    closed: Closed
+    closed: ClosedSegment
     label: str
-    summary: Prepared | None
+    summary: PreparedMemory | None
     vector: NDArray[np.float32] | None
-    """The vector of the summary, if the embedder gave it in time."""
+    """The vector of the summary, if the embedder returned it in time."""
     writes: tuple[Write, ...]
 
 
 @dataclass(frozen=True, slots=True)
-class Switched:
-    """What a switch changed."""
+class SwitchReport:
+    """The changes of a switch."""
 
     segments: int
     replaced: int
 
 
-async def switch(work: Work, context: StepContext, staged: Staged, built: Sequence[Built]) -> Switched:
-    """Write everything that a run has built, or nothing; what lost a message meanwhile is left as it is."""
+async def switch(
+    work: EnrichJob, context: StepContext, staged: StagedStatements, built: Sequence[SegmentResult]
+) -> SwitchReport:
+    """Write the whole result of a run, or nothing; segments that lost a message stay unchanged."""
     async with work.parts.database.transaction(work.scope.tenant_id, pipelined=False) as connection:
         fact_write = await open_fact_write(connection, context.caller, context.scope)
-        if not await reruns.hold(connection, work.scope_id, staged.run_id):
-            raise ConflictError(TAKEN_OVER)
-        held = await reruns.hold_ready(connection, work.scope_id, staged.run_id, [each.closed.id for each in built])
+        if not await reruns.lock_run(connection, work.scope_id, staged.run_id):
+            raise ConflictError(RUN_SUPERSEDED)
+        held = await reruns.lock_ready_segments(
+            connection, work.scope_id, staged.run_id, [each.closed.id for each in built]
+        )
         ready = [each for each in built if each.closed.id in held]
         if not ready:
-            return Switched(0, 0)
+            return SwitchReport(0, 0)
         ids = [each.closed.id for each in ready]
-        replaced = await give_place(work, connection, fact_write, ids)
-        await reruns.dim_mentions(connection, work.scope_id, ids)
+        replaced = await supersede_segment_facts(work, connection, fact_write, ids)
+        await reruns.mark_old_mentions(connection, work.scope_id, ids)
         staged.fact_write = fact_write
         for each in ready:
             for one in each.writes:
@@ -72,34 +76,38 @@ async def switch(work: Work, context: StepContext, staged: Staged, built: Sequen
         await reruns.drop_mentions(connection, work.scope_id, ids)
         await sum_up(work, connection, fact_write, staged.run_id, ready)
         await reruns.finish(connection, work.scope_id, staged.run_id, fact_write.moment)
-    return Switched(len(ready), replaced)
+    return SwitchReport(len(ready), replaced)
 
 
-async def give_place(work: Work, connection: Connection, fact_write: FactWrite, ids: Sequence[UUID]) -> int:
-    """Supersede facts that rest on these segments alone, and undo what they alone changed; return how many."""
+async def supersede_segment_facts(
+    work: EnrichJob, connection: Connection, fact_write: FactWrite, ids: Sequence[UUID]
+) -> int:
+    """Supersede facts whose only evidence is these segments, and undo their changes to others; return how many."""
     scope_id, moment = work.scope_id, fact_write.moment
     found = await reruns.find_replaced(connection, scope_id, ids)
     gone = [each.id for each in found if each.span is None]
     await facts.supersede(connection, scope_id, gone, moment)
-    await facts.withhold(connection, scope_id, gone)
+    await facts.exclude_from_recall(connection, scope_id, gone)
     spans = {each.lineage: each.span for each in found if each.span is not None}
     if spans:
         known = await facts.fetch_versions(connection, scope_id, VersionQuery(lineages=list(spans)))
         visible = {version.fact.id: version for version in known if not version.hidden and version.fact.id in spans}
-        placed = keep_apart([version.fact for version in visible.values()], spans)
+        placed = separate_spans([version.fact for version in visible.values()], spans)
         changes = [
             NewVersion(replace(fact, version=fact.version + 1), before, ())
             for fact in placed
             if fact.span != (before := visible[fact.id].fact).span
         ]
-        await write(work.parts, connection, fact_write, PlannedFacts((), Plan(tuple(changes), ()), visible, {}))
+        await write_fact_versions(
+            work.parts, connection, fact_write, PlannedFacts((), Plan(tuple(changes), ()), visible, {})
+        )
     return len(found)
 
 
 async def sum_up(
-    work: Work, connection: Connection, fact_write: FactWrite, run_id: UUID, ready: Sequence[Built]
+    work: EnrichJob, connection: Connection, fact_write: FactWrite, run_id: UUID, ready: Sequence[SegmentResult]
 ) -> None:
-    """Write the summaries at the moment of the switch, and let segments and conversations use them."""
+    """Write the summaries with the time of the switch, and assign them to segments and conversations."""
     scope_id = work.scope_id
     summaries = await store_summaries(work, connection, fact_write, ready)
     await reruns.supersede_summaries(connection, scope_id, summaries, fact_write.moment)
@@ -111,9 +119,9 @@ async def sum_up(
 
 
 async def store_summaries(
-    work: Work, connection: Connection, fact_write: FactWrite, ready: Sequence[Built]
+    work: EnrichJob, connection: Connection, fact_write: FactWrite, ready: Sequence[SegmentResult]
 ) -> dict[UUID, UUID]:
-    """Store the summaries of segments, a batch at a time; return their ids by segment."""
+    """Store the summaries of segments in batches; return their IDs by segment."""
     written: dict[UUID, UUID] = {}
     summed = [(each, each.summary) for each in ready if each.summary is not None]
     for start in range(0, len(summed), AT_ONCE):
@@ -123,16 +131,16 @@ async def store_summaries(
         sources = await memories.read_sources(named)
         job = MemoryWrite(fact_write.caller, fact_write.scope, prepared, stack(batch), "", b"")
         rows = assign(job, fact_write.opening, sources)
-        await memories.store(connection, work.scope_id, fact_write.caller.origin, fact_write.moment, rows)
+        await memories.store_memories(connection, work.scope_id, fact_write.caller.origin, fact_write.moment, rows)
         await topics.file_new(connection, work.scope_id, ((row.id, row.memory) for row in rows))
         await scopes.close_writing(connection, work.scope_id, count(prepared), fact_write.moment)
-        chosen = place_vectors(work.parts, job, fact_write.space)
+        chosen = pair_vectors(work.parts, job, fact_write.space)
         await store_vectors(connection, work.scope_id, fact_write.space, rows, chosen)
         written |= {each.closed.id: row.id for (each, _), row in zip(batch, rows, strict=True)}
     return written
 
 
-def stack(batch: Sequence[tuple[Built, Prepared]]) -> NDArray[np.float32] | None:
+def stack(batch: Sequence[tuple[SegmentResult, PreparedMemory]]) -> NDArray[np.float32] | None:
     """Stack the vectors of summaries; None if one is missing: then a job embeds them."""
     present = [each.vector for each, _ in batch if each.vector is not None]
     return np.stack(present) if present and len(present) == len(batch) else None

@@ -1,4 +1,4 @@
-"""Write facts in the current transaction, known or new, each in its place among those it contradicts."""
+"""Write facts in the current transaction, known or new, in order of time among contradicted ones."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ from uuid import UUID
 import numpy as np
 from numpy.typing import NDArray
 
-from recollect.core.knowledge.fact_plan import NewVersion, Plan, Stated, find_clashes, plan
+from recollect.core.knowledge.fact_plan import NewVersion, ParsedFact, Plan, find_clashes, plan
 from recollect.core.knowledge.facts import assume_start, check_span
 from recollect.errors import InvalidInputError
-from recollect.models.knowledge import Fact, FactEnd, Span
+from recollect.models.knowledge import Fact, FactEnd, ValidTime
 from recollect.models.memories import NewMemory
 from recollect.models.service import Caller, EmbeddingSpace, Scope
 from recollect.store.database.pool import Connection
@@ -22,22 +22,22 @@ from recollect.store.knowledge.facts import FADED, Version, VersionQuery
 from recollect.store.memories import memories
 from recollect.store.memories.columns import Row
 from recollect.store.service import scopes
-from recollect.verbs.memories.rows import Write, assign, count, find_source, place_vectors, prepare, store_vectors
-from recollect.verbs.parts import Parts
+from recollect.verbs.dependencies import Dependencies
+from recollect.verbs.memories.rows import Write, assign, count, find_source, pair_vectors, prepare, store_vectors
 
 Sources = dict[UUID | int, memories.Source]
 
 
 @dataclass(frozen=True, slots=True)
-class Taken:
-    """A fact to be written: its memory, the entities that it joins, and what it contradicts."""
+class FactWriteRow:
+    """A fact to write: its memory, its entities, and the facts that it contradicts."""
 
     id: UUID
     """Only used within the call."""
     memory: NewMemory
     subject: UUID
     object: UUID
-    span: Span
+    span: ValidTime
     contradicted: tuple[UUID, ...] = ()
     vector: NDArray[np.float32] | None = None
 
@@ -48,25 +48,27 @@ class FactWrite:
 
     caller: Caller
     scope: Scope
-    opening: scopes.Opening
+    opening: scopes.LockedScope
     space: EmbeddingSpace | None
 
     @property
     def moment(self) -> datetime:
-        """Return the moment from which on it is believed."""
+        """Return the time from which the fact is believed."""
         return self.opening.written_at
 
 
 async def open_fact_write(connection: Connection, caller: Caller, scope: Scope) -> FactWrite:
-    """Lock the scope, so that concurrent statements see each other's result."""
+    """Lock the scope, so that concurrent writes see each other's result."""
     opened = await scopes.ask_opening(connection, scope)
     asked = await scopes.ask_place(connection, scope.agent, scope.user)
     opening = await scopes.read_opening(opened)
     return FactWrite(caller, scope, opening, (await scopes.read_place(asked)).space)
 
 
-async def add_facts(parts: Parts, connection: Connection, fact_write: FactWrite, taken: Sequence[Taken]) -> list[Fact]:
-    """Write what several statements change; return, for each of them, the version that is believed from now on."""
+async def add_facts(
+    parts: Dependencies, connection: Connection, fact_write: FactWrite, taken: Sequence[FactWriteRow]
+) -> list[Fact]:
+    """Write the changes of several statements; return for each its currently believed version."""
     scope_id = fact_write.opening.scope_id
     named = await memories.ask_sources(connection, fact_write.scope, [each.memory for each in taken])
     wanted = VersionQuery(
@@ -83,44 +85,48 @@ async def add_facts(parts: Parts, connection: Connection, fact_write: FactWrite,
         [change.fact for change in planned.changes], [version.fact for version in known if version.hidden]
     )
     over = [version.id for version in known if version.fact in clashes]
-    written = await write(parts, connection, fact_write, PlannedFacts(taken, planned, visible, sources, over))
+    written = await write_fact_versions(
+        parts, connection, fact_write, PlannedFacts(taken, planned, visible, sources, over)
+    )
     await note_evidence(connection, scope_id, PlannedFacts(taken, planned, visible, sources), written)
     return [written.get(lineage) or visible[lineage].fact for lineage in planned.outcomes]
 
 
-def to_stated(each: Taken, visible: Mapping[UUID, Version], moment: datetime) -> Stated:
-    """Date a statement, and find what it contradicts."""
+def to_stated(each: FactWriteRow, visible: Mapping[UUID, Version], moment: datetime) -> ParsedFact:
+    """Date a statement, and find the facts that it contradicts."""
     check_span(each.span)
     span = assume_start(each.span, each.memory.occurred_at or moment)
     ends: tuple[FactEnd, FactEnd] = (each.subject, each.object)
     predicate = each.memory.triple.predicate
     fact = Fact(each.id, ends[0], predicate, ends[1], each.memory.content, span, created_at=moment)
     contradicted = tuple(find_named(visible, name) for name in each.contradicted)
-    return Stated(fact, contradicted)
+    return ParsedFact(fact, contradicted)
 
 
 def find_named(visible: Mapping[UUID, Version], name: UUID) -> UUID:
-    """Find the fact of an id, or raise."""
+    """Find the fact of an ID, or raise an error."""
     for lineage, version in visible.items():
         if version.is_named(name):
             return lineage
-    raise InvalidInputError("replaces must name facts of the same scope, by the id of the fact or of a version of it")
+    raise InvalidInputError("replaces must be fact or version IDs of the same scope")
 
 
 @dataclass(frozen=True, slots=True)
 class PlannedFacts:
-    """What was planned, and what it rests on."""
+    """The planned changes, and their sources."""
 
-    taken: Sequence[Taken]
+    taken: Sequence[FactWriteRow]
     plan: Plan
     visible: Mapping[UUID, Version]
     sources: Sources
     over: Sequence[UUID] = ()
-    """Hidden versions to be superseded, because what they say is stated again."""
+    """Hidden versions to supersede, because the same statement is stated again."""
 
 
-async def write(parts: Parts, connection: Connection, fact_write: FactWrite, batch: PlannedFacts) -> dict[UUID, Fact]:
-    """Write the planned versions, and close and withhold those that they supersede; return them by lineage."""
+async def write_fact_versions(
+    parts: Dependencies, connection: Connection, fact_write: FactWrite, batch: PlannedFacts
+) -> dict[UUID, Fact]:
+    """Write the planned versions, and supersede and withhold the old ones; return them by lineage."""
     scope_id, moment = fact_write.opening.scope_id, fact_write.moment
     changes = batch.plan.changes
     if not changes:
@@ -134,22 +140,27 @@ async def write(parts: Parts, connection: Connection, fact_write: FactWrite, bat
     rows = assign(work, fact_write.opening, sources)
     elders = [batch.visible[change.fact.id].id for change in changes if change.before is not None]
     await facts.supersede(connection, scope_id, [*elders, *batch.over], moment)
-    await memories.store(connection, scope_id, fact_write.caller.origin, moment, rows)
+    await memories.store_memories(connection, scope_id, fact_write.caller.origin, moment, rows)
     written = [number(change, row, moment) for change, row in zip(changes, rows, strict=True)]
-    await facts.store(connection, scope_id, [(row.id, fact) for row, fact in zip(rows, written, strict=True)], moment)
+    await facts.store_beliefs(
+        connection, scope_id, [(row.id, fact) for row, fact in zip(rows, written, strict=True)], moment
+    )
     await scopes.close_writing(connection, scope_id, count(work.prepared), moment)
     first = rows[: len(new)]
-    chosen = place_vectors(parts, replace(work, prepared=work.prepared[: len(new)]), fact_write.space)
+    chosen = pair_vectors(parts, replace(work, prepared=work.prepared[: len(new)]), fact_write.space)
     await store_vectors(connection, scope_id, fact_write.space, first, chosen)
     heirs = [(row.id, elder) for row, elder in zip(rows[len(new) :], elders, strict=True)]
     await facts.inherit_vectors(connection, scope_id, heirs)
     past = [fact.memory_id for fact in written if is_over(fact.span, moment) and fact.memory_id is not None]
-    await facts.withhold(connection, scope_id, [*elders, *past])
+    await facts.exclude_from_recall(connection, scope_id, [*elders, *past])
     return {change.fact.id: fact for change, fact in zip(changes, written, strict=True)}
 
 
 def word(change: NewVersion, batch: PlannedFacts, positions: Mapping[UUID, int]) -> NewMemory:
-    """Make the memory of a version: a further one has the text of the one before it, and rests on it and its cause."""
+    """Create the memory of a version.
+
+    A later version has the text of the previous one; its evidence is the previous one and its cause.
+    """
     if change.before is None:
         return batch.taken[change.causes[0]].memory
     before = batch.visible[change.fact.id]
@@ -163,7 +174,7 @@ def word(change: NewVersion, batch: PlannedFacts, positions: Mapping[UUID, int])
     return replace(before.memory, evidence=tuple(dict.fromkeys(causes)))
 
 
-def gather_vectors(taken: Sequence[Taken], new: Sequence[NewVersion]) -> NDArray[np.float32] | None:
+def gather_vectors(taken: Sequence[FactWriteRow], new: Sequence[NewVersion]) -> NDArray[np.float32] | None:
     """Stack the vectors of new facts; None if one is missing: then a job embeds them."""
     rows = [taken[change.causes[0]].vector for change in new]
     present = [row for row in rows if row is not None]
@@ -171,22 +182,22 @@ def gather_vectors(taken: Sequence[Taken], new: Sequence[NewVersion]) -> NDArray
 
 
 def number(change: NewVersion, row: Row, moment: datetime) -> Fact:
-    """Give a version the id of its memory; a new fact has the id of its first version."""
+    """Set the ID of a version to that of its memory; a new fact has the ID of its first version."""
     lineage = row.id if change.before is None else change.fact.id
     triple = row.memory.triple
     named = replace(change.fact, subject_name=triple.subject, object_name=triple.object)
     return replace(named, id=lineage, memory_id=row.id, created_at=moment)
 
 
-def is_over(span: Span, moment: datetime) -> bool:
-    """Tell whether something is no longer true."""
+def is_over(span: ValidTime, moment: datetime) -> bool:
+    """Return whether a span has ended."""
     return span.invalid_at is not None and span.invalid_at <= moment
 
 
 async def note_evidence(
     connection: Connection, scope_id: int, batch: PlannedFacts, written: Mapping[UUID, Fact]
 ) -> None:
-    """Add evidence to a fact that was recognised and did not change."""
+    """Add evidence to a known fact that did not change."""
     pairs = []
     for each, lineage in zip(batch.taken, batch.plan.outcomes, strict=True):
         named = [find_source(batch.sources, source).id for source in each.memory.evidence]

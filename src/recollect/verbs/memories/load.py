@@ -10,10 +10,10 @@ from uuid import UUID
 from recollect.core.agents.profiles import check_profile
 from recollect.core.memories.checks import check_new_memory
 from recollect.core.memories.ids import MILLISECOND, fingerprint
-from recollect.core.service.portions import divide
+from recollect.core.service.batches import divide
 from recollect.core.text.checks import check_idempotency_key
 from recollect.errors import InvalidInputError
-from recollect.models.agents import Overview, SavedMind
+from recollect.models.agents import MindSnapshot, Overview
 from recollect.models.memories import NewMemory
 from recollect.models.service import Caller, EmbeddingSpace, Scope
 from recollect.store.agents import agents, overview
@@ -22,47 +22,47 @@ from recollect.store.memories import bulk, embeddings, memories
 from recollect.store.memories.columns import Row
 from recollect.store.service import scopes
 from recollect.store.service.jobs import defer
-from recollect.store.service.scopes import Opening
+from recollect.store.service.scopes import LockedScope
 from recollect.store.topics import topics
-from recollect.verbs.memories.rows import Write, assign, count, place_vectors, prepare_all, replay
-from recollect.verbs.parts import Parts
+from recollect.verbs.dependencies import Dependencies
+from recollect.verbs.memories.rows import Write, assign, count, pair_vectors, prepare_all, replay
 
 CHUNK, CHUNK_CHARACTERS = 2_000, 400_000
-NOTHING: tuple[int, Sequence[NewMemory]] = (0, ())
+NO_MEMORIES: tuple[int, Sequence[NewMemory]] = (0, ())
 
 
 @dataclass(frozen=True, slots=True)
 class LoadPart:
-    """A part of a load, ready to be sent, and the counters of the scope after it."""
+    """A part of a load, ready to send, and the counters of the scope after it."""
 
     rows: list[Row]
-    heading: bulk.Heading
+    heading: bulk.BulkHeader
     values: bulk.Values
     waiting: list[UUID]
     counts: scopes.Counts
-    opening: Opening
+    opening: LockedScope
 
 
 @dataclass(frozen=True, slots=True)
 class Load:
-    """A running load: for whom, into which space, which one recall reads, and the known evidence."""
+    """A running load: its caller, its embedding space, the active space, and the known evidence."""
 
-    parts: Parts
+    parts: Dependencies
     caller: Caller
     scope: Scope
     space: EmbeddingSpace | None
     active: EmbeddingSpace | None
     sources: dict[UUID | int, memories.Source]
 
-    def make_ready(self, first: int, new: Sequence[NewMemory], opening: Opening) -> LoadPart:
-        """Check, analyse and encode one chunk that begins at a position of the whole load."""
+    def activate_generation(self, first: int, new: Sequence[NewMemory], opening: LockedScope) -> LoadPart:
+        """Check, analyze and encode one chunk that starts at a position of the whole load."""
         for position, memory in enumerate(new, start=first):
             check_one(position, memory)
         write = Write(self.caller, self.scope, prepare_all(new), None, "", b"")
         rows = assign(write, opening, self.sources, first)
-        given = zip(rows, place_vectors(self.parts, write, self.space), strict=True)
+        given = zip(rows, pair_vectors(self.parts, write, self.space), strict=True)
         vectors = {row.id: vector for row, vector in given if vector is not None}
-        heading = bulk.Heading(opening.scope_id, self.caller.origin, opening.written_at, self.space)
+        heading = bulk.BulkHeader(opening.scope_id, self.caller.origin, opening.written_at, self.space)
         have = vectors if self.space == self.active else {}
         waiting = [row.id for row in rows if row.id not in have] if self.active else []
         counts = count(write.prepared)
@@ -75,8 +75,10 @@ class Load:
         return LoadPart(rows, heading, bulk.encode(heading, rows, vectors), waiting, counts, after)
 
 
-async def load(parts: Parts, caller: Caller, scope: Scope, new: Sequence[NewMemory], key: str = "") -> list[UUID]:
-    """Store memories in order and return their ids; those without a vector get it from a job."""
+async def load(
+    parts: Dependencies, caller: Caller, scope: Scope, new: Sequence[NewMemory], key: str = ""
+) -> list[UUID]:
+    """Store memories in order and return their IDs; a job adds missing vectors."""
     check_idempotency_key(key)
     if not new:
         return []
@@ -90,20 +92,20 @@ async def load(parts: Parts, caller: Caller, scope: Scope, new: Sequence[NewMemo
         if not claim.fresh:
             return [receipt.id for receipt in replay(claim, asked)]
         ids = await load_within(connection, parts, caller, scope, new)
-        # A repeated load does not return which vectors there were: they follow by a job.
+        # A repeated load does not return which vectors there were: a job adds them.
         await memories.complete_claim(connection, opening.scope_id, key, ids, [False] * len(ids))
         return ids
 
 
 async def load_within(
     connection: Connection,
-    parts: Parts,
+    parts: Dependencies,
     caller: Caller,
     scope: Scope,
     new: Sequence[NewMemory],
     space: EmbeddingSpace | None = None,
 ) -> list[UUID]:
-    """Load within a transaction; the vectors that come along belong to a space, the active one if none is named."""
+    """Load within a transaction; given vectors belong to a space, by default the active one."""
     opening = await scopes.read_opening(await scopes.ask_opening(connection, scope))
     place = await scopes.read_place(await scopes.ask_place(connection, scope.agent, scope.user))
     sources = await memories.read_sources(await memories.ask_sources(connection, scope, new))
@@ -119,21 +121,23 @@ def recognise(new: Sequence[NewMemory]) -> bytes:
 
 
 def check_one(position: int, memory: NewMemory) -> None:
-    """Check one of many, and say which it is."""
+    """Check one memory of many; the error names its position."""
     try:
         check_new_memory(memory)
     except InvalidInputError as problem:
         raise InvalidInputError(f"memory {position + 1}: {problem}") from None
 
 
-async def send_chunks(connection: Connection, work: Load, opening: Opening, new: Sequence[NewMemory]) -> list[UUID]:
-    """Send chunk after chunk; the next one is prepared in a thread while the database stores the one before."""
+async def send_chunks(connection: Connection, work: Load, opening: LockedScope, new: Sequence[NewMemory]) -> list[UUID]:
+    """Send chunks in order; the next one is prepared in a thread while the database stores the previous one."""
     stored: list[UUID] = []
     await bulk.stage(connection, work.space)
     chunks = split(new)
-    chunk = await asyncio.to_thread(work.make_ready, *next(chunks, NOTHING), opening)
+    chunk = await asyncio.to_thread(work.activate_generation, *next(chunks, NO_MEMORIES), opening)
     while chunk.rows:
-        following = asyncio.create_task(asyncio.to_thread(work.make_ready, *next(chunks, NOTHING), chunk.opening))
+        following = asyncio.create_task(
+            asyncio.to_thread(work.activate_generation, *next(chunks, NO_MEMORIES), chunk.opening)
+        )
         await store_chunk(connection, opening.scope_id, chunk)
         stored += [row.id for row in chunk.rows]
         chunk = await following
@@ -141,7 +145,7 @@ async def send_chunks(connection: Connection, work: Load, opening: Opening, new:
 
 
 def split(new: Sequence[NewMemory]) -> Iterator[tuple[int, Sequence[NewMemory]]]:
-    """Cut a load into chunks of bounded number and length, each with the position it begins at."""
+    """Cut a load into chunks of limited number and length, each with its start position."""
     start = 0
     for chunk in divide(new, lambda memory: len(memory.content), CHUNK, CHUNK_CHARACTERS):
         yield start, chunk
@@ -149,8 +153,8 @@ def split(new: Sequence[NewMemory]) -> Iterator[tuple[int, Sequence[NewMemory]]]
 
 
 async def store_chunk(connection: Connection, scope_id: int, chunk: LoadPart) -> None:
-    """Store one chunk, and enqueue a job for what still needs a vector."""
-    await bulk.store(connection, chunk.heading, chunk.values)
+    """Store one chunk, and queue a job for missing vectors."""
+    await bulk.store_staged_rows(connection, chunk.heading, chunk.values)
     await memories.store_links(connection, scope_id, chunk.rows)
     await topics.file_new(connection, scope_id, ((row.id, row.memory) for row in chunk.rows))
     await scopes.close_writing(connection, scope_id, chunk.counts, chunk.opening.written_at)
@@ -159,22 +163,24 @@ async def store_chunk(connection: Connection, scope_id: int, chunk: LoadPart) ->
         await defer(connection, "embed", f"embed:{scope_id}", {"scope_id": scope_id})
 
 
-async def restore(parts: Parts, caller: Caller, scope: Scope, saved: SavedMind) -> list[UUID]:
-    """Store a saved mind, all of it or nothing, and return the ids of its memories."""
+async def restore(parts: Dependencies, caller: Caller, scope: Scope, saved: MindSnapshot) -> list[UUID]:
+    """Store a saved mind, all of it or nothing, and return the IDs of its memories."""
     check_profile(saved.profile, parts.channel_names)
     async with parts.database.transaction(scope.tenant_id, pipelined=False) as connection:
         opening = await scopes.read_opening(await scopes.ask_opening(connection, scope))
         if opening.memory_count:
             raise InvalidInputError(
-                f"{scope.agent} has {opening.memory_count} memories already: give an agent or a user of its own"
+                f"{scope.agent} has {opening.memory_count} memories already: use a new agent or user"
             )
         ids = await load_within(connection, parts, caller, scope, saved.memories, saved.space)
-        await agents.write(connection, scope, agents.Agent(saved.profile, saved.metadata))
+        await agents.store_agent(connection, scope, agents.Agent(saved.profile, saved.metadata))
         gathered = (saved.unreflected_importance, saved.unreflected_memories)
-        await scopes.set_unreflected(connection, opening.scope_id, *gathered)
+        await scopes.reset_reflection_backlog(connection, opening.scope_id, *gathered)
         return ids
 
 
-async def take_stock(parts: Parts, scope: Scope) -> tuple[Overview, dict[str, int]]:
-    """Read the overview of a scope, with every keyword, and count by name what it holds in addition to memories."""
-    return await overview.read(parts.database, scope, None), await overview.count_others(parts.database, scope)
+async def read_inventory(parts: Dependencies, scope: Scope) -> tuple[Overview, dict[str, int]]:
+    """Read the overview of a scope with all keywords, and count its other content by name."""
+    return await overview.fetch_overview(parts.database, scope, None), await overview.count_others(
+        parts.database, scope
+    )

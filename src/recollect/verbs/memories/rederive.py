@@ -1,4 +1,4 @@
-"""Rederive: derive memories again from the evidence that is left, where some of it was purged."""
+"""Rederive: derive memories again from the remaining evidence if some of it was purged."""
 
 from __future__ import annotations
 
@@ -6,8 +6,8 @@ from collections.abc import Sequence
 
 from recollect.core.agents.reflection import fit_notes, number_notes
 from recollect.core.memories.erasure import Restatement, restate
-from recollect.core.text.keywords import is_idle, strengthens
-from recollect.core.text.terms import average_length, weigh
+from recollect.core.text.keywords import counts_for_keywords, is_idle
+from recollect.core.text.terms import average_length, term_weights
 from recollect.errors import ChatModelError
 from recollect.llm.chat import ChatModel
 from recollect.llm.prompts import fill_prompt, version_of
@@ -16,43 +16,45 @@ from recollect.models.service import Caller, Scope
 from recollect.store.agents import reflections
 from recollect.store.memories import evidence, memories
 from recollect.store.memories.columns import Row
-from recollect.store.memories.evidence import ToRederive
+from recollect.store.memories.evidence import PendingRederivation
 from recollect.store.service import scopes
 from recollect.store.service.scopes import BEGINNING
-from recollect.verbs.memories.rows import Prepared, Write, embed_missing, place_vectors, prepare, store_vectors
-from recollect.verbs.parts import Parts
+from recollect.verbs.dependencies import Dependencies
+from recollect.verbs.memories.rows import PreparedMemory, Write, embed_missing, pair_vectors, prepare, store_vectors
 from recollect.verbs.service.costs import metered
 
 STEP, PROMPT = "rederive", "restatement"
 MAKER = Caller(0, frozenset(), "rederive", 100)
 
 
-async def rederive(parts: Parts, scope_id: int) -> int:
-    """Derive again what is possible in a scope, sources first; return how many."""
+async def rederive(parts: Dependencies, scope_id: int) -> int:
+    """Derive memories of a scope again if possible, sources first; return how many."""
     chat = metered(parts, scope_id, STEP, prompt_version=version_of(PROMPT))
     scope = await reflections.find_scope(parts.database, scope_id)
     made, after, refused = 0, BEGINNING, None
     while scope is not None and (each := await evidence.find_next(parts.database, scope_id, after)):
         after = each.id
         try:
-            made += await make_again(parts, chat, scope, scope_id, each)
+            made += await derive_again(parts, chat, scope, scope_id, each)
         except ChatModelError as problem:
             if problem.unavailable:
                 raise
-            # One that the model cannot word must not block the others.
+            # A memory that the model cannot word must not block the others.
             refused = problem
     if refused is not None:
         raise refused
     return made
 
 
-async def make_again(parts: Parts, chat: ChatModel, scope: Scope, scope_id: int, each: ToRederive) -> bool:
-    """Ask for one statement from what is left, and store it in place of the old one; tell whether it was stored."""
+async def derive_again(
+    parts: Dependencies, chat: ChatModel, scope: Scope, scope_id: int, each: PendingRederivation
+) -> bool:
+    """Ask for one statement from the remaining evidence, and replace the memory; return whether it was stored."""
     found = await memories.fetch_every(parts.database, scope, each.evidence)
     sources = [found[source] for source in each.evidence if source in found]
     if len(sources) < len(each.evidence):
         return False
-    memory = await ask(chat, scope, each, sources)
+    memory = await restate_notes(chat, scope, each, sources)
     prepared = prepare(memory)
     vectors = await embed_missing(parts, [memory])
     write = Write(MAKER, scope, [prepared], vectors, "", b"")
@@ -62,36 +64,38 @@ async def make_again(parts: Parts, chat: ChatModel, scope: Scope, scope_id: int,
             return False
         place = await scopes.read_place(await scopes.ask_place(connection, scope.agent, scope.user))
         row = to_row(each, prepared, min(source.trust for source in sources), average_length(term_count, memory_count))
-        await evidence.write(connection, scope_id, row, sum(prepared.counts.values()))
-        await store_vectors(connection, scope_id, place.space, [row], place_vectors(parts, write, place.space))
-        await evidence.keep_past(connection, scope_id, each.id)
+        await evidence.store_rederived_memory(connection, scope_id, row, sum(prepared.counts.values()))
+        await store_vectors(connection, scope_id, place.space, [row], pair_vectors(parts, write, place.space))
+        await evidence.exclude_past_version(connection, scope_id, each.id)
     return True
 
 
-async def ask(chat: ChatModel, scope: Scope, each: ToRederive, sources: Sequence[Memory]) -> NewMemory:
-    """Ask what the notes say together."""
+async def restate_notes(
+    chat: ChatModel, scope: Scope, each: PendingRederivation, sources: Sequence[Memory]
+) -> NewMemory:
+    """Ask for one statement from several notes."""
     notes = number_notes(fit_notes(sources, chat.characters))
     answer = await chat.ask(fill_prompt(PROMPT, agent=scope.agent, notes=notes), Restatement)
     memory = restate(answer, each.kind, each.importance, each.occurred_at)
     if memory is None:
-        raise ChatModelError("the chat model said nothing of the notes that it was shown", answered=True)
+        raise ChatModelError("the chat model returned nothing usable for these memories", answered=True)
     return memory
 
 
-def to_row(each: ToRederive, prepared: Prepared, trust: int, average: float) -> Row:
-    """Replace the old words by new ones."""
+def to_row(each: PendingRederivation, prepared: PreparedMemory, trust: int, average: float) -> Row:
+    """Convert a memory to a row with its new words."""
     memory = prepared.memory
     return Row(
         id=each.id,
         memory=memory,
         keywords=prepared.keywords,
-        counted=strengthens(memory.kind, memory.triple),
+        counted=counts_for_keywords(memory.kind, memory.triple),
         idle=is_idle(memory.triple),
         depth=each.depth,
         occurred_at=each.occurred_at,
         trust=trust,
         evidence=(),
-        weights=weigh(prepared.counts, average),
+        weights=term_weights(prepared.counts, average),
         draw=prepared.draw,
         tells=prepared.tells,
         named=prepared.named,

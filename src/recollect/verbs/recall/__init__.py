@@ -1,1 +1,1 @@
-"""Recall by a cue, and say why."""
+"""Recall for a query, and explain the result."""

@@ -1,4 +1,4 @@
-"""Judge: ask the chat model about every hit, in parallel, whether it is of use; what is not judged in time is kept."""
+"""Judge: ask the chat model about each hit, in parallel, whether it is useful; hits without an answer stay."""
 
 from __future__ import annotations
 
@@ -11,75 +11,75 @@ from uuid import UUID
 
 from recollect.channels.channel import SKIPPED
 from recollect.core.text.answers import AnswerSchema
-from recollect.core.text.similar import SourceText, excerpt
+from recollect.core.text.similarity import SourceText, excerpt
 from recollect.errors import RecollectError
 from recollect.llm.chat import ChatModel
 from recollect.llm.prompts import fill_prompt, version_of
 from recollect.models.memories import Kind, Memory
 from recollect.models.recall import Cue, Hit
 from recollect.store.memories.evidence import fetch_source_texts
-from recollect.verbs.parts import Parts
+from recollect.verbs.dependencies import Dependencies
 from recollect.verbs.service.costs import metered
 
 STEP = PROMPT = "judge"
-MOST_AT_ONCE = 32
-"""So many questions are asked at once; the others wait for their turn, within the time box."""
+MAX_CONCURRENT = 32
+"""Maximum number of concurrent questions; others wait for their turn, within the time limit."""
 DEADLINE_SHARE = 0.8
-"""The most that judging may take of a request's time."""
+"""Maximum share of a request's time for judging."""
 LAST_WORDS_SECONDS = 0.5
-"""How long cancelled questions may take to enter their cost; after that they do so after the answer."""
-LONGEST_CUE, LONGEST_NOTE, LONGEST_SOURCE = 2_000, 4_000, 600
+"""How long cancelled questions may take to record their cost; later ones record it after the answer."""
+MAX_CUE_LENGTH, MAX_NOTE_LENGTH, MAX_SOURCE_LENGTH = 2_000, 4_000, 600
 NO_CHAT_MODEL = f"{SKIPPED}no chat model is configured"
 
 
-class Verdict(AnswerSchema):
-    """Whether a note is of use."""
+class JudgeAnswer(AnswerSchema):
+    """Whether a note is useful."""
 
     useful: bool
 
 
 @dataclass(frozen=True, slots=True)
-class JudgedHits:
-    """The hits that are left, in their order, and a note on the judgement."""
+class JudgeResult:
+    """The remaining hits, in their order, and a note on the judgment."""
 
     hits: tuple[Hit, ...]
     method: str
 
 
-async def judge(parts: Parts, scope_id: int, cue: Cue, hits: Sequence[Hit]) -> tuple[Hit, ...]:
-    """Drop the hits that the chat model finds of no use; all others stay, in their order."""
-    return (await look_over(parts, scope_id, cue, hits)).hits
+async def judge(parts: Dependencies, scope_id: int, cue: Cue, hits: Sequence[Hit]) -> tuple[Hit, ...]:
+    """Drop the hits that the chat model finds useless; all others stay, in their order."""
+    return (await judge_hits(parts, scope_id, cue, hits)).hits
 
 
-async def look_over(parts: Parts, scope_id: int, cue: Cue, hits: Sequence[Hit]) -> JudgedHits:
-    """Judge hits, and say how many were judged and dropped; a model that fails or is late drops nothing."""
+async def judge_hits(parts: Dependencies, scope_id: int, cue: Cue, hits: Sequence[Hit]) -> JudgeResult:
+    """Judge hits, and note how many were judged and dropped; a failed or late model drops nothing."""
     if parts.chat is None:
-        return JudgedHits(tuple(hits), NO_CHAT_MODEL)
+        return JudgeResult(tuple(hits), NO_CHAT_MODEL)
     if not hits or not cue.text.strip():
-        return JudgedHits(tuple(hits), f"{SKIPPED}there is nothing to judge")
+        return JudgeResult(tuple(hits), f"{SKIPPED}there is nothing to judge")
     chat = metered(parts, scope_id, STEP, prompt_version=version_of(PROMPT))
-    # If the model was asked to read the cue before, half of the time is used.
+    # If the model parsed the query before, half of the time is used.
     share = DEADLINE_SHARE / 2 if cue.consult else DEADLINE_SHARE
     seconds = min(parts.judge_seconds, share * parts.database.deadline_seconds)
     verdicts = await ask_all(parts, scope_id, cue, hits, chat, seconds)
     kept = tuple(hit for hit in hits if verdicts.get(hit.memory.id, True))
     unjudged = len(hits) - len(verdicts)
     late = f", {unjudged} not judged" if unjudged else ""
-    return JudgedHits(kept, f"judged {len(verdicts)}, dropped {len(hits) - len(kept)}{late}")
+    return JudgeResult(kept, f"judged {len(verdicts)}, dropped {len(hits) - len(kept)}{late}")
 
 
 async def ask_all(
-    parts: Parts, scope_id: int, cue: Cue, hits: Sequence[Hit], chat: ChatModel, seconds: float
+    parts: Dependencies, scope_id: int, cue: Cue, hits: Sequence[Hit], chat: ChatModel, seconds: float
 ) -> dict[UUID, bool]:
-    """Ask about every hit in parallel; give the verdicts that came in time."""
+    """Ask about all hits in parallel; return the verdicts that came in time."""
     verdicts: dict[UUID, bool] = {}
-    turns = asyncio.Semaphore(MOST_AT_ONCE)
+    turns = asyncio.Semaphore(MAX_CONCURRENT)
 
-    async def ask(hit: Hit, source_texts: Mapping[UUID, SourceText]) -> None:
+    async def judge_hit(hit: Hit, source_texts: Mapping[UUID, SourceText]) -> None:
         with suppress(RecollectError):
             async with turns:
                 verdicts[hit.memory.id] = (
-                    await chat.ask(write_question(cue, hit.memory, source_texts), Verdict)
+                    await chat.ask(write_question(cue, hit.memory, source_texts), JudgeAnswer)
                 ).useful
 
     tasks: list[asyncio.Task[None]] = []
@@ -87,7 +87,7 @@ async def ask_all(
         try:
             async with asyncio.timeout(seconds):
                 source_texts = await read_source_texts(parts, scope_id, [hit.memory for hit in hits])
-                tasks = [asyncio.create_task(ask(hit, source_texts)) for hit in hits]
+                tasks = [asyncio.create_task(judge_hit(hit, source_texts)) for hit in hits]
                 await asyncio.wait(tasks)
         finally:
             for task in tasks:
@@ -101,13 +101,13 @@ async def ask_all(
     return in_time
 
 
-async def read_source_texts(parts: Parts, scope_id: int, memories: Sequence[Memory]) -> dict[UUID, SourceText]:
-    """Read some of the sources of summaries among memories; without summaries, nothing is asked."""
+async def read_source_texts(parts: Dependencies, scope_id: int, memories: Sequence[Memory]) -> dict[UUID, SourceText]:
+    """Read some of the sources of summaries among memories; without summaries, send no query."""
     return await fetch_source_texts(parts.database, scope_id, choose_sources(memories))
 
 
 def choose_sources(memories: Sequence[Memory]) -> list[UUID]:
-    """List the sources that are shown with summaries: not all of a long one, and none of other kinds."""
+    """List the sources to show with summaries: not all of a long one, and none of other kinds."""
     return [
         source
         for memory in memories
@@ -118,22 +118,22 @@ def choose_sources(memories: Sequence[Memory]) -> list[UUID]:
 
 
 def write_question(cue: Cue, memory: Memory, source_texts: Mapping[UUID, SourceText]) -> str:
-    """Write the question about one memory; as JSON, nothing in it can be mistaken for the question itself."""
+    """Write the question about one memory; as JSON, no text in it can be mistaken for the question."""
     note: dict[str, object] = {
         "kind": memory.kind.value,
         "date": memory.occurred_at.date().isoformat(),
         "speaker": memory.speaker,
-        "content": memory.content[:LONGEST_NOTE],
+        "content": memory.content[:MAX_NOTE_LENGTH],
     }
     if memory.kind is Kind.SUMMARY and memory.evidence:
         note["sources"] = [write_source(each, source_texts) for each in excerpt(memory.evidence)]
-    material = json.dumps({"cue": cue.text.strip()[-LONGEST_CUE:], "memory": note}, ensure_ascii=False, indent=1)
+    material = json.dumps({"cue": cue.text.strip()[-MAX_CUE_LENGTH:], "memory": note}, ensure_ascii=False, indent=1)
     return fill_prompt(PROMPT, material=material)
 
 
 def write_source(source: UUID | int, source_texts: Mapping[UUID, SourceText]) -> str:
-    """Write what one source says, or how many are left out."""
+    """Write the text of a source, or the number of omitted ones."""
     if isinstance(source, int):
         return f"({source} left out)"
     text = source_texts.get(source)
-    return f"{text.speaker}: {text.content[:LONGEST_SOURCE]}" if text else "(out of sight)"
+    return f"{text.speaker}: {text.content[:MAX_SOURCE_LENGTH]}" if text else "(out of sight)"

@@ -1,4 +1,4 @@
-"""Look back at a kept recall: explain the place of each candidate, and rank or ask it again."""
+"""Inspect a saved recall: explain the rank of each candidate, and rank or ask it again."""
 
 from __future__ import annotations
 
@@ -8,39 +8,42 @@ from datetime import datetime
 from uuid import UUID
 
 from recollect.core.recall.checks import check_filter, check_weights
-from recollect.core.recall.kept import Kept, is_same, rank_again, to_explanation
+from recollect.core.recall.saved import SavedRecallData, is_same, rank_again, readable, to_explanation
 from recollect.errors import NotFoundError
-from recollect.models.kept import Replay
-from recollect.models.recall import Cue, Explanation, Fate, Filter, Placing, Recollection
+from recollect.models.recall import CandidateOutcome, Cue, Explanation, Filter, RankedCandidate, RecallResult
+from recollect.models.saved_recalls import Replay
 from recollect.models.service import Scope
 from recollect.store.memories import memories
-from recollect.store.recall import kept_recalls
+from recollect.store.recall import saved_recalls
 from recollect.store.service.scopes import locate
-from recollect.verbs.parts import Parts
+from recollect.verbs.dependencies import Dependencies
 from recollect.verbs.recall.recall import recall
 
 
-async def explain(parts: Parts, scope: Scope, recall_id: UUID) -> Explanation:
-    """Return a recall's ranking input, and the place of each candidate."""
-    kept = await find(parts, scope, recall_id)
-    placings = rank_again(kept, whole=True)
-    return to_explanation(kept, await show(parts, scope, placings), kept.recall_id)
+async def explain_recall(parts: Dependencies, scope: Scope, recall_id: UUID) -> Explanation:
+    """Return a recall's ranking input, and the rank of each candidate."""
+    kept = await find_saved_recall(parts, scope, recall_id)
+    with readable():
+        placings = rank_again(kept, whole=True)
+    return to_explanation(kept, await attach_memories(parts, scope, placings), kept.recall_id)
 
 
 async def replay(
-    parts: Parts,
+    parts: Dependencies,
     scope: Scope,
     recall_id: UUID,
     weights: Mapping[str, float] | None = None,
     as_of: datetime | None = None,
 ) -> Replay:
-    """Rank what a recall found by other weights; or ask it again, as of a moment, without noting the access."""
+    """Rank a recall's candidates with other weights; or ask it again as of a time, without recording accesses."""
     check_filter(Filter(as_of=as_of))
-    kept = await find(parts, scope, recall_id)
+    kept = await find_saved_recall(parts, scope, recall_id)
     check_weights(weights or {}, kept.inputs.candidates.keys())
     used = {**kept.inputs.weights, **(weights or {})}
     if as_of is None:
-        placings = await show(parts, scope, rank_again(kept, weights))
+        with readable():
+            placings = rank_again(kept, weights)
+        placings = await attach_memories(parts, scope, placings)
     else:
         place = await locate(parts.database, scope)
         space = place.space.id if place.space else None
@@ -49,15 +52,15 @@ async def replay(
     return Replay(kept.recall_id, kept.asked_at, used, as_of, placings, is_same(kept, placings))
 
 
-def ask_again(kept: Kept, weights: Mapping[str, float] | None, as_of: datetime, space_id: int | None) -> Cue:
-    """Make the cue of a replay: as of a moment, by the same vector where recall still reads its space."""
+def ask_again(kept: SavedRecallData, weights: Mapping[str, float] | None, as_of: datetime, space_id: int | None) -> Cue:
+    """Build the query of a replay as of a time, with the same vector if recall still reads its space."""
     vector = kept.vector if kept.space_id == space_id else None
     return replace(
         kept.cue,
         embedding=None if vector is None else [float(number) for number in vector],
         limit=kept.limit,
         as_of=as_of,
-        # "Yesterday" still means what it meant then.
+        # "Yesterday" keeps its original meaning.
         now=kept.cue.now or kept.asked_at,
         weights={**kept.cue.weights, **(weights or {})},
         touch=False,
@@ -67,13 +70,13 @@ def ask_again(kept: Kept, weights: Mapping[str, float] | None, as_of: datetime, 
     )
 
 
-def to_placings(kept: Kept, answer: Recollection) -> tuple[Placing, ...]:
+def to_placings(kept: SavedRecallData, answer: RecallResult) -> tuple[RankedCandidate, ...]:
     """Compare the hits of an answer with those of the recall."""
     before = {hit.id: rank for rank, hit in enumerate(kept.hits, 1)}
     return tuple(
-        Placing(
+        RankedCandidate(
             id=hit.memory.id,
-            fate=Fate.HIT,
+            fate=CandidateOutcome.HIT,
             rank=rank,
             score=hit.score,
             channels=hit.channels,
@@ -87,18 +90,18 @@ def to_placings(kept: Kept, answer: Recollection) -> tuple[Placing, ...]:
     )
 
 
-async def show(parts: Parts, scope: Scope, placings: Sequence[Placing]) -> tuple[Placing, ...]:
-    """Fetch the memories of hits, as far as they are visible, in the version that was found."""
-    ids = [each.id for each in placings if each.fate is Fate.HIT]
+async def attach_memories(
+    parts: Dependencies, scope: Scope, placings: Sequence[RankedCandidate]
+) -> tuple[RankedCandidate, ...]:
+    """Fetch the memories of hits, if they are visible, in the version that was found."""
+    ids = [each.id for each in placings if each.fate is CandidateOutcome.HIT]
     found = await memories.fetch_every(parts.database, scope, ids) if ids else {}
     return tuple(replace(each, memory=found.get(each.id)) for each in placings)
 
 
-async def find(parts: Parts, scope: Scope, recall_id: UUID) -> Kept:
-    """Find a kept recall, or say why there may be none."""
-    kept = await kept_recalls.fetch(parts.database, scope, recall_id)
+async def find_saved_recall(parts: Dependencies, scope: Scope, recall_id: UUID) -> SavedRecallData:
+    """Find a saved recall; the error explains why there may be none."""
+    kept = await saved_recalls.fetch(parts.database, scope, recall_id)
     if kept is None:
-        raise NotFoundError(
-            "There is no such recall in this scope: it was not kept, its time is over, or what it found was forgotten."
-        )
+        raise NotFoundError("No such saved recall: it was not saved, has expired, or its memories were forgotten.")
     return kept

@@ -9,24 +9,21 @@ from datetime import UTC, datetime
 from uuid import UUID
 
 from recollect.core.service.numbers import read_cursor, write_cursor
-from recollect.errors import CursorExpiredError, MovedError, SetupError
+from recollect.errors import CursorExpiredError, ScopeMovedError, SetupError
 from recollect.models.service import Caller, Change, Scope
 from recollect.store.service.changes import LogPage, read_log
-from recollect.verbs.parts import Parts
-from recollect.verbs.service.moved import PAUSES
+from recollect.verbs.dependencies import Dependencies
+from recollect.verbs.service.follow_moves import PAUSES
 
 PAGE = 500
 BEGAN = "began"
-EXPIRED = (
-    "The changes after this cursor are no longer known: it is too old, or from before a restored backup. Follow "
-    "without `since`, then read anew what you keep of this scope: memories, facts, topics, items, conversations."
-)
+EXPIRED = "Cursor expired: too old, or from before a restore. Reconnect without `since` and reload the scope."
 
 
-async def follow(parts: Parts, caller: Caller, scope: Scope, since: str) -> AsyncIterator[Change]:
-    """Yield where following begins, then every change of a scope after a cursor, or after now if it is empty.
+async def follow_changes(parts: Dependencies, caller: Caller, scope: Scope, since: str) -> AsyncIterator[Change]:
+    """Yield the start, then every change of a scope after a cursor, or after now if it is empty.
 
-    A scope that goes to another server is followed there.
+    A scope that moves to another server is followed there.
     """
     start, began, waits = read_cursor(since) if since else None, False, iter(PAUSES)
     while True:
@@ -37,7 +34,7 @@ async def follow(parts: Parts, caller: Caller, scope: Scope, since: str) -> Asyn
                     if not began or change.operation != BEGAN:
                         began = True
                         yield change
-        except MovedError:
+        except ScopeMovedError:
             if (pause := next(waits, None)) is None:
                 raise
             await asyncio.sleep(pause)
@@ -46,11 +43,11 @@ async def follow(parts: Parts, caller: Caller, scope: Scope, since: str) -> Asyn
 
 
 async def follow_there(
-    parts: Parts, caller: Caller, scope: Scope, start: tuple[UUID, int] | None
+    parts: Dependencies, caller: Caller, scope: Scope, start: tuple[UUID, int] | None
 ) -> AsyncGenerator[Change]:
-    """Follow a scope where it lies now."""
+    """Follow a scope on its current server."""
     if parts.feeds is None:
-        raise SetupError("Changes are followed where Recollect was opened with a database of its own.")
+        raise SetupError("changes() needs Recollect opened with its own database")
     feed = parts.feeds.of(parts.database)
     async with feed.following(caller.tenant_id, caller.key_id) as follower:
         page = await read_log(parts.database, scope, start[1] if start else None, PAGE)
@@ -70,7 +67,7 @@ async def follow_there(
 
 
 def check_page(page: LogPage, incarnation: UUID, number: int) -> None:
-    """Raise unless a page goes on where the one before it has ended."""
+    """Raise CursorExpiredError unless a page continues the previous one."""
     following = page.changes[0].number == number + 1 if page.changes else page.newest == number
     if incarnation not in {page.incarnation, *page.former} or not following:
         raise CursorExpiredError(EXPIRED)

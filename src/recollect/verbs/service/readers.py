@@ -1,4 +1,4 @@
-"""Readers: database roles that read one tenant's memories by SQL, and nothing else."""
+"""Readers: database roles that read one tenant's memories with SQL, and nothing else."""
 
 from __future__ import annotations
 
@@ -17,30 +17,30 @@ OURS = ("recollect_", "pg_")
 
 @dataclass(frozen=True, slots=True)
 class Readers:
-    """Where an operator makes, sees and drops the roles that read by SQL."""
+    """Creates, lists and drops the roles that read with SQL, for operators."""
 
     tenants: Tenants
-    """Knows the owners of the tables: only they may make roles."""
+    """Provides the owners of the tables: only they may create roles."""
 
     async def create(self, name: str, tenant: str) -> NewReader:
-        """Make a role that may read the views of a tenant; its password is known to nobody but the caller."""
+        """Create a role that may read the views of a tenant; only the caller knows its password."""
         if not NAME.fullmatch(name) or name.startswith(OURS):
             raise InvalidInputError(
                 "name must begin with a letter and have at most 63 of a-z, 0-9 and _; not recollect_... or pg_..."
             )
-        tenant_id = await self.tenants.find(tenant)
+        tenant_id = await self.tenants.find_tenant_number(tenant)
         owner, *_ = await self.tenants.owners_of(tenant)
         password = secrets.token_urlsafe(24)
         reader = await readers.create_reader(owner, name, tenant_id, password)
         return NewReader(reader, readers.address(owner, name, password))
 
     async def list(self) -> tuple[Reader, ...]:
-        """List the readers of every tenant."""
+        """List all reader roles."""
         return tuple([each for owner in await self.tenants.owners() for each in await readers.list_readers(owner)])
 
     async def drop(self, name: str) -> None:
-        """Drop a reader; it reads nothing from now on, though it may still be logged in."""
+        """Drop a reader; it can read nothing from now on, even if it is still logged in."""
         for owner in await self.tenants.owners():
             if any(each.name == name for each in await readers.list_readers(owner)):
                 return await readers.drop_reader(owner, name)
-        raise NotFoundError("There is no reader of this name.")
+        raise NotFoundError("No such reader.")

@@ -2,11 +2,19 @@
 
 from __future__ import annotations
 
+import asyncio
+
 import pytest
 from procrastinate.jobs import Status
 
+from conftest import PATIENT
+from fake_chat import FakeChatModel
+from recollect.jobs.lease import CHATTING
 from recollect.jobs.worker import build_app
+from recollect.settings import Settings
+from recollect.wiring import connected
 from sizes import Sizes
+from waiting import until
 
 WAITING = Sizes("jobs", ci=20_000, long=100_000)
 LOUD, QUIET, OTHER = 5, 9, 3
@@ -31,7 +39,7 @@ async def engine(recollect, owner):
     owner.execute("truncate procrastinate_jobs cascade")
     owner.execute("alter table procrastinate_jobs disable trigger user")
     parts = recollect.parts
-    app = build_app(recollect.addresses.service, parts.database, parts.embedder, 8)
+    app = build_app(parts)
     async with app.open_async():
         yield app.job_manager
 
@@ -46,6 +54,17 @@ async def take(engine, worker, count):
     return [job.task_kwargs.get("scope_id", 0) >> 40 for job in taken if job]
 
 
+def count_blocks(owner, worker, most_chats=None):
+    """Count the blocks that are read to find the next job."""
+    for _ in range(2):  # the first call also reads the function
+        plan = owner.execute(
+            "explain (analyze, buffers, format json) select * from take_job(%s, %s, null, %s)",
+            [worker, LOUD, most_chats],
+        )
+        read = plan.fetchone()[0][0]["Plan"]
+    return read["Shared Hit Blocks"] + read["Shared Read Blocks"]
+
+
 @pytest.mark.promise("However many jobs a tenant has waiting, another tenant's first job is begun next", WAITING)
 async def test_tenants_take_turns(engine, owner, figure):
     put(owner, LOUD, WAITING.now)
@@ -55,12 +74,7 @@ async def test_tenants_take_turns(engine, owner, figure):
     put(owner, OTHER, 2)
     assert await take(engine, worker, 6) == [QUIET, OTHER, LOUD, QUIET, OTHER, LOUD]
     owner.execute("analyze procrastinate_jobs")
-    for _ in range(2):  # the first call also reads the function
-        plan = owner.execute(
-            "explain (analyze, buffers, format json) select * from take_job(%s, %s, null)", [worker, LOUD]
-        )
-        read = plan.fetchone()[0][0]["Plan"]
-    blocks = read["Shared Hit Blocks"] + read["Shared Read Blocks"]
+    blocks = count_blocks(owner, worker)
     figure(f"the next job is found in {blocks} blocks")
     assert blocks < MOST_BLOCKS
 
@@ -100,6 +114,72 @@ async def test_what_is_for_no_tenant_has_a_turn_of_its_own(engine, owner):
     )
     worker = await register(engine)
     assert await take(engine, worker, 6) == [0, LOUD, LOUD, LOUD, LOUD, LOUD]
+
+
+@pytest.mark.promise("A tenant's jobs that wait for the chat model leave a place of each worker to others", WAITING)
+async def test_jobs_that_wait_for_the_chat_model_leave_a_place(engine, owner, monkeypatch):
+    for task in CHATTING:
+        assert owner.execute("select waits_for_chat(%s)", [task]).fetchone() == (True,)
+    assert owner.execute("select waits_for_chat('embed')").fetchone() == (False,)
+    put(owner, LOUD, WAITING.now, lock="reflect")
+    put(owner, LOUD, 1, lock="enrich")
+    engine.most_chats = 3
+    worker, other = await register(engine), await register(engine)
+    hanging = [await engine.fetch_job(None, worker) for _ in range(3)]
+    assert await take(engine, worker, 1) == [], "this worker has as many of them as it may"
+    owner.execute("analyze procrastinate_jobs")
+    assert count_blocks(owner, worker, 3) < MOST_BLOCKS
+    put(owner, LOUD, 1)
+    put(owner, QUIET, 4, lock="reflect")
+    assert await take(engine, worker, 5) == [QUIET, LOUD, QUIET, QUIET]
+    assert await take(engine, other, 1) == [LOUD], "another worker has places of its own"
+    looked = []
+
+    async def look():
+        looked.append(len(looked))
+
+    monkeypatch.setattr(engine, "_look", look)
+    assert await take(engine, worker, 1) == []
+    await engine.retry_job(hanging[0])
+    assert looked == [0], "the worker looks for jobs at once"
+    assert await take(engine, worker, 2) == [LOUD]
+
+
+class Hanging(FakeChatModel):
+    """A chat model that never answers, and notes whom it was asked about."""
+
+    def __init__(self):
+        super().__init__({})
+        self.asked = []
+
+    async def complete(self, prompt, answer):
+        self.asked += [name for name in ("loud", "quiet") if f"{name} likes" in prompt]
+        await asyncio.Event().wait()
+
+
+@pytest.mark.parametrize("places", [1, 3])
+async def test_a_worker_with_a_hanging_chat_model_serves_others(addresses, embedder, places):
+    chat = Hanging()
+    async with connected(Settings(embedder="fake", **PATIENT), addresses, embedder, chat) as recollect:
+
+        async def reflect(tenant, agent):
+            mind = await recollect.mind(agent, tenant=tenant)
+            await mind.remember(f"{tenant} likes tea")
+            await mind.reflect_later()
+
+        for number in range(4):
+            await reflect("loud", f"agent{number}")
+        worker = asyncio.create_task(recollect.work(places, stop_seconds=0))
+        try:
+            few = max(1, places - 1)
+            await until(lambda: len(chat.asked) == few)
+            if places > 1:
+                await reflect("quiet", "ada")
+                await until(lambda: len(chat.asked) > few)
+            assert chat.asked == ["loud"] * few + ["quiet"] * (places > 1)
+        finally:
+            worker.cancel()
+            await asyncio.wait([worker])
 
 
 @pytest.mark.promise("The test of turns of jobs notices an engine that takes the oldest job first")

@@ -1,95 +1,67 @@
-"""Make backups, look through them, and restore them without what was erased since."""
+"""Back up and restore the embedded server, and repeat the erasures since the backup."""
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Coroutine
 from datetime import UTC, datetime
-from typing import Annotated, Any, TypeVar
+from pathlib import Path
+from typing import Annotated
 
 import typer
-from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 
-from recollect.doors.cli.terminal import Steps, err, out
-from recollect.models.outside import BackupKind, BackupReport, RestoreReport
+from recollect.doors.cli.terminal import err, out
+from recollect.models.outside import RestoreReport
 from recollect.settings import Settings
-from recollect.wiring import make_backup, replay_erasures, restore_backup, verify_backup
+from recollect.wiring import make_backup, replay_erasures, restore_backup
 
 commands = typer.Typer()
-backup_app = typer.Typer(no_args_is_help=True, help="Make backups, look through them, and restore them.")
-Address = Annotated[str, typer.Argument(metavar="BACKUP", help="A backup: a folder, or s3://bucket/path.")]
-Done = TypeVar("Done")
-MEGABYTE = 1_000_000
+backup_app = typer.Typer(
+    no_args_is_help=True, help="Back up and restore the embedded server, and replay erasures on any server."
+)
 
 
-def show(work: Callable[[Steps], Coroutine[Any, Any, Done]]) -> Done:
-    """Do something that takes long, and show how far it has come."""
-    columns = (TextColumn("{task.description}"), BarColumn(), TextColumn("{task.percentage:>3.0f} %"))
-    with Progress(*columns, TimeElapsedColumn(), console=err) as progress:
-        return asyncio.run(work(Steps(progress)))
-
-
-def tell_backup(found: BackupReport, verb: str) -> None:
-    """Say what a backup holds."""
-    out.print(f"{found.name}", highlight=False, soft_wrap=True)
-    size = f"{found.bytes / MEGABYTE:,.1f} MB"
-    rows = f", {found.rows:,} rows" if found.rows else ""
-    indexes = f", {found.indexes} indexes" if found.indexes else ""
-    out.print(f"{verb}: {found.kind}, {found.made_at:%Y-%m-%d %H:%M} UTC, {size}{rows}{indexes}.", highlight=False)
-    for remark in found.remarks:
-        out.print(remark, highlight=False)
-
-
-def tell_restored(done: RestoreReport) -> None:
-    """Say what a restored record lacks that its backup had."""
-    again = done.reapplied
-    out.print(
-        f"{again.logged} erasures are newer than the backup; {again.applied} of them had something to erase in it, and "
-        f"{again.finished} scopes had purges to finish.",
-        highlight=False,
-        soft_wrap=True,
-    )
-    out.print(f"The record may be served again, as incarnation {done.incarnation}.", highlight=False, soft_wrap=True)
+def print_restored(done: RestoreReport) -> None:
+    """Print the erasures that were repeated in a restored database."""
+    lines = [
+        f"{done.logged} erasures are newer than the backup; {done.applied} of them had something to erase in it, and "
+        f"{done.finished} scopes had purges to finish.",
+        *([f"The old server is in {done.aside}."] if done.aside else []),
+        f"The database may be served again, as incarnation {done.incarnation}.",
+    ]
+    out.print("\n".join(lines), highlight=False, soft_wrap=True)
 
 
 @backup_app.command("make")
 def make(
-    place: Annotated[str, typer.Argument(metavar="PLACE", help="A folder, or s3://bucket/path, for all backups.")],
-    kind: Annotated[
-        BackupKind | None,
-        typer.Option(help="All files of the server, or one database.", show_default="base if embedded, else dump"),
-    ] = None,
+    folder: Annotated[Path, typer.Argument(metavar="FOLDER", help="Folder for the dump and its manifest.")],
 ) -> None:
-    """Make a backup while everything is used, and say where it is."""
-    tell_backup(show(lambda steps: make_backup(Settings(), place, kind, steps)), "made")
-
-
-@backup_app.command("verify")
-def verify(backup: Address) -> None:
-    """Compare a backup's checksums, restore it for a while, count its rows and check its indexes."""
-    tell_backup(show(lambda steps: verify_backup(Settings(), backup, steps)), "verified")
+    """Dump the embedded server's database while it is used, and print the file."""
+    with err.status("dumping"):
+        file = asyncio.run(make_backup(Settings(), folder))
+    out.print(str(file), highlight=False, soft_wrap=True)
 
 
 @backup_app.command("restore")
 def restore(
-    backup: Address,
-    replace: Annotated[bool, typer.Option("--replace", help="Move the embedded server aside that is there.")] = False,
+    file: Annotated[Path, typer.Argument(metavar="FILE", help="A dump by `backup make`; its manifest is next to it.")],
     without_log: Annotated[
-        bool, typer.Option("--without-log", help="Restore although the erasure log is lost: erased memories come back.")
+        bool, typer.Option("--without-log", help="Restore without the erasure log. Erased memories will reappear.")
     ] = False,
 ) -> None:
-    """Restore a backup, erase again what was erased since, and only then let it be served."""
-    tell_restored(
-        show(lambda steps: restore_backup(Settings(), backup, steps, replace=replace, logged=not without_log))
-    )
+    """Restore a dump as the embedded server, without memories erased since. The old server is moved aside."""
+    with err.status("restoring"):
+        done = asyncio.run(restore_backup(Settings(), file, logged=not without_log))
+    print_restored(done)
 
 
 @backup_app.command("replay")
 def replay(
-    since: Annotated[datetime, typer.Option(help="When the copy was made that was restored, in UTC, or before.")],
+    since: Annotated[datetime, typer.Option(help="Time of the restored copy, in UTC, or earlier.")],
 ) -> None:
-    """Erase again what was erased since a moment, in a database that was restored by other means."""
-    tell_restored(show(lambda steps: replay_erasures(Settings(), since.replace(tzinfo=UTC), steps)))
+    """Repeat the erasures since a time, in a database that was restored by other means."""
+    with err.status("erasing"):
+        done = asyncio.run(replay_erasures(Settings(), since.replace(tzinfo=UTC)))
+    print_restored(done)
 
 
 commands.add_typer(backup_app, name="backup")

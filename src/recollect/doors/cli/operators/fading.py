@@ -1,4 +1,4 @@
-"""The command `recollect fade`: let what has decayed leave recall, show why, and bring it back."""
+"""The command `recollect fade`: exclude unused memories from recall, show why, and restore them."""
 
 from __future__ import annotations
 
@@ -23,8 +23,8 @@ from recollect.doors.cli.terminal import (
     with_mind,
     with_options,
 )
-from recollect.doors.words import translate
-from recollect.models.memories import Faded, Fading, FadingRules, Judgement
+from recollect.doors.greeting import translate
+from recollect.models.memories import FadeDecision, FadedMemory, FadeReport, FadingRules
 
 if TYPE_CHECKING:
     from recollect.mind.mind import Mind
@@ -37,26 +37,24 @@ EVERYTHING = "all"
 
 @commands.command()
 @with_options(
-    days=Annotated[
-        float | None, typer.Option(help="Days over which what is unused fades.", show_default="the agent's")
+    days=Annotated[float | None, typer.Option(help="Days until an unused memory fades.", show_default="the agent's")],
+    threshold=Annotated[
+        float | None, typer.Option(help="Memories that score above this fade.", show_default="the agent's")
     ],
-    threshold=Annotated[float | None, typer.Option(help="What scores above it fades.", show_default="the agent's")],
     fact_days=Annotated[
-        float | None, typer.Option(help="Days that a fact may grow old; 0 for any age.", show_default="the agent's")
+        float | None, typer.Option(help="Maximum age of a fact in days; 0 = no limit.", show_default="the agent's")
     ],
-    revive=Annotated[
-        list[str] | None, typer.Option(help="Bring back instead: a memory by its id, or `all`; repeat for more.")
-    ],
+    revive=Annotated[list[str] | None, typer.Option(help="Restore this memory, or `all`. Repeatable.")],
 )
 def fade(
     agent: Agent,
     user: User = "",
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Only show what would fade, and why.")] = False,
-    faded: Annotated[bool, typer.Option("--list", help="Show what has faded instead, and why.")] = False,
+    faded: Annotated[bool, typer.Option("--list", help="List faded memories.")] = False,
     tenant: Tenant = "default",
     **chosen: Any,  # noqa: ANN401 - what `with_options` names
 ) -> None:
-    """Let what has decayed or expired leave recall, and show why; all of it can be revived."""
+    """Remove decayed and expired memories from recall and show why. You can restore them."""
     if chosen["revive"]:
         back = with_mind(agent, user, tenant, lambda mind: revive(mind, chosen["revive"]))
         out.print(translate("{count} memories are back.", count=back), highlight=False)
@@ -68,15 +66,15 @@ def fade(
     with Progress(console=err) as progress:
         task = progress.add_task("judging" if dry_run else "fading", total=None)
 
-        async def work(mind: Mind) -> list[Fading]:
+        async def fade_memories(mind: Mind) -> list[FadeReport]:
             progress.update(task, total=(await mind.overview()).memories)
             return await walk(mind, rules, lambda more: progress.advance(task, more), dry_run=dry_run)
 
-        reports = with_mind(agent, user, tenant, work)
-    show(reports, dry_run=dry_run)
+        reports = with_mind(agent, user, tenant, fade_memories)
+    print_fade_reports(reports, dry_run=dry_run)
 
 
-async def walk(mind: Mind, rules: FadingRules, report: Callable[[int], None], *, dry_run: bool) -> list[Fading]:
+async def walk(mind: Mind, rules: FadingRules, report: Callable[[int], None], *, dry_run: bool) -> list[FadeReport]:
     """Go through a whole scope, call after call, and report how many memories each looked at."""
     reports = [await mind.fading.fade(rules, dry_run=dry_run)]
     report(reports[-1].looked_at)
@@ -86,7 +84,7 @@ async def walk(mind: Mind, rules: FadingRules, report: Callable[[int], None], *,
     return reports
 
 
-def show(reports: Sequence[Fading], *, dry_run: bool) -> None:
+def print_fade_reports(reports: Sequence[FadeReport], *, dry_run: bool) -> None:
     """Show how often each rule decided, and why the first memories fade."""
     grounds: Counter[str] = Counter()
     for each in reports:
@@ -106,7 +104,7 @@ def show(reports: Sequence[Fading], *, dry_run: bool) -> None:
     out.print(translate(said, count=total), highlight=False)
 
 
-def tabulate(memories: Sequence[Judgement | Faded]) -> Table:
+def tabulate(memories: Sequence[FadeDecision | FadedMemory]) -> Table:
     """Show memories by their ids, and why they fade, without their content."""
     table = table_of(id_column("memory"), "kind", "score", "grounds", "why")
     for each in memories:
@@ -114,7 +112,7 @@ def tabulate(memories: Sequence[Judgement | Faded]) -> Table:
     return table
 
 
-async def read_faded(mind: Mind) -> list[Faded]:
+async def read_faded(mind: Mind) -> list[FadedMemory]:
     """Read all that has faded in a scope."""
     page = await mind.fading.faded(limit=PAGE)
     found = list(page.faded)
@@ -125,7 +123,7 @@ async def read_faded(mind: Mind) -> list[Faded]:
 
 
 async def revive(mind: Mind, named: Sequence[str]) -> int:
-    """Revive what is named, or everything, and count it."""
+    """Restore the named memories, or all, and count them."""
     everything = EVERYTHING in named
     ids = [each.id for each in await read_faded(mind)] if everything else await find_ids(mind, list(named))
     return sum([len(await mind.fading.revive(ids[start : start + PAGE])) for start in range(0, len(ids), PAGE)])

@@ -10,12 +10,12 @@ from rich.progress import Progress
 from rich.table import Table
 
 from recollect.doors.cli.terminal import Yes, err, out, run
-from recollect.doors.words import translate
+from recollect.doors.greeting import translate
 from recollect.mind.operators.mirrors import Mirrors
 from recollect.models.outside import MirrorStatus
 
 commands = typer.Typer()
-mirror_app = typer.Typer(no_args_is_help=True, help="Look after mirrors of the record in OpenSearch and Neo4j.")
+mirror_app = typer.Typer(no_args_is_help=True, help="Manage the OpenSearch and Neo4j mirrors.")
 Name = Annotated[str, typer.Argument(help="`opensearch` or `neo4j`.")]
 Done = TypeVar("Done")
 
@@ -34,18 +34,18 @@ def with_progress(step: str, work: Callable[[Mirrors, Callable[[int], None]], Aw
 
 @mirror_app.command("build")
 def build(name: Name) -> None:
-    """Fill a mirror for the first time; one that was broken off goes on."""
-    tell_ready(with_progress("filling", lambda mirrors, report: mirrors.build(name, report)))
+    """Build a mirror. Resumes an interrupted build."""
+    format_mirror_ready(with_progress("filling", lambda mirrors, report: mirrors.build(name, report)))
 
 
 @mirror_app.command("rebuild")
 def rebuild(name: Name) -> None:
-    """Fill a mirror again beside the one that answers, then let it take its place."""
-    tell_ready(with_progress("filling", lambda mirrors, report: mirrors.rebuild(name, report)))
+    """Build a mirror again next to the active one, then switch to it."""
+    format_mirror_ready(with_progress("filling", lambda mirrors, report: mirrors.rebuild(name, report)))
 
 
-def tell_ready(made: Sequence[MirrorStatus]) -> None:
-    """Say that a mirror answers from now on, of every shard."""
+def format_mirror_ready(made: Sequence[MirrorStatus]) -> None:
+    """Print that a mirror is in use from now on, for every shard."""
     for each in made:
         of_shard = f" of {each.shard}" if each.shard else ""
         counted = f"{each.scopes} scopes, {each.behind} behind"
@@ -54,7 +54,7 @@ def tell_ready(made: Sequence[MirrorStatus]) -> None:
 
 @mirror_app.command("status")
 def show_status() -> None:
-    """Show every mirror: what it holds, how far it is behind, and whether its engine answers."""
+    """Show the content, lag and health of every mirror."""
     table = Table("mirror", "shard", "generation", "state", "scopes", "behind", "lag", "answers")
     for each in run(lambda recollect: recollect.operator.mirrors.status()):
         answers = "no address" if each.answers is None else "yes" if each.answers else "no"
@@ -65,8 +65,8 @@ def show_status() -> None:
 
 
 @mirror_app.command("verify")
-def verify(name: Name, mend: Annotated[bool, typer.Option("--mend", help="Make equal what differs.")] = False) -> None:
-    """Compare all that a mirror holds with the record, by checksums; end with 1 if it differs and is not mended."""
+def verify(name: Name, mend: Annotated[bool, typer.Option("--mend", help="Repair differences.")] = False) -> None:
+    """Compare a mirror with the database by checksum. Exits with status 1 if they still differ."""
     found = with_progress("comparing", lambda mirrors, report: mirrors.verify(name, report, mend=mend))
     counted = f"{found.missing} missing, {found.changed} changed, {found.extra} extra"
     out.print(f"{found.scopes} scopes compared: {counted}{', mended' if found.differing and mend else ''}.")
@@ -76,7 +76,7 @@ def verify(name: Name, mend: Annotated[bool, typer.Option("--mend", help="Make e
 
 @mirror_app.command("drop")
 def drop(name: Name, yes: Yes = False) -> None:
-    """Drop a mirror with all that it holds; receipts that wait for it are finished with a note."""
+    """Delete a mirror and its content. Receipts waiting for it are completed with a note."""
     if not yes:
         typer.confirm(f"Drop the mirror {name}?", abort=True)
     ended, removed = run(lambda recollect: recollect.operator.mirrors.drop(name))

@@ -13,15 +13,15 @@ from rich.markup import escape
 from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn, TransferSpeedColumn
 from rich.table import Column, Table
 
-from recollect.doors.cli.terminal import Steps, Yes, err, out, printing, table_of
+from recollect.doors.cli.terminal import ProgressBars, Yes, err, out, printing, table_of
 from recollect.errors import SetupError
 from recollect.models.outside import ModelFiles
 from recollect.settings import Settings, find_toml
 from recollect.wiring import find_models
 
 commands = typer.Typer()
-model_app = typer.Typer(no_args_is_help=True, help="Pull embedding models that run in this process, and use them.")
-Name = Annotated[str, typer.Argument(help="A name of `recollect model list`, or OWNER/NAME on the hub.")]
+model_app = typer.Typer(no_args_is_help=True, help="Download and use local embedding models.")
+Name = Annotated[str, typer.Argument(help="Name from `recollect model list`, or OWNER/NAME on the hub.")]
 MEGABYTE = 1_000_000
 AFTERWARDS = (
     "A new database starts with this model. A database with vectors of another model keeps them, and recalls by words "
@@ -57,16 +57,16 @@ def show_choices(choices: list[ModelChoice]) -> None:
 @model_app.command("list")
 @printing(show_choices)
 def list_models() -> list[ModelChoice]:
-    """List the models that are known by name, and those that were pulled."""
+    """List known and downloaded models."""
     models = find_models(Settings())
     pulled = {model.name: model for model in models.list()}
     known = [
-        ModelChoice(each.name, each.licence, each.megabytes, describe(pulled.pop(each.name, None)), each.languages,
-                    each.dimensions)
+        ModelChoice(each.name, each.licence, each.megabytes, describe_model(pulled.pop(each.name, None)),
+                    each.languages, each.dimensions)
         for each in models.known()
     ]  # fmt: skip
     others = [
-        ModelChoice(model.name, model.licence, round(model.size / MEGABYTE), describe(model))
+        ModelChoice(model.name, model.licence, round(model.size / MEGABYTE), describe_model(model))
         for model in pulled.values()
     ]
     return known + others
@@ -76,13 +76,13 @@ def list_models() -> list[ModelChoice]:
 def pull_model(
     name: Name,
     source: Annotated[
-        str, typer.Option("--from", help="Address of a hub or mirror, or a folder.", show_default="RECOLLECT_HUB_URL")
+        str, typer.Option("--from", help="Hub URL, mirror URL or folder.", show_default="RECOLLECT_HUB_URL")
     ] = "",
-    repository: Annotated[str, typer.Option("--repo", help="OWNER/NAME, where the source has another.")] = "",
+    repository: Annotated[str, typer.Option("--repo", help="OWNER/NAME, if the source uses another one.")] = "",
     revision: Annotated[str, typer.Option(help="Branch, tag or commit.", show_default="the newest")] = "",
     yes: Yes = False,
 ) -> None:
-    """Fetch a model's files; show licence and checksums first. An interrupted pull goes on where it stopped."""
+    """Download a model after showing its license and checksums. Resumes an interrupted download."""
     models = find_models(Settings())
     plan = models.plan(name, source, repository, revision)
     out.print(f"{escape(plan.repository)} from {escape(plan.source)}, revision {escape(plan.revision) or 'none'}")
@@ -93,7 +93,7 @@ def pull_model(
     columns = (TextColumn("{task.description}"), BarColumn(), DownloadColumn(), TransferSpeedColumn())
     sizes = {each.path: each.size or 0 for each in plan.files}
     with Progress(*columns, console=err) as progress:
-        steps = Steps(progress)
+        steps = ProgressBars(progress)
         pulled = models.pull(plan, lambda path, done: steps(path, done, max(done, sizes[path])))
     if any(not each.sha256 for each in plan.files):
         out.print("Fetched. Compare the checksums that the source did not name:")
@@ -102,8 +102,8 @@ def pull_model(
 
 
 @model_app.command("use")
-def use_model(name: Annotated[str, typer.Argument(help="A model that was pulled.")]) -> None:
-    """Verify a pulled model, run it once, pin its checksums, and set it: in the TOML file if there is one."""
+def use_model(name: Annotated[str, typer.Argument(help="Downloaded model.")]) -> None:
+    """Verify and select a downloaded model. Writes the setting to the TOML file if there is one."""
     space = asyncio.run(find_models(Settings()).use(name))
     toml = find_toml()
     if toml:
@@ -114,7 +114,7 @@ def use_model(name: Annotated[str, typer.Argument(help="A model that was pulled.
 
 
 def set_names(text: str, space: str) -> str:
-    """Return the text of a TOML file in which a pulled model is the embedder; all else stays as it is."""
+    """Return the text of a TOML file with a pulled model as the embedder; the rest is unchanged."""
     for name, value in (("embedder", "local"), ("embedder_model", space)):
         line = f'{name} = "{value}"'
         text, count = re.subn(rf"^{name}[ \t]*=.*$", line, text, count=1, flags=re.MULTILINE)
@@ -122,12 +122,12 @@ def set_names(text: str, space: str) -> str:
         text = text if count else f"{line}\n{text}"
     written = tomllib.loads(text)
     if (written.get("embedder"), written.get("embedder_model")) != ("local", space):
-        raise SetupError(f"The TOML file cannot be changed here: set embedder_model to {space} in it.")
+        raise SetupError(f"Cannot edit the TOML file. Set embedder_model to {space} in it.")
     return text
 
 
-def describe(model: ModelFiles | None) -> str:
-    """Say whether a model is here."""
+def describe_model(model: ModelFiles | None) -> str:
+    """Return whether a model is pulled and in use."""
     if model is None:
         return ""
     return "pulled, in use" if model.pinned else "pulled"

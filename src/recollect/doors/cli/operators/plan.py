@@ -17,11 +17,11 @@ from recollect.doors.cli.operators.sizing import (
     SERVER_CORES,
     SERVER_DISK,
     SERVER_RAM,
-    Needs,
+    SizingResult,
     Workload,
     compute,
-    usual_recalls,
-    usual_writes,
+    default_recall_rate,
+    default_write_rate,
 )
 from recollect.doors.cli.terminal import out
 
@@ -30,26 +30,26 @@ UNITS = ((1e12, "TB"), (1e9, "GB"), (1e6, "MB"), (1e3, "kB"))
 
 
 @commands.callback()
-def describe() -> None:
-    """Hold the one command of this module as a command of its own."""
+def keep_subcommand() -> None:
+    """Keep the one command of this module a subcommand."""
 
 
 @commands.command("plan")
 def plan(
-    memories: Annotated[int, typer.Option(min=1, max=10**13, help="How many memories it is to hold.")],
-    tenants: Annotated[int, typer.Option(min=1, max=8_000_000, help="How many tenants share it.")] = 1,
-    vectors: Annotated[int, typer.Option(min=0, max=4096, help="Dimensions of the vectors; 0 for none.")] = 384,
+    memories: Annotated[int, typer.Option(min=1, max=10**13, help="Number of memories.")],
+    tenants: Annotated[int, typer.Option(min=1, max=8_000_000, help="Number of tenants.")] = 1,
+    vectors: Annotated[int, typer.Option(min=0, max=4096, help="Vector dimensions; 0 = no vectors.")] = 384,
     writes_per_second: Annotated[
-        float | None, typer.Option(min=0, help="Memories written a second at the peak.", show_default="by the memories")
+        float | None, typer.Option(min=0, help="Memories written per second at peak.", show_default="by the memories")
     ] = None,
     recalls_per_second: Annotated[
-        float | None, typer.Option(min=0, help="Recalls a second at the peak.", show_default="by the memories")
+        float | None, typer.Option(min=0, help="Recalls per second at peak.", show_default="by the memories")
     ] = None,
-    as_json: Annotated[bool, typer.Option("--json", help="Print numbers for a program.")] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
 ) -> None:
-    """Say which disk, RAM and cores an installation needs, and when to use shards or replicas."""
-    writes = usual_writes(memories) if writes_per_second is None else writes_per_second
-    recalls = usual_recalls(memories) if recalls_per_second is None else recalls_per_second
+    """Compute the disk, RAM and cores that an installation needs, and when to use shards."""
+    writes = default_write_rate(memories) if writes_per_second is None else writes_per_second
+    recalls = default_recall_rate(memories) if recalls_per_second is None else recalls_per_second
     load = Workload(memories, tenants, vectors, writes, recalls)
     needs = compute(load)
     if as_json:
@@ -61,8 +61,8 @@ def plan(
     out.print(table)
 
 
-def list_rows(load: Workload, needs: Needs) -> list[tuple[str, str, str]]:
-    """Say what is needed, row by row, and why."""
+def list_rows(load: Workload, needs: SizingResult) -> list[tuple[str, str, str]]:
+    """Return the needs, row by row, with their reasons."""
     return [
         ("recalls at the peak", f"{load.recalls:,.1f} a second", f"{PEAK} times the mean"),
         ("writes at the peak", f"{load.writes:,.1f} a second", f"{PEAK} times the mean"),
@@ -75,26 +75,20 @@ def list_rows(load: Workload, needs: Needs) -> list[tuple[str, str, str]]:
         ("for the local model", f"{needs.local_model_cores:,} more", f"{LOCAL_MODEL:g} ms a recall or write"),
         ("largest tenant", write_bytes(needs.largest_tenant_bytes), f"of {load.tenants:,}, by Zipf's law"),
         ("shards", describe_shards(needs), describe_server()),
-        ("replicas for recall", describe_replicas(needs), f"beyond {SERVER_CORES} cores of a server"),
         ("standbys", "1 or more", "if downtime would hurt"),
     ]
 
 
-def describe_shards(needs: Needs) -> str:
-    """Say how many servers share the tenants, and if one tenant needs several."""
+def describe_shards(needs: SizingResult) -> str:
+    """Return the number of servers for the tenants, and whether one tenant needs several."""
     if needs.shards == 1:
         return "none: one server"
     split = needs.largest_tenant_bytes > SERVER_DISK * FILLED
     return f"{needs.shards:,}{', largest tenant split' if split else ''}"
 
 
-def describe_replicas(needs: Needs) -> str:
-    """Say how many replicas answer recalls."""
-    return f"{needs.replicas:,} for each server" if needs.replicas else "none"
-
-
 def describe_server() -> str:
-    """Say which server is counted with."""
+    """Return the server size that the plan assumes."""
     return f"each {write_bytes(SERVER_DISK)}, {write_bytes(SERVER_RAM)}, {SERVER_CORES} cores"
 
 

@@ -1,4 +1,4 @@
-"""What an installation needs, computed from what was measured: bytes, log and processor time of a memory."""
+"""The needs of an installation, computed from measured bytes, WAL and processor time per memory."""
 
 from __future__ import annotations
 
@@ -44,8 +44,8 @@ class Workload:
 
 
 @dataclass(frozen=True, slots=True)
-class Needs:
-    """What it needs: bytes of one copy, log of a day, RAM and cores."""
+class SizingResult:
+    """Needs of an installation: bytes of one copy, WAL per day, RAM and cores."""
 
     memory_bytes: int
     disk_bytes: int
@@ -57,31 +57,27 @@ class Needs:
     local_model_cores: int
     largest_tenant_bytes: int
     shards: int
-    replicas: int
 
 
-def usual_writes(memories: int) -> float:
-    """Give the memories written a second at the peak, where nobody says it."""
+def default_write_rate(memories: int) -> float:
+    """Return the default rate of memories written per second at the peak."""
     return memories / SCOPE * ACTIVE * TURNS * 2 * PEAK / DAY
 
 
-def usual_recalls(memories: int) -> float:
-    """Give the recalls a second at the peak, where nobody says it."""
+def default_recall_rate(memories: int) -> float:
+    """Return the default rate of recalls per second at the peak."""
     return memories / SCOPE * ACTIVE * RECALLS * PEAK / DAY
 
 
-def compute(load: Workload) -> Needs:
+def compute(load: Workload) -> SizingResult:
     """Compute what a load needs."""
     wider = load.dimensions / MEASURED_DIMENSIONS - 1
     memory = MEMORY_BYTES + VECTOR_BYTES * wider
     log = LOG_BYTES + LOG_IMAGES + VECTOR_BYTES * wider
     disk, ram = load.memories * memory, load.memories * memory * IN_USE
-    recalling, writing = load.recalls * RECALL_DATABASE / 1000, load.writes * TURN_DATABASE / 2 / 1000
     program = (load.recalls * RECALL_PROGRAM + load.writes * TURN_PROGRAM / 2) / 1000
-    database = (recalling + writing) / BUSY
-    # A replica takes recalls off the primary; a shard divides everything.
-    shards = ceil(max(disk / (SERVER_DISK * FILLED), ram / SERVER_RAM, writing / BUSY / SERVER_CORES, 1))
-    return Needs(
+    database = (load.recalls * RECALL_DATABASE + load.writes * TURN_DATABASE / 2) / 1000 / BUSY
+    return SizingResult(
         memory_bytes=round(memory),
         disk_bytes=round(disk),
         disk_to_buy_bytes=round(disk / FILLED),
@@ -91,11 +87,10 @@ def compute(load: Workload) -> Needs:
         api_cores=max(1, ceil(program / BUSY)),
         local_model_cores=ceil((load.recalls + load.writes) * LOCAL_MODEL / 1000 / BUSY),
         largest_tenant_bytes=round(disk * share_of_largest(load.tenants)),
-        shards=shards,
-        replicas=max(0, ceil(database / shards / SERVER_CORES) - 1),
+        shards=ceil(max(disk / (SERVER_DISK * FILLED), ram / SERVER_RAM, database / SERVER_CORES, 1)),
     )
 
 
 def share_of_largest(tenants: int) -> float:
-    """Give the share of the largest tenant, where sizes follow Zipf's law with the exponent 1."""
+    """Return the share of the largest tenant if sizes follow Zipf's law with the exponent 1."""
     return 1 / sum(1 / rank for rank in range(1, tenants + 1))

@@ -13,11 +13,19 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, WithJsonSche
 
 from recollect.models.memories import ImportanceFrom, Kind
 
-Name = Annotated[str, Field(max_length=128, pattern=r"^[^\x00-\x1f/\x7f-\x9f]*$")]
+NAME, CONVERSATION = r"^[^\x00-\x1f/\x7f-\x9f]*$", r"^[A-Za-z0-9._:@-]{1,128}$"
+ANY_CONVERSATION = CONVERSATION.replace("1,", "0,")
+Name = Annotated[str, Field(max_length=128, pattern=NAME)]
 """An agent's or a user's name, of any script; a user's may be empty, and an agent's if the key is bound to one."""
 FullName = Annotated[Name, Field(min_length=1)]
-ConversationName = Annotated[str, Field(pattern=r"^[A-Za-z0-9._:@-]{1,128}$")]
-AnyConversation = Annotated[str, Field(pattern=r"^[A-Za-z0-9._:@-]{0,128}$")]
+SENTENCES: Mapping[str, str] = {
+    NAME: "a name must not have a slash or a control character",
+    CONVERSATION: "conversation must be 1 to 128 characters (A-Z a-z 0-9 . _ : @ -)",
+    ANY_CONVERSATION: "conversation must be empty, or 1 to 128 characters (A-Z a-z 0-9 . _ : @ -)",
+}
+"""What a pattern asks for."""
+ConversationName = Annotated[str, Field(pattern=CONVERSATION)]
+AnyConversation = Annotated[str, Field(pattern=ANY_CONVERSATION)]
 """The id of a conversation, or nothing."""
 PlainKind = Annotated[Kind, WithJsonSchema({"type": "string", "enum": [*map(str, Kind)]})]
 """A kind that the document describes in place: tools like Dify do not follow a reference there."""
@@ -30,10 +38,10 @@ Integer = Annotated[int, Field(strict=True)]
 Vector = Annotated[list[Number], Field(max_length=4096)]
 TopicPath = Annotated[str, Field(max_length=2_000)]
 PATH = "The path of a topic, as in `travel->Japan`."
-AGENT = "Whose memory it is; may be empty where the key is bound to an agent."
-USER = "Whom it is about or with; empty for an agent alone."
-AS_OF = "By what was stored by then, in the versions that were believed; with an offset, now if left out."
-AT = "By what was true in the world then, or had happened; with an offset, by what is not over if left out."
+AGENT = "Agent. May be empty if the key is bound to one."
+USER = "User. Empty for the agent's own memory."
+AS_OF = "Only data stored by this time, in the versions of that time. Default: now."
+AT = "Only data that was true, or had happened, at this time. Default: all that has not ended."
 EXAMPLE_ID = "01a1dd05-b16b-7000-b535-83c8ebea4fa9"
 SCOPE: dict[str, Any] = {"agent": "ada", "user": "zhang-wei"}
 """The scope of the examples."""
@@ -41,7 +49,7 @@ Value = TypeVar("Value")
 
 
 def check_written(value: object) -> object:
-    """Accept moments as text only: a bare number could mean seconds or milliseconds."""
+    """Accept times as text only: a bare number could mean seconds or milliseconds."""
     written = isinstance(value, str) and value[4:5] == "-"
     if not (written or value is None or isinstance(value, datetime)):
         raise ValueError("must be written as in 2026-01-31T12:00:00+08:00")
@@ -51,8 +59,8 @@ def check_written(value: object) -> object:
 Moment = Annotated[datetime, BeforeValidator(check_written)]
 
 
-def show(example: Mapping[str, Any]) -> ConfigDict:
-    """Give a body an example for the document."""
+def build_example_config(example: Mapping[str, Any]) -> ConfigDict:
+    """Return the configuration of a body with an example for the document."""
     return ConfigDict(json_schema_extra={"examples": [dict(example)]})
 
 
@@ -62,33 +70,33 @@ class Body(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True)
 
 
-class OfAgent(Body):
+class AgentBody(Body):
     """A body that names an agent."""
 
     agent: Name = Field(description=AGENT)
 
 
-class OfScope(OfAgent):
+class ScopeBody(AgentBody):
     """A body that names a scope."""
 
-    model_config = show(SCOPE)
+    model_config = build_example_config(SCOPE)
 
     user: Name = Field("", description=USER)
 
 
 def build(kind: type[Value], body: Body) -> Value:
-    """Make a value of a body, field by field; a nested value stands flat in the body, next to its other fields."""
+    """Build a value from a body, field by field; fields of a nested value are next to the others in the body."""
     return kind(**{name: read(body) for name, read in plan(cast("Any", kind), type(body))})
 
 
 @cache
 def plan(kind: type, body: type[Body]) -> tuple[tuple[str, Callable[[Body], Any]], ...]:
-    """Say how each field of a value is read from a body; missing fields have the value's defaults."""
+    """Return how each field of a value is read from a body; missing fields have the value's defaults."""
     hints, steps = get_type_hints(kind), list[tuple[str, Callable[[Body], Any]]]()
     for field in fields(kind):
         hint, known = hints[field.name], field.name in body.model_fields
         if known:
-            steps.append((field.name, take(field.name, hint, optional=field.default is None)))
+            steps.append((field.name, read_field(field.name, hint, optional=field.default is None)))
         elif is_dataclass(hint):
             steps.append((field.name, within(cast("type", hint))))
         elif field.default is MISSING and field.default_factory is MISSING:
@@ -96,14 +104,14 @@ def plan(kind: type, body: type[Body]) -> tuple[tuple[str, Callable[[Body], Any]
     return tuple(steps)
 
 
-def take(name: str, hint: Any, *, optional: bool) -> Callable[[Body], Any]:  # noqa: ANN401 - a type as it is written
-    """Read a field: a list becomes a tuple if the value has one; if None is allowed, what is empty is None."""
+def read_field(name: str, hint: Any, *, optional: bool) -> Callable[[Body], Any]:  # noqa: ANN401 - a type as it is written
+    """Return a reader of a field: a list becomes a tuple if the value has one; empty values become None if allowed."""
     sorts = (hint, *get_args(hint))
     tupled = any(get_origin(each) is tuple for each in sorts)
     inner: Any = next((each for each in sorts if is_dataclass(each)), None)
     chosen = next((each for each in sorts if isinstance(each, type) and issubclass(each, Enum)), None)
 
-    def read(body: Body) -> Any:  # noqa: ANN401 - a field of any type
+    def read_attribute(body: Body) -> Any:  # noqa: ANN401 - a field of any type
         given: Any = getattr(body, name)
         if optional and given in ("", [], {}):
             return None
@@ -111,13 +119,13 @@ def take(name: str, hint: Any, *, optional: bool) -> Callable[[Body], Any]:  # n
             return tuple(build(inner, each) if inner else each for each in cast("list[Any]", given))
         return chosen(given) if chosen and given is not None else given
 
-    return read
+    return read_attribute
 
 
 def within(kind: type) -> Callable[[Body], Any]:
-    """Read a nested value that stands flat in a body."""
+    """Return a reader of a nested value whose fields are next to the others in a body."""
 
-    def read(body: Body) -> Any:  # noqa: ANN401 - a value of any type
+    def build_value(body: Body) -> Any:  # noqa: ANN401 - a value of any type
         return build(kind, body)
 
-    return read
+    return build_value

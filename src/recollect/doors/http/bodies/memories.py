@@ -16,84 +16,76 @@ from recollect.doors.http.bodies.fields import (
     Integer,
     Moment,
     Number,
-    OfScope,
     PlainKind,
     PlainSource,
+    ScopeBody,
     ScopeNames,
     TopicPath,
     Vector,
     build,
-    show,
+    build_example_config,
 )
 from recollect.errors import InvalidInputError
-from recollect.loading import own_zone
+from recollect.loading import local_timezone
 from recollect.models.memories import JSON, ImportanceFrom, Kind, NewMemory, Role
 
 
-class ReachBody(Body):
+class LinkStrengthBody(Body):
     """How readily something is recalled by the topic that it is filed under."""
 
-    activation: Number = Field(default=0.55, ge=0, le=1, description="How strongly it belongs to its topic.")
-    diffusion: Number = Field(
-        default=0.35, ge=0, le=1, description="How far it leads on from there, to related topics."
-    )
-    independence: Number = Field(default=0.5, ge=0, le=1, description="How well it can be understood by itself.")
+    activation: Number = Field(default=0.55, ge=0, le=1, description="How strongly it belongs to the topic.")
+    diffusion: Number = Field(default=0.35, ge=0, le=1, description="How far it spreads to related topics.")
+    independence: Number = Field(default=0.5, ge=0, le=1, description="How understandable it is without context.")
 
 
-class MemoryBody(ReachBody):
-    """One thing to remember."""
+class MemoryBody(LinkStrengthBody):
+    """A memory to store."""
 
-    content: str = Field(min_length=1, max_length=32_000, description="What is remembered, as it was said or seen.")
+    content: str = Field(min_length=1, max_length=32_000, description="Text of the memory.")
     kind: PlainKind = Field(Kind.EVENT, description="One of message, event, chat, thought, fact, summary.")
-    speaker: str = Field("", max_length=200, description="Who said it; searchable with the content.")
+    speaker: str = Field("", max_length=200, description="Name of the speaker. Searchable.")
     importance: Number | None = Field(
         None,
         ge=1,
         le=10,
-        description="1 (mundane) to 10 (life-changing); scored by rules, then by enrichment, if left out.",
+        description="1 (trivial) to 10 (life-changing). Default: estimated by rules, then by enrichment.",
     )
-    subject: str = Field("", max_length=500, description="Who or what it is about, as in `Klaus Mueller`.")
+    subject: str = Field("", max_length=500, description="The person or thing it is about, as in `Klaus Mueller`.")
     predicate: str = Field("", max_length=500, description="What the subject does or is, as in `reads`.")
-    object: str = Field("", max_length=500, description="Whom or what it concerns, as in `a book`.")
+    object: str = Field("", max_length=500, description="The person or thing affected, as in `a book`.")
     idle: bool | None = Field(
-        None, strict=True, description="Whether nothing happens in it; as subject to object say if left out."
+        None, strict=True, description="Whether nothing happens in it. Default: derived from the triple."
     )
     keywords: list[Annotated[str, Field(max_length=500)]] = Field(
         default_factory=list[str],
         max_length=64,
-        description="Words to file it under; subject and object, a thought's predicate too, if left out.",
+        description="Keywords. Default: subject and object (for thoughts also the predicate).",
     )
-    occurred_at: Moment | None = Field(None, description="When it happened, with an offset; now if left out.")
+    occurred_at: Moment | None = Field(None, description="When it happened. Default: now.")
     evidence: list[UUID | Integer] = Field(
         default_factory=list[UUID | int],
         max_length=256,
-        description="The memories it was made from: ids, or positions of earlier ones in this call, from 0.",
+        description="Memories it is based on: IDs, or positions of earlier memories in this request (from 0).",
     )
-    embedding_text: str = Field("", max_length=8_000, description="What to embed instead of speaker and content.")
-    embedding: Vector = Field(
-        default_factory=list[float], description="Its vector in the active space, if you have one."
-    )
+    embedding_text: str = Field("", max_length=8_000, description="Text to embed instead of speaker and content.")
+    embedding: Vector = Field(default_factory=list[float], description="Its vector, if you have one.")
     metadata: dict[str, JSON] = Field(
-        default_factory=dict[str, JSON], description="Your own JSON, at most 16 KB; stored, not searched."
+        default_factory=dict[str, JSON], description="Any JSON up to 16 KB. Filter by it with `where`."
     )
-    expires_at: Moment | None = Field(
-        None, description="From when on it is not recalled any more, with an offset; never if left out."
-    )
-    topic: TopicPath = Field(default="", description="The path of the topic to file it under, as in `travel->Japan`.")
+    expires_at: Moment | None = Field(None, description="Exclude from recall after this time. Default: never.")
+    topic: TopicPath = Field(default="", description="Topic path, for example travel->Japan.")
     related_topics: list[TopicPath] = Field(
-        default_factory=list[str], max_length=16, description="Paths of topics that it leads to from its topic."
+        default_factory=list[str], max_length=16, description="Paths of related topics."
     )
 
-    pinned: bool = Field(default=False, strict=True, description="Whether every context shows it, whatever the cue.")
-    importance_from: PlainSource = Field(
-        ImportanceFrom.CALLER, description="Who said how important it is, where an importance is given."
-    )
+    pinned: bool = Field(default=False, strict=True, description="Include it in every prompt.")
+    importance_from: PlainSource = Field(ImportanceFrom.CALLER, description="Who set the importance, if one is given.")
 
 
-class RememberBody(OfScope, MemoryBody):
+class RememberBody(ScopeBody, MemoryBody):
     """Memories for one scope: as a list, or one with its fields next to the scope's."""
 
-    model_config = show(
+    model_config = build_example_config(
         {
             "agent": "ada",
             "user": "zhang-wei",
@@ -101,63 +93,59 @@ class RememberBody(OfScope, MemoryBody):
         }
     )
 
-    content: str = Field(
-        "", max_length=32_000, description="Instead of memories: the one thing to remember, as it was said or seen."
-    )
+    content: str = Field("", max_length=32_000, description="Instead of `memories`: the text of one memory.")
     memories: list[MemoryBody] = Field(
         default_factory=list[MemoryBody], max_length=1_000, description="One to 1,000 memories with their own fields."
     )
 
     if_new: Literal["", "same", "near"] = Field(
         "",
-        description="Store only what is not known yet: `same` compares folded texts, `near` also their terms.",
+        description="Skip duplicates: `same` compares texts, `near` also similar words.",
     )
 
     def to_values(self) -> list[NewMemory]:
         """Turn the body into values."""
         if not self.memories and not self.content:
-            raise InvalidInputError("There is nothing to remember: send memories, at least one, or one content.")
+            raise InvalidInputError("Nothing to remember: send `memories` or `content`.")
         if self.memories and self.content:
             raise InvalidInputError("Send either memories, or one content.")
         if not self.memories:
             return [build(NewMemory, self)]
         usual = RememberBody.model_validate({"agent": self.agent})
         if any(getattr(self, field) != getattr(usual, field) for field in MemoryBody.model_fields):
-            raise InvalidInputError("With memories, each has its own fields: leave them out beside the list.")
+            raise InvalidInputError("With `memories`, set the fields on each memory.")
         return [build(NewMemory, memory) for memory in self.memories]
 
 
-class ReviseBody(OfScope):
-    """What a revision changes of a memory; what is left out, or empty, stays as it is."""
+class ReviseBody(ScopeBody):
+    """Fields to change. Omitted or empty fields stay the same."""
 
-    model_config = show({"agent": "ada", "content": "The dentist is at five."})
+    model_config = build_example_config({"agent": "ada", "content": "The dentist is at five."})
 
-    content: str = Field("", max_length=32_000, description="What is remembered from now on.")
-    importance: Number | None = Field(None, ge=1, le=10, description="1 (mundane) to 10 (life-changing).")
-    speaker: str = Field("", max_length=200, description="Who said it.")
+    content: str = Field("", max_length=32_000, description="New text.")
+    importance: Number | None = Field(None, ge=1, le=10, description="1 (trivial) to 10 (life-changing).")
+    speaker: str = Field("", max_length=200, description="Name of the speaker.")
     keywords: list[Annotated[str, Field(max_length=500)]] = Field(
-        default_factory=list[str], max_length=64, description="Words to file it under, in place of the others."
+        default_factory=list[str], max_length=64, description="New keywords. Replaces the existing ones."
     )
     occurred_at: Moment | None = Field(None, description="When it happened, with an offset.")
-    expires_at: Moment | None = Field(None, description="From when on it is not recalled any more, with an offset.")
-    embedding_text: str = Field("", max_length=8_000, description="What to embed instead of speaker and content.")
-    embedding: Vector = Field(
-        default_factory=list[float], description="Its vector in the active space, if you have one."
-    )
+    expires_at: Moment | None = Field(None, description="Exclude from recall after this time.")
+    embedding_text: str = Field("", max_length=8_000, description="Text to embed instead of speaker and content.")
+    embedding: Vector = Field(default_factory=list[float], description="Its vector, if you have one.")
     metadata: dict[str, JSON] = Field(
         default_factory=dict[str, JSON], description="Your own JSON, in place of the old."
     )
-    topic: TopicPath = Field(default="", description="The path of the topic to file it under, in place of the others.")
+    topic: TopicPath = Field(default="", description="New topic. Replaces the existing ones.")
     related_topics: list[TopicPath] = Field(
         default_factory=list[str], max_length=16, description="Paths of topics that it leads to from that topic."
     )
-    pinned: bool | None = Field(None, strict=True, description="Whether every context shows it, whatever the cue.")
+    pinned: bool | None = Field(None, strict=True, description="Include it in every prompt.")
 
 
-class LoadBody(OfScope):
+class LoadBody(ScopeBody):
     """Memories of an import for one scope."""
 
-    model_config = show({"agent": "ada", "memories": [{"content": "张伟是一位资深软件工程师"}]})
+    model_config = build_example_config({"agent": "ada", "memories": [{"content": "张伟是一位资深软件工程师"}]})
 
     memories: list[MemoryBody] = Field(min_length=1, max_length=1_000, description="One to 1,000 memories.")
 
@@ -166,8 +154,8 @@ Names = Annotated[list[Annotated[str, Field(max_length=200)]], Field(max_length=
 Weight = Annotated[Number, Field(ge=0, le=1000)]
 
 
-class WeighingBody(Body):
-    """How the stream channel weighs its three factors; what is left out is taken from the agent's profile."""
+class StreamWeightsBody(Body):
+    """Weights of the three factors of the stream channel. Default: from the agent's profile."""
 
     mode: str = Field(
         "", pattern="^(newest|original|paper)?$", description="newest, original or paper: how recency is computed."
@@ -178,142 +166,136 @@ class WeighingBody(Body):
     gains: list[Weight] = Field(
         default_factory=list[float],
         max_length=3,
-        description="What the three weights are multiplied with: three numbers, or none for the usual ones.",
+        description="Multipliers of the three weights.",
     )
     decay: Annotated[Number, Field(gt=0, le=1)] | None = Field(
         default=None,
-        description="What recency keeps from one rank to the next; from one hour to the next in mode paper.",
+        description="Recency factor from one rank to the next (in mode `paper`: from one hour to the next).",
     )
 
 
 class FilterBody(Body):
     """What a read is restricted to."""
 
-    kinds: list[Kind] = Field(default_factory=list[Kind], max_length=6, description="Only these kinds; all if empty.")
+    kinds: list[Kind] = Field(default_factory=list[Kind], max_length=6, description="Only these kinds. Default: all.")
     conversations: Names = Field(default_factory=list[str], description="Only messages of these conversations.")
     roles: list[Role] = Field(default_factory=list[Role], max_length=4, description="Only messages of these roles.")
-    speakers: Names = Field(default_factory=list[str], description="Only what these have said.")
-    origins: Names = Field(default_factory=list[str], description="Only what came in by these ways.")
+    speakers: Names = Field(default_factory=list[str], description="Only these speakers.")
+    origins: Names = Field(default_factory=list[str], description="Only memories from these origins.")
     topics: list[Annotated[str, Field(min_length=1, max_length=2_000)]] = Field(
         default_factory=list[str],
         max_length=16,
-        description="Paths of topics, as in travel->Japan: what is filed there comes first; lists have nothing else.",
+        description="Topic paths, for example travel->Japan. A recall prefers them; a list is restricted to them.",
     )
-    below: bool = Field(
-        default=False, strict=True, description="Whether what lies below these topics counts as theirs."
-    )
-    topics_only: bool = Field(
-        default=False, strict=True, description="Whether only what is filed under these topics is recalled."
-    )
-    since: Moment | None = Field(None, description="Only what happened then or later, with an offset.")
-    until: Moment | None = Field(None, description="Only what happened before, with an offset.")
-    min_trust: Integer = Field(0, ge=0, le=100, description="Only memories trusted at least this much.")
-    min_importance: Number = Field(0.0, ge=0, le=10, description="Only memories at least this important, of 1 to 10.")
+    below: bool = Field(default=False, strict=True, description="Include subtopics.")
+    topics_only: bool = Field(default=False, strict=True, description="Only memories of these topics.")
+    since: Moment | None = Field(None, description="Only memories from this time on (ISO 8601 with offset).")
+    until: Moment | None = Field(None, description="Only memories from before this time (ISO 8601 with offset).")
+    min_trust: Integer = Field(0, ge=0, le=100, description="Minimum trust, 0 to 100.")
+    min_importance: Number = Field(0.0, ge=0, le=10, description="Minimum importance, 1 to 10.")
     as_of: Moment | None = Field(None, description=AS_OF)
     at: Moment | None = Field(None, description=AT)
     pinned: bool | None = Field(
-        default=None, strict=True, description="Only what is pinned, or only what is not; both if left out."
+        default=None, strict=True, description="true: only pinned; false: only unpinned. Default: both."
     )
     state: str = Field(
         "",
         pattern="^(current|in_archived|faded|past|withheld)?$",
-        description="Only what is in this state: current, in_archived, faded, past or withheld.",
+        description="Only memories in this state: current, in_archived, faded, past or withheld.",
     )
     where: list[Annotated[str, Field(max_length=2_000)]] = Field(
         default_factory=list[str],
         max_length=16,
-        description="Conditions on metadata, as in project == alpha; with ==, !=, <, <=, >, >=, in, contains, exists.",
+        description="Metadata conditions, for example project == alpha. Operators: ==, !=, <, <=, >, >=, in, "
+        "contains, exists.",
     )
 
 
-class CueBody(WeighingBody, FilterBody):
-    """A cue, and how to recall by it."""
+class RecallOptionsBody(StreamWeightsBody, FilterBody):
+    """A query and recall options."""
 
-    text: str = Field(
-        "", max_length=8_000, description="What to be reminded of, in any language; if empty, the newest are listed."
-    )
+    text: str = Field("", max_length=8_000, description="Query, in any language. Empty = newest memories.")
     limit: Annotated[Integer, Field(ge=1, le=200)] | None = Field(
-        None, description="Most hits to return; as the agent's profile has it, or 10, if left out."
+        None, description="Maximum number of hits. Default: from the profile, or 10."
     )
     channels: list[Annotated[str, Field(max_length=20)]] = Field(
         default_factory=list[str],
         max_length=16,
-        description="Ways of recalling: any of text, vector, stream, keyword, graph, topic, date, recent; "
-        "the usual ones if empty.",
+        description="Channels to use: text, vector, stream, keyword, graph, topic, date, recent. Default: text, "
+        "vector, keyword, graph, topic, date.",
     )
     weights: dict[str, Annotated[Number, Field(ge=-1000, le=1000)]] = Field(
         default_factory=dict[str, float],
         max_length=64,
-        description="What channels and preferences weigh, by name; as usual for what is not named.",
+        description="Weights of channels and preferences by name. Others keep their defaults.",
     )
     zone: str = Field(
-        default_factory=own_zone,
+        default_factory=local_timezone,
         min_length=1,
         max_length=64,
-        description="Time zone of who asks, by its IANA name, as in Asia/Shanghai; that of the server if left out.",
+        description="IANA time zone of the user, for example Asia/Shanghai. Default: the server's.",
     )
     consult: bool | None = Field(
         None,
         strict=True,
-        description="Whether the chat model also reads the cue, for topics and days that rules do not find; as the "
-        "agent's profile has it if left out.",
+        description="Ask the chat model to add topics and dates that rules do not find. Default: from the profile.",
     )
     judge: bool | None = Field(
         None,
         strict=True,
-        description="Whether the chat model looks the hits over and drops useless ones; as the agent's profile has it "
-        "if left out.",
+        description="Ask the chat model to drop irrelevant hits. Default: from the profile.",
     )
     min_relevance: Annotated[Number, Field(ge=0, le=1)] | None = Field(
         None,
-        description="Only hits that help with the cue at least so likely, 0 to 1. If left out, a recall returns all, "
-        "and a prompt leaves out what is hardly likely to.",
+        description="Minimum relevance, 0 to 1. Default: none for a recall; prompts omit hits that are very unlikely "
+        "to help.",
     )
     keep: bool | None = Field(
         None,
         strict=True,
-        description="Whether to keep the recall, to explain and replay it; as set if left out.",
+        description="Save the recall for explain and replay. Default: as configured.",
     )
     explain: bool = Field(
-        default=False, strict=True, description="Whether the answer says how it came about; nothing is kept for it."
+        default=False, strict=True, description="Include the explanation in the response. Nothing is saved."
     )
     also: ScopeNames = Field(
         default_factory=list[str],
-        description="More scopes of the tenant to read beside this one, each as agent or agent/user; as the agent's "
-        "profile has them if empty.",
+        description="More scopes to search, as agent or agent/user. Default: from the profile.",
     )
     touch: bool = Field(
-        default=True, strict=True, description="Whether the hits count as accessed, and so as more recent from now on."
+        default=True, strict=True, description="Count the hits as accessed, which makes them more recent."
     )
-    now: Moment | None = Field(None, description="The moment of the recall, for simulations with their own clock.")
-    embedding: Vector = Field(default_factory=list[float], description="The cue's vector, if you have one.")
+    now: Moment | None = Field(None, description="Time of the recall, for simulations.")
+    embedding: Vector = Field(default_factory=list[float], description="Vector of the query, if you have one.")
 
 
-class RecallBody(OfScope, CueBody):
+class RecallBody(ScopeBody, RecallOptionsBody):
     """A cue for one scope."""
 
-    model_config = show(SCOPE | {"text": "张伟在哪里工作？", "limit": 5})
+    model_config = build_example_config(SCOPE | {"text": "张伟在哪里工作？", "limit": 5})
 
 
-class RecallEachBody(OfScope):
+class RecallEachBody(ScopeBody):
     """Several cues for one scope."""
 
-    model_config = show({"agent": "ada", "cues": [{"text": "Klaus", "channels": ["stream"]}, {"text": "the party"}]})
+    model_config = build_example_config(
+        {"agent": "ada", "cues": [{"text": "Klaus", "channels": ["stream"]}, {"text": "the party"}]}
+    )
 
-    cues: list[CueBody] = Field(min_length=1, max_length=64, description="One to 64 cues.")
+    cues: list[RecallOptionsBody] = Field(min_length=1, max_length=64, description="One to 64 cues.")
     isolated: bool = Field(
         default=False,
         strict=True,
-        description="Answer all on one snapshot; if not, each cue notices that the hits before were accessed.",
+        description="Use one snapshot. Otherwise each query sees the accesses of the previous ones.",
     )
 
 
-class ForgetBody(OfScope, FilterBody):
+class ForgetBody(ScopeBody, FilterBody):
     """Memories of one scope to delete: by their ids, or all that the other fields admit."""
 
-    model_config = show({"agent": "ada", "ids": [EXAMPLE_ID]})
+    model_config = build_example_config({"agent": "ada", "ids": [EXAMPLE_ID]})
 
     ids: list[UUID] = Field(
-        default_factory=list[UUID], max_length=1_000, description="Ids of the memories to delete, without a filter."
+        default_factory=list[UUID], max_length=1_000, description="Memory IDs. Omit to use a filter."
     )
     dry_run: bool = Field(default=False, strict=True, description="Only list what would be deleted.")

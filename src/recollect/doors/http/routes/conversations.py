@@ -12,43 +12,43 @@ from recollect.doors.http.bodies.conversations import (
     AppendBody,
     ContextBody,
     ConverseBody,
-    DescribeBody,
     HistoryBody,
+    UpdateConversationBody,
 )
-from recollect.doors.http.bodies.fields import ConversationName, OfScope, build, show
+from recollect.doors.http.bodies.fields import ConversationName, ScopeBody, build, build_example_config
+from recollect.doors.http.json_body import JsonRoute
 from recollect.doors.http.metrics import count_recall
-from recollect.doors.http.reading import JsonRoute
-from recollect.doors.http.serve import forward, serve
+from recollect.doors.http.routing import forward, serve
 from recollect.mind.mind import Mind
-from recollect.models.conversations import Appended, Context, ConversationState, History, Reply, Window
+from recollect.models.conversations import Context, ConversationState, History, HistoryOptions, MessageReceipt, Reply
 from recollect.models.recall import Cue
 
 router = APIRouter(tags=["conversations"], route_class=JsonRoute)
-ConversationId = Annotated[ConversationName, Path(description="Your own name for the conversation.", examples=["c-1"])]
+ConversationId = Annotated[ConversationName, Path(description="Conversation ID, chosen by you.", examples=["c-1"])]
 Limit = most(200, "items to return")
 State = Annotated[
-    ConversationState | None, Query(description="active, archived, deleted or purging; the first two if left out.")
+    ConversationState | None, Query(description="active, archived, deleted or purging. Default: active and archived.")
 ]
-Page = Annotated[str, Query(max_length=200, description="next_cursor of the page before.")]
-After = Annotated[int, Query(ge=0, le=2**63 - 1, description="Only segments that begin after the message so numbered.")]
+Page = Annotated[str, Query(max_length=200, description="`next_cursor` of the previous page.")]
+After = Annotated[int, Query(ge=0, le=2**63 - 1, description="Only segments that start after this message number.")]
 
 
 @serve(router, "conversation.append", errors=[409])
-async def append(mind: Mind, body: AppendBody, idempotency_key: IdempotencyKey = "") -> list[Appended]:
-    """Take a list of messages, or one turn of question and answer."""
+async def append(mind: Mind, body: AppendBody, idempotency_key: IdempotencyKey = "") -> list[MessageReceipt]:
+    """Append a list of messages, or one turn of question and answer."""
     return await mind.conversation(body.conversation).append(body.to_values(), idempotency_key=idempotency_key)
 
 
 @serve(router, "conversation.history", errors=[404])
 async def history(mind: Mind, body: HistoryBody) -> History:
     """Read through a window."""
-    return await mind.conversation(body.conversation).history(build(Window, body))
+    return await mind.conversation(body.conversation).history(build(HistoryOptions, body))
 
 
 @serve(router, "conversation.context", errors=[404, 409])
 async def context(mind: Mind, body: ContextBody) -> Context:
     """Make one prompt."""
-    window, cue = build(Window, body), build(Cue, body)
+    window, cue = build(HistoryOptions, body), build(Cue, body)
     made = await mind.conversation(body.conversation).context(
         cue, body.budget, shares=body.to_shares(), window=window, system=body.system
     )
@@ -59,7 +59,7 @@ async def context(mind: Mind, body: ContextBody) -> Context:
 async def converse(mind: Mind, body: ConverseBody) -> Reply:
     """Answer, however long the chat model takes."""
     view = mind.conversation(body.conversation)
-    return await view.converse(body.text, body.budget, window=build(Window, body), system=body.system)
+    return await view.converse(body.text, body.budget, window=build(HistoryOptions, body), system=body.system)
 
 
 forward(router, "list_conversations", "conversations", state=State, cursor=Page, limit=Limit)
@@ -67,26 +67,26 @@ forward(router, "read_conversation", "conversation.read", errors=[404], conversa
 
 
 @serve(router, "conversation.describe", errors=[404], gives=str)
-async def describe_conversation(mind: Mind, conversation: ConversationId, body: DescribeBody) -> str:
+async def describe_conversation(mind: Mind, conversation: ConversationId, body: UpdateConversationBody) -> str:
     """Answer with the name that was given in the path."""
     await mind.conversation(conversation).describe(body.name, body.new_metadata())
     return conversation
 
 
-class RemovalBody(OfScope):
+class DeleteConversationBody(ScopeBody):
     """A scope, and whether its conversation is to be removed or only counted."""
 
-    model_config = show({"agent": "ada", "dry_run": True})
+    model_config = build_example_config({"agent": "ada", "dry_run": True})
 
-    dry_run: bool = Field(default=False, strict=True, description="Only count what would go.")
+    dry_run: bool = Field(default=False, strict=True, description="Only count what would be deleted.")
 
 
 for name, key, body, errors in (
-    ("archive_conversation", "conversation.archive", OfScope, [404, 409]),
-    ("restore_conversation", "conversation.restore", OfScope, [404, 409]),
-    ("delete_conversation", "conversation.delete", RemovalBody, [404, 409]),
-    ("purge_conversation", "conversation.purge", RemovalBody, [404]),
-    ("close_segment", "conversation.close_segment", OfScope, [404]),
+    ("archive_conversation", "conversation.archive", ScopeBody, [404, 409]),
+    ("restore_conversation", "conversation.restore", ScopeBody, [404, 409]),
+    ("delete_conversation", "conversation.delete", DeleteConversationBody, [404, 409]),
+    ("purge_conversation", "conversation.purge", DeleteConversationBody, [404]),
+    ("close_segment", "conversation.close_segment", ScopeBody, [404]),
 ):
     forward(router, name, key, body, errors=errors, conversation=ConversationId)
 forward(

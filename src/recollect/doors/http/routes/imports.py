@@ -8,12 +8,19 @@ from fastapi import APIRouter, Depends, Query, Request, Response
 from fastapi.responses import StreamingResponse
 from pydantic import BaseModel, Field
 
-from recollect.doors.http.auth import Running, Secret, door_of, take_time
-from recollect.doors.http.bodies.fields import Body, FullName, Name, show
-from recollect.doors.http.problems import describe
+from recollect.doors.http.auth import Running, Secret, door_of, extend_deadline
+from recollect.doors.http.bodies.fields import Body, FullName, Name, build_example_config
+from recollect.doors.http.problems import document_problems
 from recollect.doors.http.routes.service import Administrator
-from recollect.doors.http.transfers import LONGEST_SECONDS, UnderWay, answer_in_pieces, receive, receiving, send_growing
-from recollect.models.imports import ExportImport, ExportOrder, ImportOrder, UserErasure
+from recollect.doors.http.transfers import (
+    MAX_SECONDS,
+    UnderWay,
+    answer_in_pieces,
+    receive,
+    send_growing,
+    while_connected,
+)
+from recollect.models.imports import ExportRequest, ImportOptions, ImportResult, UserErasure
 from recollect.models.service import Caller
 
 router = APIRouter(prefix="/v1", tags=["exports"])
@@ -21,29 +28,32 @@ ZIP = "application/zip"
 BINARY: dict[str, Any] = {ZIP: {"schema": {"type": "string", "format": "binary"}}}
 EXPORTED: dict[int | str, dict[str, Any]] = {200: {"content": BINARY, "description": "A zip, piece by piece."}}
 ATTACHED = {"Content-Disposition": 'attachment; filename="recollect.zip"'}
-Agent = Annotated[Name | None, Query(description="Whose memory it is; all agents' if left out.")]
-User = Annotated[Name | None, Query(description="About whom; all users if left out, the agent's own if empty.")]
+Agent = Annotated[Name | None, Query(description="The agent. Default: all agents.")]
+User = Annotated[Name | None, Query(description="The user. Default: all users; empty: the agent's own memories.")]
 Vectors = Annotated[
     list[Annotated[str, Field(max_length=200)]],
-    Query(max_length=20, description="Vectors of these models too, or of `all`; without them they are made again."),
+    Query(
+        max_length=20,
+        description="Include the vectors of these models, or `all`. Omitted vectors are computed again on import.",
+    ),
 ]
 ImportName = Annotated[
     str, Query(min_length=1, max_length=100, description="New memories have the origin `import:NAME`.")
 ]
-IntoAgent = Annotated[Name | None, Query(description="Whose memory one scope becomes; as in the file if left out.")]
-IntoUser = Annotated[Name | None, Query(description="About whom one scope is; as in the file if left out.")]
-AsNew = Annotated[bool, Query(description="Bring its memories as new ones, although you may restore them.")]
+IntoAgent = Annotated[Name | None, Query(description="The agent of the imported scope. Default: as in the file.")]
+IntoUser = Annotated[Name | None, Query(description="The user of the imported scope. Default: as in the file.")]
+AsNew = Annotated[bool, Query(description="Import as new memories even if a restore would be allowed.")]
 
 
 async def bound_or_not(request: Request, recollect: Running, shown: Secret) -> Caller:
-    """Let in who shows a key, bound or not; what it may is checked for what it asks."""
+    """Authenticate any API key, bound or not; its rights are checked for each import or export."""
     return await recollect.authenticate(shown, door_of(request), bound=True)
 
 
 Holder = Annotated[Caller, Depends(bound_or_not)]
 
 
-@router.get("/export", response_class=Response, responses={**EXPORTED, **describe(404)})
+@router.get("/export", response_class=Response, responses={**EXPORTED, **document_problems(404)})
 async def export_scopes(
     caller: Holder,
     recollect: Running,
@@ -52,9 +62,11 @@ async def export_scopes(
     user: User = None,
     vectors: Vectors = [],  # noqa: B006 - the framework reads it, nobody changes it
 ) -> StreamingResponse:
-    """Export whole scopes of your tenant, of one moment: everything they hold, as a zip; needs `read` and `admin`."""
-    order = ExportOrder(agent, user, tuple(vectors))
-    pieces = send_growing(lambda file: recollect.operator.exports.write(caller, order, file), under_way)
+    """Export complete scopes as a zip file. Needs `read` and `admin`."""
+    order = ExportRequest(agent, user, tuple(vectors))
+    pieces = send_growing(
+        lambda file: recollect.operator.exports.write_export_file(caller, order, file), under_way, caller.tenant_id
+    )
     return await answer_in_pieces(pieces, ZIP, ATTACHED)
 
 
@@ -63,38 +75,43 @@ async def import_order(
     agent: IntoAgent = None,
     user: IntoUser = None,
     as_new: AsNew = False,  # noqa: FBT002 - named in the query
-) -> ImportOrder:
+) -> ImportOptions:
     """Read from the query how an export is to be imported."""
-    return ImportOrder(name, agent, user, as_new=as_new)
+    return ImportOptions(name, agent, user, as_new=as_new)
 
 
-Order = Annotated[ImportOrder, Depends(import_order)]
+Order = Annotated[ImportOptions, Depends(import_order)]
 
 
 @router.post(
     "/import",
-    response_model=ExportImport,
-    responses=describe(404),
+    response_model=ImportResult,
+    responses=document_problems(404),
     openapi_extra={"requestBody": {"content": BINARY, "required": True}},
 )
 async def import_scopes(
     request: Request, caller: Holder, recollect: Running, order: Order, under_way: UnderWay
-) -> ExportImport:
-    """Import what an export holds: restored in empty scopes with an unbound `admin` key, else as new memories."""
+) -> ImportResult:
+    """Import an export. Restores into empty scopes with an unbound `admin` key; otherwise imports as new memories."""
     recollect.operator.exports.check_import(caller, order)
-    take_time(request, LONGEST_SECONDS)
-    with receiving(under_way) as file:
+    extend_deadline(request, MAX_SECONDS)
+    with under_way.file(caller.tenant_id) as file:
         await receive(request, file)
-        return await recollect.operator.exports.read(caller, order, file)
+
+        async def import_upload() -> ImportResult:
+            async with under_way.term_position(caller.tenant_id):
+                return await recollect.operator.exports.import_export_file(caller, order, file)
+
+        return await while_connected(request, import_upload())
 
 
-class ErasureBody(Body):
+class EraseUserBody(Body):
     """A user to erase over all agents."""
 
-    model_config = show({"user": "zhang-wei", "dry_run": True})
+    model_config = build_example_config({"user": "zhang-wei", "dry_run": True})
 
-    user: FullName = Field(description="About whom nothing is to be left.")
-    dry_run: bool = Field(default=False, strict=True, description="Only count what would go.")
+    user: FullName = Field(description="User to erase.")
+    dry_run: bool = Field(default=False, strict=True, description="Only count what would be deleted.")
 
 
 class ErasureReceipts(BaseModel):
@@ -103,22 +120,19 @@ class ErasureReceipts(BaseModel):
     erasures: list[UserErasure]
 
 
-@router.post("/erasures", response_model=UserErasure, responses=describe(404))
-async def erase_user(
-    body: ErasureBody, request: Request, caller: Administrator, recollect: Running, under_way: UnderWay
-) -> UserErasure:
-    """Erase a user over all agents for good, in every table, or only count it; sent again, it goes on."""
-    take_time(request, LONGEST_SECONDS)
-    with under_way.begin():
-        return await recollect.operator.erasures.forget_user(caller, body.user, dry_run=body.dry_run)
+@router.post("/erasures", response_model=UserErasure, responses=document_problems(404))
+async def erase_user(body: EraseUserBody, request: Request, caller: Administrator, recollect: Running) -> UserErasure:
+    """Permanently erase a user across all agents. Repeat the call to continue."""
+    extend_deadline(request, MAX_SECONDS)
+    return await recollect.operator.erasures.forget_user(caller, body.user, dry_run=body.dry_run)
 
 
-@router.get("/erasures", response_model=ErasureReceipts, responses=describe())
+@router.get("/erasures", response_model=ErasureReceipts, responses=document_problems())
 async def list_erasures(
     caller: Administrator,
     recollect: Running,
-    user: Annotated[Name, Query(description="Of this user only; of all if left out.")] = "",
-    limit: Annotated[int, Query(ge=1, le=200, description="Most receipts.")] = 50,
+    user: Annotated[Name, Query(description="Only of this user. Default: all users.")] = "",
+    limit: Annotated[int, Query(ge=1, le=200, description="Maximum number of receipts.")] = 50,
 ) -> ErasureReceipts:
-    """List what erasures of users removed, the latest first."""
+    """List erasure receipts, newest first."""
     return ErasureReceipts(erasures=await recollect.operator.erasures.receipts(caller, user, limit))

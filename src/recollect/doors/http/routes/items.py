@@ -9,9 +9,18 @@ from fastapi import APIRouter
 from pydantic import BaseModel, Field
 
 from recollect.doors.http.auth import IdempotencyKey
-from recollect.doors.http.bodies.fields import Body, Integer, Moment, Number, OfScope, Vector, build, show
-from recollect.doors.http.reading import JsonRoute
-from recollect.doors.http.serve import serve
+from recollect.doors.http.bodies.fields import (
+    Body,
+    Integer,
+    Moment,
+    Number,
+    ScopeBody,
+    Vector,
+    build,
+    build_example_config,
+)
+from recollect.doors.http.json_body import JsonRoute
+from recollect.doors.http.routing import serve
 from recollect.mind.mind import Mind
 from recollect.models.items import (
     DropItem,
@@ -31,9 +40,9 @@ router = APIRouter(tags=["items"], route_class=JsonRoute)
 Segments = Annotated[list[Annotated[str, Field(min_length=1, max_length=200)]], Field(max_length=16)]
 ItemKey = Annotated[str, Field(min_length=1, max_length=500)]
 Revision = Annotated[Integer, Field(ge=0)]
-PATH = "Where the item lies, segment by segment."
-KEY = "The item's name there."
-EXPECTED = "The revision that must be there, 0 for none; any if left out."
+PATH = "Path of the item, as a list of segments."
+KEY = "Key of the item."
+EXPECTED = "Required revision; 0 = must not exist. Default: any."
 
 
 class NamedBody(Body):
@@ -47,24 +56,24 @@ class GetBody(NamedBody):
     """Read one item, if it is there."""
 
     op: Literal["get"]
-    vector: bool = Field(default=False, strict=True, description="Whether its own vector comes along.")
+    vector: bool = Field(default=False, strict=True, description="Include its vector.")
 
 
 class PutBody(NamedBody):
-    """Put an item under its name, in the place of what is there."""
+    """Store an item under its name, replacing any item there."""
 
     op: Literal["put"]
     value: dict[str, JSON] = Field(description="Your own JSON, at most 1 MB.")
-    text: str = Field("", max_length=32_000, description="What is remembered by it; nothing if empty.")
+    text: str = Field("", max_length=32_000, description="Text to remember. Nothing is remembered if empty.")
     embedding: Vector = Field(
         default_factory=list[float], description="Your own vector, compared only with vectors of as many dimensions."
     )
     importance: Number | None = Field(
         None, ge=1, le=10, description="1 (mundane) to 10 (life-changing), of the memory; by rules if left out."
     )
-    occurred_at: Moment | None = Field(None, description="When it happened, with an offset; now if left out.")
+    occurred_at: Moment | None = Field(None, description="When it happened. Default: now.")
     expected: Revision | None = Field(None, description=EXPECTED)
-    memory: bool = Field(default=True, strict=True, description="Whether the text becomes a memory, or is only kept.")
+    memory: bool = Field(default=True, strict=True, description="Also store the text as a memory.")
 
 
 class DropBody(NamedBody):
@@ -78,39 +87,37 @@ class FindBody(Body):
     """Find items: the newest, or the nearest to a text or to a vector."""
 
     op: Literal["find"]
-    under: Segments = Field(default_factory=list[str], description="The path that they lie under; any if empty.")
+    under: Segments = Field(default_factory=list[str], description="Path prefix. Default: all.")
     where: dict[str, JSON] = Field(
         default_factory=dict[str, JSON],
-        description="What fields must be: a value, or any of $eq, $ne, $gt, $gte, $lt, $lte with one.",
+        description="Conditions on fields: a value, or $eq, $ne, $gt, $gte, $lt, $lte.",
     )
-    text: str = Field("", max_length=8_000, description="What the texts of the items should be near to.")
-    embedding: Vector = Field(
-        default_factory=list[float], description="What the items' own vectors should be near to, instead of a text."
-    )
-    limit: Annotated[Integer, Field(ge=1, le=1_000)] = Field(10, description="Most items to return.")
-    offset: Annotated[Integer, Field(ge=0, le=1_000_000)] = Field(0, description="How many to pass over.")
+    text: str = Field("", max_length=8_000, description="Sort by similarity to this text.")
+    embedding: Vector = Field(default_factory=list[float], description="Sort by similarity to this vector.")
+    limit: Annotated[Integer, Field(ge=1, le=1_000)] = Field(10, description="Maximum number of items.")
+    offset: Annotated[Integer, Field(ge=0, le=1_000_000)] = Field(0, description="Number of results to skip.")
 
 
 class PathsBody(Body):
-    """List the paths that hold items; `*` stands for any one segment."""
+    """List the paths that hold items; `*` matches any one segment."""
 
     op: Literal["paths"]
-    under: Segments = Field(default_factory=list[str], description="How the paths begin; in any way if empty.")
-    suffix: Segments = Field(default_factory=list[str], description="How the paths end; in any way if empty.")
+    under: Segments = Field(default_factory=list[str], description="Path prefix. Default: all.")
+    suffix: Segments = Field(default_factory=list[str], description="Path suffix. Default: all.")
     depth: Annotated[Integer, Field(ge=1, le=16)] | None = Field(
-        None, description="To how many segments they are cut; not at all if left out."
+        None, description="Shorten paths to this many segments."
     )
-    limit: Annotated[Integer, Field(ge=1, le=1_000)] = Field(100, description="Most paths to return.")
-    offset: Annotated[Integer, Field(ge=0, le=1_000_000)] = Field(0, description="How many to pass over.")
+    limit: Annotated[Integer, Field(ge=1, le=1_000)] = Field(100, description="Maximum number of paths.")
+    offset: Annotated[Integer, Field(ge=0, le=1_000_000)] = Field(0, description="Number of results to skip.")
 
 
 Operation: TypeAlias = Annotated[GetBody | PutBody | DropBody | FindBody | PathsBody, Field(discriminator="op")]
 
 
-class ItemsBody(OfScope):
+class ItemsBody(ScopeBody):
     """Operations on the items of one scope."""
 
-    model_config = show(
+    model_config = build_example_config(
         {
             "agent": "ada",
             "user": "li",
@@ -125,7 +132,7 @@ class ItemsBody(OfScope):
 
 
 class ItemAnswer(BaseModel):
-    """Of a get the item, null if there is none; of a put the item as it is now."""
+    """The item after a get or put; null if there is none."""
 
     item: Item | None
 

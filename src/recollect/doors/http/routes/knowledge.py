@@ -11,8 +11,17 @@ from fastapi.responses import StreamingResponse
 from pydantic import Field
 
 from recollect.doors.http.auth import JSON, AsOf, At, Cursor, IdempotencyKey, id_of, most
-from recollect.doors.http.bodies.fields import AT, EXAMPLE_ID, Body, Moment, Number, OfScope, build, show
-from recollect.doors.http.serve import forward, serve
+from recollect.doors.http.bodies.fields import (
+    AT,
+    EXAMPLE_ID,
+    Body,
+    Moment,
+    Number,
+    ScopeBody,
+    build,
+    build_example_config,
+)
+from recollect.doors.http.routing import forward, serve
 from recollect.doors.http.transfers import answer_in_pieces
 from recollect.mind.mind import Mind
 from recollect.models.knowledge import AnyTime, EntityType, Fact, GraphFormat, NewFact
@@ -21,8 +30,8 @@ router = APIRouter(tags=["knowledge"])
 FactId, EntityId = id_of("the fact, or of any version of it"), id_of("the entity")
 EndName = Annotated[str, Field(max_length=200)]
 XML = "application/xml"
-Start = Annotated[UUID, Query(description="The id of the entity to begin at.", examples=[EXAMPLE_ID])]
-End = Annotated[UUID, Query(description="The id of the entity to arrive at.", examples=[EXAMPLE_ID])]
+Start = Annotated[UUID, Query(description="ID of the first entity.", examples=[EXAMPLE_ID])]
+End = Annotated[UUID, Query(description="ID of the second entity.", examples=[EXAMPLE_ID])]
 Limit = most(200, "items on a page")
 WRITTEN: dict[int | str, dict[str, Any]] = {
     200: {
@@ -35,32 +44,32 @@ WRITTEN: dict[int | str, dict[str, Any]] = {
 class FactBody(Body):
     """One fact that joins two entities."""
 
-    subject: EndName = Field("", description="Whom or what it is about, by a name.")
-    subject_id: UUID | None = Field(None, description="The same by the id of an entity, instead of a name.")
+    subject: EndName = Field("", description="Name of the subject.")
+    subject_id: UUID | None = Field(None, description="Entity ID, instead of the name.")
     subject_type: EntityType | None = Field(
-        None, description="What sort of thing that is; whatever is called so, or `other`, if left out."
+        None, description="Type of the subject. Default: any entity of this name, else `other`."
     )
-    predicate: str = Field(min_length=1, max_length=500, description="What joins the two, as in `lives in`.")
-    object: EndName = Field("", description="What it is joined to, by a name.")
-    object_id: UUID | None = Field(None, description="The same by the id of an entity, instead of a name.")
+    predicate: str = Field(min_length=1, max_length=500, description="Relation, for example `lives in`.")
+    object: EndName = Field("", description="Name of the object.")
+    object_id: UUID | None = Field(None, description="Entity ID, instead of the name.")
     object_type: EntityType | None = Field(None, description="What sort of thing that is.")
-    text: str = Field("", max_length=32_000, description="The fact in a sentence; its three parts if left out.")
-    valid_at: Moment | None = Field(
-        None, description="From when it is true, with an offset; since it was said if left out and not over by then."
+    text: str = Field(
+        "", max_length=32_000, description="The fact as a sentence. Default: subject, predicate and object."
     )
-    invalid_at: Moment | None = Field(None, description="From when it is no longer true.")
-    occurred_at: Moment | None = Field(None, description="When it was said; now if left out.")
+    valid_at: Moment | None = Field(None, description="When it became true. Default: when it was stated.")
+    invalid_at: Moment | None = Field(None, description="When it stopped being true.")
+    occurred_at: Moment | None = Field(None, description="When it was stated. Default: now.")
     replaces: list[UUID] = Field(
-        default_factory=list[UUID], max_length=64, description="The facts that it contradicts, by their ids."
+        default_factory=list[UUID], max_length=64, description="IDs of facts that it contradicts."
     )
     evidence: list[UUID] = Field(
-        default_factory=list[UUID], max_length=256, description="The memories that say so, by their ids."
+        default_factory=list[UUID], max_length=256, description="IDs of memories that support it."
     )
     importance: Number | None = Field(
         None,
         ge=1,
         le=10,
-        description="1 (mundane) to 10 (life-changing); scored by rules, then by enrichment, if left out.",
+        description="1 (trivial) to 10 (life-changing). Default: estimated by rules, then by enrichment.",
     )
 
     def to_value(self) -> NewFact:
@@ -69,10 +78,10 @@ class FactBody(Body):
         return replace(fact, subject=self.subject_id or fact.subject, object=self.object_id or fact.object)
 
 
-class AddFactsBody(OfScope):
+class AddFactsBody(ScopeBody):
     """Facts for one scope."""
 
-    model_config = show(
+    model_config = build_example_config(
         {
             "agent": "ada",
             "user": "zhang-wei",
@@ -92,20 +101,20 @@ class AddFactsBody(OfScope):
     facts: list[FactBody] = Field(min_length=1, max_length=200, description="One to 200 facts.")
 
 
-class EndBody(OfScope):
+class EndFactBody(ScopeBody):
     """When a fact ends."""
 
-    model_config = show({"agent": "ada", "at": "2026-01-31T12:00:00+08:00"})
+    model_config = build_example_config({"agent": "ada", "at": "2026-01-31T12:00:00+08:00"})
 
-    at: Moment = Field(description="From when it is no longer true, with an offset.")
+    at: Moment = Field(description="When it stopped being true.")
 
 
-class AbsorbBody(OfScope):
-    """Which entity is the same as another."""
+class MergeEntitiesBody(ScopeBody):
+    """The duplicate to merge."""
 
-    model_config = show({"agent": "ada", "absorbed": EXAMPLE_ID})
+    model_config = build_example_config({"agent": "ada", "absorbed": EXAMPLE_ID})
 
-    absorbed: UUID = Field(description="The id of the entity that is absorbed: its names and facts go to the other.")
+    absorbed: UUID = Field(description="ID of the duplicate. Its names and facts move to this entity.")
 
 
 @serve(router, "knowledge.add", errors=[409])
@@ -118,7 +127,7 @@ forward(
     router,
     "list_facts",
     "knowledge.facts",
-    entity=Annotated[UUID | None, Query(description="Only facts that join this entity to something.")],
+    entity=Annotated[UUID | None, Query(description="Only facts about this entity.")],
     predicate=Annotated[str, Query(max_length=200, description="Only facts of this predicate.")],
     as_of=AsOf,
     at=Annotated[
@@ -128,14 +137,14 @@ forward(
     limit=Limit,
 )
 forward(router, "list_fact_versions", "knowledge.fact_versions", errors=[404], fact_id=FactId)
-forward(router, "end_fact", "knowledge.end", EndBody, errors=[404, 409], fact_id=FactId)
+forward(router, "end_fact", "knowledge.end", EndFactBody, errors=[404, 409], fact_id=FactId)
 forward(
     router,
     "list_entities",
     "knowledge.entities",
-    search=Annotated[str, Query(max_length=200, description="Only those with this in one of their names.")],
-    type=Annotated[EntityType | None, Query(description="Only those of this type.")],
-    meaning=Annotated[str, Query(max_length=200, description="The nearest to this text first, on one page.")],
+    search=Annotated[str, Query(max_length=200, description="Only entities whose name contains this.")],
+    type=Annotated[EntityType | None, Query(description="Only entities of this type.")],
+    meaning=Annotated[str, Query(max_length=200, description="Sort by similarity to this text (one page).")],
     as_of=AsOf,
     cursor=Cursor,
     limit=Limit,
@@ -144,29 +153,29 @@ forward(
     router,
     "list_entities_by_facts",
     "knowledge.entities_by_facts",
-    search=Annotated[str, Query(max_length=200, description="Only those with this in one of their names.")],
-    type=Annotated[EntityType | None, Query(description="Only those of this type.")],
+    search=Annotated[str, Query(max_length=200, description="Only entities whose name contains this.")],
+    type=Annotated[EntityType | None, Query(description="Only entities of this type.")],
     cursor=Cursor,
     limit=Limit,
 )
 forward(router, "read_entity", "knowledge.entity", errors=[404], entity_id=EntityId, as_of=AsOf)
-forward(router, "merge_entities", "knowledge.merge", AbsorbBody, errors=[404, 409], entity_id=EntityId)
+forward(router, "merge_entities", "knowledge.merge", MergeEntitiesBody, errors=[404, 409], entity_id=EntityId)
 forward(
     router,
     "list_proposed_merges",
     "knowledge.proposed_merges",
-    judge=Annotated[bool, Query(description="Ask the chat model which of them surely are one.")],
+    judge=Annotated[bool, Query(description="Ask the chat model to confirm duplicates.")],
     cursor=Cursor,
     limit=Limit,
 )
-forward(router, "split_entity", "knowledge.split", OfScope, errors=[404, 409], entity_id=EntityId)
+forward(router, "split_entity", "knowledge.split", ScopeBody, errors=[404, 409], entity_id=EntityId)
 forward(
     router,
     "list_neighbours",
     "knowledge.neighbours",
     errors=[404],
     entity_id=EntityId,
-    hops=Annotated[int, Query(ge=1, le=3, description="How many facts to follow one after the other.")],
+    hops=Annotated[int, Query(ge=1, le=3, description="Number of hops.")],
     beam=most(500, "facts to follow in one hop, the newest first"),
     as_of=AsOf,
     at=At,
@@ -178,7 +187,7 @@ forward(
     errors=[404],
     entity_id=EntityId,
     as_of=AsOf,
-    cursor=Annotated[str, Query(max_length=100, description="next_cursor of the page before.")],
+    cursor=Annotated[str, Query(max_length=100, description="`next_cursor` of the previous page.")],
     limit=most(200, "versions on a page"),
 )
 forward(

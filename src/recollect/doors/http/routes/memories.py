@@ -6,36 +6,39 @@ import inspect
 from typing import Annotated, Any
 from uuid import UUID
 
-from fastapi import APIRouter, Path, Query
+from fastapi import APIRouter, Path, Query, Request
 from pydantic import BaseModel, Field
 from starlette.exceptions import HTTPException
 
-from recollect.doors.http.auth import AskedMind, Cursor, IdempotencyKey, id_of, most
-from recollect.doors.http.bodies.fields import EXAMPLE_ID, Number, OfScope, build, show
+from recollect.doors.http.auth import AskedMind, Cursor, IdempotencyKey, extend_deadline, id_of, most
+from recollect.doors.http.bodies.fields import EXAMPLE_ID, Number, ScopeBody, build, build_example_config
 from recollect.doors.http.bodies.memories import FilterBody, ForgetBody, LoadBody, RememberBody, ReviseBody
-from recollect.doors.http.problems import describe
-from recollect.doors.http.reading import JsonRoute
-from recollect.doors.http.serve import NAMED, add_route, forward, in_query, serve
+from recollect.doors.http.json_body import JsonRoute
+from recollect.doors.http.problems import document_problems
+from recollect.doors.http.routing import NAMED, add_route, forward, in_query, serve
+from recollect.doors.http.transfers import MAX_SECONDS
 from recollect.errors import NotFoundError
 from recollect.mind.mind import Mind
+from recollect.models.imports import UserErasure
 from recollect.models.memories import (
-    Fading,
+    FadeDecision,
+    FadeReport,
     FadingRules,
-    Judgement,
     MemoryOrder,
+    MemoryPage,
+    MemoryUpdate,
     NewMemory,
-    Page,
     Receipt,
-    Revised,
-    Revision,
+    UpdateResult,
 )
 from recollect.models.recall import Filter
 
 router = APIRouter(tags=["memories"], route_class=JsonRoute)
 MemoryId = id_of("the memory")
-OF_MEMORY = Path(description="The id of the memory.", examples=[EXAMPLE_ID])
-Order = Annotated[MemoryOrder, Query(description="oldest or newest: as they were stored, or the other way round.")]
-Words = Annotated[str, Query(max_length=8_000, description="Only memories that have all of these words.")]
+AnyId = Annotated[str, Path(max_length=64, description="The ID, whole or as a prompt shows it.", examples=[EXAMPLE_ID])]
+OF_MEMORY = Path(description="Memory ID.", examples=[EXAMPLE_ID])
+Order = Annotated[MemoryOrder, Query(description="`oldest` or `newest` first.")]
+Words = Annotated[str, Query(max_length=8_000, description="Only memories that contain all of these words.")]
 Days = Annotated[Number, Field(ge=0, le=36_500)]
 
 
@@ -60,7 +63,7 @@ async def browse(
     order: MemoryOrder,
     words: str,
     **given: Any,  # noqa: ANN401 - a field of any type
-) -> Page:
+) -> MemoryPage:
     """List what the query admits."""
     only = build(Filter, FilterBody.model_construct(**given))
     return await mind.browse(cursor, limit, only, order=order, words=words)
@@ -83,27 +86,27 @@ add_route(
 
 @router.api_route("/v1/memories/read", methods=["GET", "DELETE"], include_in_schema=False)
 async def refuse_read() -> None:
-    """Say that this is asked for by POST: otherwise it would look like a memory of this id."""
+    """Refuse GET: the path would otherwise be read as the ID of a memory."""
     raise HTTPException(405, headers={"Allow": "POST"})
 
 
-forward(router, "get", "get", errors=[404], memory_id=MemoryId)
+forward(router, "get", "get", errors=[404], memory_id=AnyId)
 forward(
     router,
     "walk_evidence",
     "evidence",
     errors=[404],
     memory_id=MemoryId,
-    depth=Annotated[int, Query(ge=1, le=6, description="Most steps each way.")],
+    depth=Annotated[int, Query(ge=1, le=6, description="Maximum number of steps in each direction.")],
     limit=most(200, "memories each way"),
 )
 forward(router, "list_versions", "versions", errors=[404], memory_id=MemoryId)
 
 
 @serve(router, "revise", errors=[404, 409])
-async def revise(mind: Mind, memory_id: Annotated[UUID, OF_MEMORY], body: ReviseBody) -> Revised:
+async def revise(mind: Mind, memory_id: Annotated[UUID, OF_MEMORY], body: ReviseBody) -> UpdateResult:
     """Change what the body holds."""
-    return await mind.revise(memory_id, build(Revision, body))
+    return await mind.revise(memory_id, build(MemoryUpdate, body))
 
 
 @serve(router, "forget")
@@ -112,10 +115,25 @@ async def forget(mind: Mind, body: ForgetBody) -> list[UUID]:
     return await mind.forget(body.ids, build(Filter, body), dry_run=body.dry_run)
 
 
-class ReadBody(OfScope):
+class EverythingBody(ScopeBody):
+    """A scope to erase."""
+
+    model_config = build_example_config({"agent": "ada", "user": "zhang-wei", "dry_run": True})
+
+    dry_run: bool = Field(default=False, strict=True, description="Only count what would be deleted.")
+
+
+@serve(router, "forget_everything")
+async def forget_everything(mind: Mind, body: EverythingBody, request: Request) -> UserErasure:
+    """Erase a scope, or only count it; sent again, it continues."""
+    extend_deadline(request, MAX_SECONDS)
+    return await mind.forget_everything(dry_run=body.dry_run)
+
+
+class ReadBody(ScopeBody):
     """Memories of a scope to read."""
 
-    model_config = show({"agent": "ada", "ids": [EXAMPLE_ID]})
+    model_config = build_example_config({"agent": "ada", "ids": [EXAMPLE_ID]})
 
     ids: list[UUID] = Field(min_length=1, max_length=200, description="Ids of the memories, of any version.")
 
@@ -123,80 +141,76 @@ class ReadBody(OfScope):
 forward(router, "read_memories", "get_many", ReadBody)
 
 
-class PinBody(OfScope):
+class PinBody(ScopeBody):
     """Memories of a scope to pin, or not to pin any longer."""
 
-    model_config = show({"agent": "ada", "ids": [EXAMPLE_ID]})
+    model_config = build_example_config({"agent": "ada", "ids": [EXAMPLE_ID]})
 
     ids: list[UUID] = Field(min_length=1, max_length=1_000, description="Ids of the memories.")
-    pinned: bool = Field(default=True, strict=True, description="False lets them go.")
+    pinned: bool = Field(default=True, strict=True, description="false to unpin.")
 
 
 forward(router, "pin", "pin", PinBody)
 
 
-class Forgotten(BaseModel):
-    """What was deleted: the memory and all that was derived from it."""
+class ForgetResult(BaseModel):
+    """The deleted memories: the named one and all that were derived from it."""
 
     forgotten: list[UUID]
 
 
-@router.delete("/v1/memories/{memory_id}", response_model=Forgotten, responses=describe(404))
-async def forget_one(mind: AskedMind, memory_id: Annotated[UUID, OF_MEMORY]) -> Forgotten:
-    """Delete a memory of a scope, and everything that was derived from it, for good."""
+@router.delete("/v1/memories/{memory_id}", response_model=ForgetResult, responses=document_problems(404))
+async def forget_one(mind: AskedMind, memory_id: Annotated[UUID, OF_MEMORY]) -> ForgetResult:
+    """Permanently delete a memory and everything derived from it."""
     gone = await mind.forget([memory_id])
     if not gone:
-        raise NotFoundError("There is no such memory in this scope.")
-    return Forgotten(forgotten=gone)
+        raise NotFoundError("No such memory in this scope.")
+    return ForgetResult(forgotten=gone)
 
 
-class RulesBody(OfScope):
-    """A scope, and how its memories fade; what is left out is as the agent's profile has it, or the service."""
+class FadeRulesBody(ScopeBody):
+    """A scope and its rules of fading. Default: from the agent's profile, or else from the service."""
 
-    days: Days | None = Field(
-        None, description="Days over which a memory fades that nobody recalls; 0: only what expires fades."
-    )
+    days: Days | None = Field(None, description="Days until an unused memory fades; 0 = only expired memories fade.")
     threshold: Annotated[Number, Field(ge=0, le=1)] | None = Field(
-        None, description="What scores above it fades; 0.7 if nobody says."
+        None, description="Memories that score above this fade. Default: 0.7."
     )
-    fact_days: Days | None = Field(
-        None, description="How many days old a fact may grow; any age if 0, and if nobody says."
-    )
+    fact_days: Days | None = Field(None, description="Maximum age of a fact in days; 0 = no limit (default).")
 
 
-class FadeBody(RulesBody):
-    """A pass over a scope."""
+class FadeBody(FadeRulesBody):
+    """Options of a fade run."""
 
-    model_config = show({"agent": "ada", "days": 30, "dry_run": True})
+    model_config = build_example_config({"agent": "ada", "days": 30, "dry_run": True})
 
-    dry_run: bool = Field(default=False, strict=True, description="Only say what would fade.")
-    cursor: UUID | None = Field(None, description="next_cursor of the call before.")
+    dry_run: bool = Field(default=False, strict=True, description="Only list what would fade.")
+    cursor: UUID | None = Field(None, description="`next_cursor` of the previous call.")
 
 
-class ExplainBody(RulesBody):
+class ExplainBody(FadeRulesBody):
     """Memories of a scope to judge."""
 
-    model_config = show({"agent": "ada", "days": 30, "ids": [EXAMPLE_ID]})
+    model_config = build_example_config({"agent": "ada", "days": 30, "ids": [EXAMPLE_ID]})
 
     ids: list[UUID] = Field(min_length=1, max_length=1_000, description="Ids of the memories to judge.")
 
 
-class ReviveBody(OfScope):
-    """Faded memories of a scope to bring back."""
+class ReviveBody(ScopeBody):
+    """Faded memories of a scope to restore."""
 
-    model_config = show({"agent": "ada", "ids": [EXAMPLE_ID]})
+    model_config = build_example_config({"agent": "ada", "ids": [EXAMPLE_ID]})
 
-    ids: list[UUID] = Field(min_length=1, max_length=1_000, description="Ids of the memories to bring back.")
+    ids: list[UUID] = Field(min_length=1, max_length=1_000, description="IDs of the memories to restore.")
 
 
 @serve(router, "fading.fade")
-async def fade(mind: Mind, body: FadeBody) -> Fading:
-    """Let fade by these rules."""
+async def fade(mind: Mind, body: FadeBody) -> FadeReport:
+    """Fade memories by these rules."""
     return await mind.fading.fade(build(FadingRules, body), dry_run=body.dry_run, cursor=body.cursor)
 
 
 @serve(router, "fading.explain")
-async def explain_fading(mind: Mind, body: ExplainBody) -> list[Judgement]:
+async def explain_fading(mind: Mind, body: ExplainBody) -> list[FadeDecision]:
     """Judge by these rules."""
     return await mind.fading.explain(body.ids, build(FadingRules, body))
 

@@ -8,70 +8,80 @@ from fastapi import APIRouter, Path, Query
 from pydantic import Field
 
 from recollect.doors.http.auth import Cursor, id_of, most
-from recollect.doors.http.bodies.conversations import MOST_TOKENS
-from recollect.doors.http.bodies.fields import SCOPE, AnyConversation, Integer, Moment, OfScope, build, show
-from recollect.doors.http.bodies.memories import CueBody, RecallBody, RecallEachBody, Weight
+from recollect.doors.http.bodies.conversations import MAX_TOKENS
+from recollect.doors.http.bodies.fields import (
+    SCOPE,
+    AnyConversation,
+    Integer,
+    Moment,
+    ScopeBody,
+    build,
+    build_example_config,
+)
+from recollect.doors.http.bodies.memories import RecallBody, RecallEachBody, RecallOptionsBody, Weight
 from recollect.doors.http.metrics import count_recall
-from recollect.doors.http.serve import forward, serve
+from recollect.doors.http.routing import forward, serve
 from recollect.mind.mind import Mind
-from recollect.models.blocks import Block
-from recollect.models.recall import Cue, Recollection
+from recollect.models.blocks import MemoryBlock
+from recollect.models.recall import Cue, RecallResult
 
 CONVERSATION = "Your name for the conversation; what its blocks showed before is known. None if empty."
 router = APIRouter(tags=["memories"])
 recalls = APIRouter(tags=["recalls"])
-ShortId = Annotated[str, Path(pattern=r"^m[0-9a-f]{4,32}$", description="As it stands in a line.", examples=["m1a2b"])]
+ShortId = Annotated[
+    str, Path(pattern=r"^m[0-9a-f]{4,32}$", description="Short ID, as shown in a prompt.", examples=["m1a2b"])
+]
 RecallId = id_of("a recall that was kept")
 
 
-class BlockBody(OfScope, CueBody):
-    """A cue, and the budget for what it reminds of."""
+class BlockBody(ScopeBody, RecallOptionsBody):
+    """A query and its token budget."""
 
-    model_config = show(SCOPE | {"text": "张伟在哪里工作？", "budget": 2000})
+    model_config = build_example_config(SCOPE | {"text": "张伟在哪里工作？", "budget": 2000})
 
     limit: Annotated[Integer, Field(ge=1, le=200)] | None = Field(
-        None, description="Most lines; as the agent's profile has it, or as many as the budget holds, if left out."
+        None, description="Maximum number of lines. Default: from the agent's profile, or as many as fit."
     )
-    budget: Annotated[Integer, Field(ge=1, le=MOST_TOKENS)] = Field(2_000, description="All that the block may cost.")
+    budget: Annotated[Integer, Field(ge=1, le=MAX_TOKENS)] = Field(2_000, description="Token budget.")
     conversation: AnyConversation = Field("", description=CONVERSATION)
     repeat: bool = Field(
         default=False,
         strict=True,
-        description="Show again what was shown before, in fewer words as it fades, or leave it out until it is gone.",
+        description="Repeat memories that were shown before, shorter over time.",
     )
-    tokenizer: str = Field("", max_length=64, description="A tokenizer's or a model's name; the usual one if empty.")
+    tokenizer: str = Field("", max_length=64, description="Tokenizer or model name. Default: the configured one.")
 
 
-class ReplayBody(OfScope):
-    """How to replay a kept recall of a scope."""
+class ReplayBody(ScopeBody):
+    """How to replay a saved recall of a scope."""
 
-    model_config = show({"agent": "ada", "weights": {"text": 1, "vector": 0}})
+    model_config = build_example_config({"agent": "ada", "weights": {"text": 1, "vector": 0}})
 
     weights: dict[Annotated[str, Field(max_length=40)], Weight] = Field(
         default_factory=dict[str, float],
         max_length=64,
-        description="What channels and preferences are to weigh, by name; as they did where nothing is said.",
+        description="Weights of channels and preferences. Others keep the saved values.",
     )
     as_of: Moment | None = Field(
-        None, description="Ask again, by what was stored by then, with an offset; if left out, rank what was found."
+        None, description="Run the recall again as of this time. Default: rank the saved candidates."
     )
 
 
 @serve(router, "recall")
-async def recall(mind: Mind, body: RecallBody) -> Recollection:
+async def recall(mind: Mind, body: RecallBody) -> RecallResult:
     """Recall by one cue."""
     return count_recall(await mind.recall(build(Cue, body)))
 
 
 @serve(router, "recall_each")
-async def recall_each(mind: Mind, body: RecallEachBody) -> list[Recollection]:
+async def recall_each(mind: Mind, body: RecallEachBody) -> list[RecallResult]:
     """Recall by several cues."""
     answers = await mind.recall_each([build(Cue, cue) for cue in body.cues], isolated=body.isolated)
     return [*map(count_recall, answers)]
 
 
 @serve(router, "blocks.show", errors=[404, 409])
-async def show_block(mind: Mind, body: BlockBody) -> Block:
+async def show_block(mind: Mind, body: BlockBody) -> MemoryBlock:
     """Recall as text."""
     made = await mind.blocks.show(
         build(Cue, body), body.budget, conversation=body.conversation, repeat=body.repeat, tokenizer=body.tokenizer

@@ -1,4 +1,4 @@
-"""Routes for what a tenant has: its scopes, the receipts of purges, and how the service stands for it."""
+"""Routes for a tenant's data: its scopes, the receipts of purges, and the service's status for it."""
 
 from __future__ import annotations
 
@@ -9,22 +9,22 @@ from pydantic import TypeAdapter
 
 from recollect.doors.http.auth import DOOR, JSON, Running, Secret
 from recollect.doors.http.bodies.fields import FullName, Name
-from recollect.doors.http.problems import describe
-from recollect.models.conversations import PurgeReceipts
-from recollect.models.service import Bounds, Caller, ScopeOrder, ScopeQuery, Scopes, ServiceStatus
+from recollect.doors.http.problems import document_problems
+from recollect.models.conversations import PurgeReceiptPage
+from recollect.models.service import Caller, KeyBinding, ScopeOrder, ScopePage, ScopeQuery, ServiceStatus
 
 router = APIRouter(prefix="/v1", tags=["tenant"])
-SCOPES, STATUS, RECEIPTS = TypeAdapter(Scopes), TypeAdapter(ServiceStatus), TypeAdapter(PurgeReceipts)
-Page = Annotated[str, Query(max_length=300, description="next_cursor of the page before.")]
+SCOPES, STATUS, RECEIPTS = TypeAdapter(ScopePage), TypeAdapter(ServiceStatus), TypeAdapter(PurgeReceiptPage)
+Page = Annotated[str, Query(max_length=300, description="`next_cursor` of the previous page.")]
 
 
 async def any_caller(recollect: Running, shown: Secret) -> Caller:
-    """Let in whoever has a key, bound or not."""
+    """Authenticate any API key, bound or not."""
     return await recollect.authenticate(shown, DOOR, bound=True)
 
 
 async def read_query(
-    agent: Annotated[Name, Query(description="Only scopes of this agent; all if left out.")] = "",
+    agent: Annotated[Name, Query(description="Only scopes of this agent. Default: all.")] = "",
     search: Annotated[Name, Query(description="Only scopes with this in the name of agent or user.")] = "",
     order: Annotated[ScopeOrder, Query(description="recent, size or name.")] = ScopeOrder.RECENT,
 ) -> ScopeQuery:
@@ -35,33 +35,33 @@ async def read_query(
 AnyCaller = Annotated[Caller, Depends(any_caller)]
 
 
-@router.get("/scopes", response_model=Scopes, responses=describe())
+@router.get("/scopes", response_model=ScopePage, responses=document_problems())
 async def list_scopes(
     recollect: Running,
     caller: AnyCaller,
     wanted: Annotated[ScopeQuery, Depends(read_query)],
     cursor: Page = "",
-    limit: Annotated[int, Query(ge=1, le=200, description="Most scopes on a page.")] = 50,
+    limit: Annotated[int, Query(ge=1, le=200, description="Maximum number of scopes.")] = 50,
 ) -> Response:
-    """List the scopes of your tenant, the latest written first; a bound key sees its own."""
+    """List scopes, most recently written first."""
     return Response(SCOPES.dump_json(await recollect.tenant.scopes(caller, wanted, cursor, limit)), media_type=JSON)
 
 
-@router.get("/status", response_model=ServiceStatus, responses=describe())
+@router.get("/status", response_model=ServiceStatus, responses=document_problems())
 async def read_status(recollect: Running, caller: AnyCaller) -> Response:
-    """Say how the service is set up, and what it still has to do for your tenant, or for a bound key's scopes."""
+    """Get the configuration and pending work."""
     return Response(STATUS.dump_json(await recollect.tenant.status(caller)), media_type=JSON)
 
 
-@router.get("/receipts", response_model=PurgeReceipts, responses=describe())
+@router.get("/receipts", response_model=PurgeReceiptPage, responses=document_problems())
 async def list_all_receipts(
     recollect: Running,
     caller: AnyCaller,
-    agent: Annotated[FullName | None, Query(description="Whose; your whole tenant's if left out.")] = None,
-    user: Annotated[Name | None, Query(description="Which user's; the agent's own if left out or empty.")] = None,
+    agent: Annotated[FullName | None, Query(description="The agent. Default: the whole tenant.")] = None,
+    user: Annotated[Name | None, Query(description="The user. Default: the agent's own memories.")] = None,
     cursor: Page = "",
-    limit: Annotated[int, Query(ge=1, le=200, description="Most receipts on a page.")] = 50,
+    limit: Annotated[int, Query(ge=1, le=200, description="Maximum number of receipts.")] = 50,
 ) -> Response:
-    """List what purges of conversations removed, the latest first: of a scope, or for administrators of the tenant."""
-    found = await recollect.tenant.receipts(caller, Bounds(agent, user), cursor, limit)
+    """List purge receipts of a scope or, with `admin`, of the tenant."""
+    found = await recollect.tenant.receipts(caller, KeyBinding(agent, user), cursor, limit)
     return Response(RECEIPTS.dump_json(found), media_type=JSON)

@@ -24,7 +24,7 @@ class BoundedProtocol(AutoHTTPProtocol):  # type: ignore[misc, valid-type]  # ch
         self._watch_headers()
 
     def data_received(self, data: bytes) -> None:
-        """Take data, and expect the rest of the headers if they are incomplete."""
+        """Receive data, and expect the rest of the headers if they are incomplete."""
         super().data_received(data)
         self._watch_headers()
 

@@ -5,115 +5,64 @@ from __future__ import annotations
 import asyncio
 import json
 import logging
+import multiprocessing
 import os
-import socket
-import sys
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
-from dataclasses import dataclass, field
+import signal
+import time
+from collections.abc import Callable
+from multiprocessing.connection import wait
+from multiprocessing.context import SpawnProcess
 from tempfile import TemporaryDirectory
 
-import typer
 from prometheus_client.multiprocess import mark_process_dead
 
-from recollect.doors.cli.terminal import stop_on_signals
 from recollect.doors.http.metrics import FOLDER_VARIABLE
 
 LOG = logging.getLogger("recollect.service")
-PROGRAM = "from recollect.doors.cli.main import main; main()"
+SPAWN = multiprocessing.get_context("spawn")
 RESTART_SECONDS = 1.0
-READY = b"ready"
 
 
-@dataclass(slots=True)
-class Supervisor:
-    """The processes that serve, and whether they must stop."""
+def serve_with_workers(count: int, serve: Callable[[], None]) -> None:
+    """Keep `count` processes serving until SIGINT or SIGTERM; a second signal ends them at once."""
+    running: list[SpawnProcess] = []
+    stopping = False
 
-    port: int
-    folder: str
-    running: set[asyncio.subprocess.Process] = field(default_factory=set[asyncio.subprocess.Process])
-    stopping: bool = False
+    def stop(*_: object) -> None:
+        nonlocal stopping
+        for each in running:
+            (each.kill if stopping else each.terminate)()
+        stopping = True
 
-    def stop(self) -> None:
-        """Let every process finish its requests and end; on a second call, end them at once."""
-        for process in self.running:
-            with suppress(ProcessLookupError):
-                (process.kill if self.stopping else process.terminate)()
-        self.stopping = True
-
-    async def keep(self, started: asyncio.Event) -> None:
-        """Keep one process serving; if the first cannot start, it has said why, and no other could."""
-        while not self.stopping:
-            code = await self.run(started)
-            if self.stopping:
-                return
-            if not started.is_set():
-                self.stopping = True
-                raise typer.Exit(code or 1)
-            LOG.warning(json.dumps({"event": "server_restarts", "code": code}))
-            await asyncio.sleep(RESTART_SECONDS)
-
-    async def run(self, started: asyncio.Event) -> int:
-        """Run one process to its end, and set the event when it has started; return its exit code."""
-        ours, theirs = socket.socketpair()
-        ours.setblocking(False)  # noqa: FBT003 - it takes no name
-        with ours:
-            with theirs:
-                process = await asyncio.create_subprocess_exec(
-                    *(sys.executable, "-c", PROGRAM, "serve", "--supervisor", str(theirs.fileno())),
-                    pass_fds=[theirs.fileno()],
-                    env=os.environ | {FOLDER_VARIABLE: self.folder, "RECOLLECT_PORT": str(self.port)},
-                    # Ctrl-C must reach the supervisor alone: a second signal would cut off running requests.
-                    start_new_session=True,
-                )
-            self.running.add(process)
-            watching = asyncio.create_task(await_ready(ours, started))
-            try:
-                return await process.wait()
-            finally:
-                watching.cancel()
-                self.running.discard(process)
-                mark_process_dead(process.pid, self.folder)  # type: ignore[no-untyped-call]
-
-
-async def await_ready(connection: socket.socket, ready: asyncio.Event) -> None:
-    """Set the event when a process reports that it is ready."""
-    if await asyncio.get_running_loop().sock_recv(connection, len(READY)):
-        ready.set()
-
-
-async def serve_together(count: int, port: int) -> None:
-    """Serve by so many processes until stopped."""
+    for number in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(number, stop)
     with TemporaryDirectory(prefix="recollect-metrics-") as folder:
-        supervisor, started = Supervisor(port, folder), asyncio.Event()
-        stop_on_signals(supervisor.stop)
-        # The first alone: if it cannot start, that is said once, and what it prepares the others find.
-        tasks = [asyncio.create_task(supervisor.keep(started))]
-        waiting = asyncio.create_task(started.wait())
-        await asyncio.wait([*tasks, waiting], return_when=asyncio.FIRST_COMPLETED)
-        waiting.cancel()
-        if not supervisor.stopping:
-            tasks += [asyncio.create_task(supervisor.keep(started)) for _ in range(count - 1)]
-        await asyncio.gather(*tasks)
+        os.environ[FOLDER_VARIABLE] = folder
+        while running or not stopping:
+            while len(running) < count and not stopping:
+                process = SPAWN.Process(target=serve)
+                process.start()
+                running.append(process)
+                if stopping:  # the signal came before the process was known
+                    process.terminate()
+            wait([each.sentinel for each in running])
+            codes = remove_ended(running, folder)
+            if codes and not stopping:
+                LOG.warning(json.dumps({"event": "server_process_restarted", "codes": codes}))
+                time.sleep(RESTART_SECONDS)
 
 
-@contextmanager
-def supervised(supervisor: int | None, stop: Callable[[], object]) -> Iterator[Callable[[], None]]:
-    """Stop when the supervisor is gone; yield a function that reports that we are ready."""
-    if supervisor is None:
-        yield lambda: None
-        return
-    loop = asyncio.get_running_loop()
-    with socket.socket(fileno=supervisor) as connection:
-        connection.setblocking(False)  # noqa: FBT003 - it takes no name
-        loop.add_reader(connection, stop)
-        try:
-            yield lambda: report_ready(connection)
-        finally:
-            loop.remove_reader(connection)
+def remove_ended(running: list[SpawnProcess], folder: str) -> list[int | None]:
+    """Remove processes that have ended, and their gauges; return their exit codes."""
+    ended = [each for each in running if each.exitcode is not None]
+    for each in ended:
+        running.remove(each)
+        mark_process_dead(each.pid, folder)  # type: ignore[no-untyped-call]
+    return [each.exitcode for each in ended]
 
 
-def report_ready(connection: socket.socket) -> None:
-    """Report that we are ready; if the supervisor is gone, we are about to stop."""
-    with suppress(OSError):
-        connection.send(READY)
+def follow_supervisor(stop: Callable[[], object]) -> None:
+    """Stop when the process that started this one is gone; leave Ctrl-C to it, which stops all of them."""
+    if supervisor := multiprocessing.parent_process():
+        os.setsid()
+        asyncio.get_running_loop().add_reader(supervisor.sentinel, stop)

@@ -17,14 +17,14 @@ from recollect.errors import InvalidInputError
 from recollect.models.memories import JSON
 
 MOMENT = "%Y-%m-%d %H:%M:%S"
-MOST_DIMENSIONS = 4_096
-MISMATCH = f"the embeddings must be one vector per key, all of 1 to {MOST_DIMENSIONS} dimensions"
+MAX_DIMENSIONS = 4_096
+MISMATCH = f"the embeddings must be one vector per key, all of 1 to {MAX_DIMENSIONS} dimensions"
 Vectors = Mapping[str, NDArray[np.float32]]
 Model = TypeVar("Model", bound=BaseModel)
 
 
 def check_created(text: str) -> str:
-    """Refuse a moment that is not written as the original writes it."""
+    """Check that a time has the format of the original."""
     datetime.strptime(text, MOMENT)  # noqa: DTZ007 - only whether it can be read
     return text
 
@@ -60,7 +60,7 @@ class Strengths(BaseModel):
 
 
 class Scratch(BaseModel):
-    """The part of the scratch that decides how a persona remembers; the rest is kept as it is."""
+    """The part of the scratch that decides how a persona remembers; the rest is kept unchanged."""
 
     model_config = ConfigDict(frozen=True, extra="allow", strict=True)
 
@@ -85,10 +85,10 @@ class Folder:
 
 
 def find_name(path: Path) -> str:
-    """Give the name of the persona's folder as an agent's name."""
+    """Return the name of the persona's folder as an agent's name."""
     whole = path.resolve()
     named = whole.parent if whole.name == "bootstrap_memory" else whole
-    return "_".join(named.name.split())
+    return " ".join(named.name.split())
 
 
 def read_folder(path: Path) -> Folder:
@@ -136,14 +136,14 @@ def read_vectors(folder: Path) -> dict[str, NDArray[np.float32]]:
 
 def pair(keys: list[str], rows: NDArray[np.float32]) -> dict[str, NDArray[np.float32]]:
     """Join keys and vectors, or say that they do not fit."""
-    if rows.ndim != 2 or len(rows) != len(keys) or not 1 <= rows.shape[1] <= MOST_DIMENSIONS:
+    if rows.ndim != 2 or len(rows) != len(keys) or not 1 <= rows.shape[1] <= MAX_DIMENSIONS:
         raise InvalidInputError(MISMATCH)
     single: NDArray[np.float32] = rows.astype(np.float32, casting="same_kind")
     return dict(zip(keys, single, strict=True))
 
 
 def read_json(path: Path) -> Any:  # noqa: ANN401 - whatever the file holds
-    """Read one file, or name what is wrong with it."""
+    """Read one file, or name its fault."""
     try:
         return json.loads(path.read_bytes(), parse_constant=refuse_constant)
     except FileNotFoundError:
@@ -158,7 +158,7 @@ def refuse_constant(name: str) -> None:
 
 
 def parse(model: type[Model], value: object, place: str) -> Model:
-    """Check parsed JSON against what is expected of it, or name the first thing that is wrong."""
+    """Check parsed JSON against its model, or name the first fault."""
     try:
         return model.model_validate(value)
     except ValidationError as problem:
@@ -170,7 +170,7 @@ def parse(model: type[Model], value: object, place: str) -> Model:
 def write_folder(path: Path, folder: Folder) -> None:
     """Write a folder in the original's layout, as the original writes it: the newest node first."""
     if path.exists() and (not path.is_dir() or any(path.iterdir())):
-        raise InvalidInputError(f"{path} is not empty: name a folder that is, or that is not there yet")
+        raise InvalidInputError(f"{path} is not empty. Choose an empty or a new folder.")
     outer = path / "bootstrap_memory"
     inner = outer / "associative_memory"
     inner.mkdir(parents=True, exist_ok=True)

@@ -12,18 +12,18 @@ from uuid import UUID
 from recollect.doors.imports.generative_agents.folder import MOMENT, SavedNode, Scratch, Strengths, Vectors
 from recollect.models.agents import Overview, Profile
 from recollect.models.memories import JSON, Kind, Memory, NewMemory, Triple
-from recollect.models.recall import Weighing
+from recollect.models.recall import StreamWeights
 
-USUAL = {"recency_w": 1, "relevance_w": 1, "importance_w": 1, "recency_decay": 0.99, "importance_trigger_max": 150}
+DEFAULT = {"recency_w": 1, "relevance_w": 1, "importance_w": 1, "recency_decay": 0.99, "importance_trigger_max": 150}
 """The original's defaults."""
 OURS = "generative_agents"
-"""The key of what is kept in the metadata of memories and agents."""
+"""The key of our data in the metadata of memories and agents."""
 ORDER = "order"
 """Evidence is a set, a list of node ids is not: the order of the list, as positions by age."""
 KINDS = (Kind.EVENT, Kind.THOUGHT, Kind.CHAT)
-LIFE_OF_THOUGHTS = timedelta(days=30)
+THOUGHT_LIFETIME = timedelta(days=30)
 UNKNOWN = datetime(1970, 1, 1, tzinfo=UTC)
-LONGEST_PART, LONGEST_EMBEDDED = 500, 8_000
+MAX_PART_LENGTH, MAX_EMBEDDED_LENGTH = 500, 8_000
 """Endless texts of models are cut here, and kept whole in the metadata."""
 BREAKS = re.compile("[\x00-\x1f\x7f]")
 IDLE = {"is idle", "在 空闲"}
@@ -31,7 +31,7 @@ IDLE = {"is idle", "在 空闲"}
 
 def to_profile(scratch: Scratch) -> Profile:
     """Return the weights, the decay and the threshold of the persona."""
-    weighing = Weighing(
+    weighing = StreamWeights(
         recency=scratch.recency_w,
         similarity=scratch.relevance_w,
         importance=scratch.importance_w,
@@ -50,7 +50,7 @@ def to_scratch(kept: JSON, overview: Overview) -> Scratch:
         "recency_decay": weighing.decay,
         "importance_trigger_max": threshold,
     }
-    live = USUAL | {name: to_number(value) for name, value in said.items() if value is not None}
+    live = DEFAULT | {name: to_number(value) for name, value in said.items() if value is not None}
     live["importance_trigger_curr"] = to_number(live["importance_trigger_max"] - overview.unreflected_importance)
     live["importance_ele_n"] = overview.unreflected_memories
     return Scratch.model_validate((kept if isinstance(kept, dict) else {}) | live)
@@ -104,13 +104,13 @@ def to_memory(node: SavedNode, sources: tuple[int, ...]) -> NewMemory:
         keywords=tuple(to_line(keyword) for keyword in node.keywords),
         occurred_at=datetime.strptime(node.created, MOMENT).replace(tzinfo=UTC),
         evidence=tuple(source - 1 for source in sources),
-        embedding_text="" if node.embedding_key == node.description else node.embedding_key[:LONGEST_EMBEDDED],
+        embedding_text="" if node.embedding_key == node.description else node.embedding_key[:MAX_EMBEDDED_LENGTH],
     )
 
 
 def to_line(text: str) -> str:
     """Bring a short text to one line of bounded length; models wrote some with line breaks in them."""
-    return BREAKS.sub(" ", text)[:LONGEST_PART]
+    return BREAKS.sub(" ", text)[:MAX_PART_LENGTH]
 
 
 def keep(node: SavedNode, derived: Mapping[str, JSON], order: list[int]) -> dict[str, JSON]:
@@ -149,7 +149,7 @@ def to_node(memory: Memory, place: NodePlace) -> SavedNode:
 
 
 def kept_of(metadata: Mapping[str, JSON]) -> dict[str, JSON]:
-    """Give what an import kept, as a copy; nothing where none was."""
+    """Return a copy of the data that an import stored; empty if there is none."""
     kept = metadata.get(OURS)
     return dict(kept) if isinstance(kept, dict) else {}
 
@@ -158,7 +158,7 @@ def derive(memory: NewMemory | Memory, place: NodePlace, order: Sequence[int] = 
     """Compute the fields of a node by the original's own rules."""
     created = (memory.occurred_at or UNKNOWN).astimezone(UTC)
     thought = memory.kind is Kind.THOUGHT
-    expiration = (created + LIFE_OF_THOUGHTS).strftime(MOMENT) if thought else None
+    expiration = (created + THOUGHT_LIFETIME).strftime(MOMENT) if thought else None
     description = f"{memory.speaker}: {memory.content}" if memory.speaker else memory.content
     return {
         "node_count": place.number,

@@ -1,1 +1,1 @@
-"""Chinese glossed word by word into English, so that MiniLM reads it."""
+"""Chinese text glossed word by word in English, so that MiniLM can read it."""

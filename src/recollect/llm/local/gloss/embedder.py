@@ -15,29 +15,29 @@ from recollect.llm.local.wordpiece import WordPiece
 from recollect.loading import load
 
 QUICK_CHARACTERS = 200
-"""Texts up to this total length are glossed and tokenised at once, in a fraction of a millisecond."""
+"""Texts up to this total length are glossed and tokenized directly, in a fraction of a millisecond."""
 
 
 @dataclass(frozen=True, slots=True)
 class GlossedPieces:
-    """Turn a text into the tokens of its gloss."""
+    """Converts a text to the tokens of its gloss."""
 
     gloss: Gloss
     tokens: WordPiece
 
     def encode(self, text: str) -> list[int]:
-        """Return the ids of the gloss; of a text that has none, as a name alone, those of the text itself."""
-        return self.tokens.encode(self.gloss.read(text) or text)
+        """Return the token IDs of the gloss, or of the text itself if it has no gloss, such as a name."""
+        return self.tokens.encode(self.gloss.gloss_text(text) or text)
 
     def reads(self, text: str) -> bool:
-        """Tell whether a text is written with words, or in Chinese that has a gloss: names and numbers have none."""
+        """Return whether a text is in words, or in Chinese that has a gloss: names and numbers have none."""
         return reads_words(text) or (is_chinese(text) and self.gloss.can_read(text))
 
 
 def load_gloss(threads: int = 0, cache: Path | None = None) -> Encoder:
-    """Open the model and the dictionary, building their files on the first call.
+    """Open the model and the dictionary, and build their files on the first call.
 
-    A text without Chinese has the vector that MiniLM gives it.
+    A text without Chinese has the same vector as with MiniLM.
     """
     tag = load("rjieba", "chinese").tag
     session, tokens = open_minilm(threads)

@@ -1,4 +1,4 @@
-"""Gloss a text: Chinese becomes English words in the same order, what is not Chinese stays."""
+"""Gloss a text: Chinese becomes English words in the same order, other text stays unchanged."""
 
 from __future__ import annotations
 
@@ -14,59 +14,59 @@ from recollect.llm.local.gloss.dictionary import Dictionary
 from recollect.llm.local.gloss.words import OWN
 
 Tagged: TypeAlias = Sequence[tuple[str, str]]
-"""Words with their parts of speech, as jieba names them."""
+"""Words with their parts of speech, in the notation of jieba."""
 
-MOST_WORDS = 256
-"""MiniLM reads so many tokens, and a word has at least one: what follows would not be read."""
-MOST_CHARACTERS = 8192
-MOST_CHINESE = 600
-"""So many Chinese characters fill MiniLM's tokens in any text; more are not looked up."""
-LONGEST_PART = 4
+MAX_WORDS = 256
+"""MiniLM reads this number of tokens, and a word has at least one: further words would not be read."""
+MAX_CHARACTERS = 8192
+MAX_CHINESE_CHARACTERS = 600
+"""This number of Chinese characters always fills MiniLM's tokens; further ones are not looked up."""
+MAX_PART_LENGTH = 4
 REMEMBERED = 1 << 14
 
 _PASSAGES = re.compile(rf"[^\W\d_{UNSPACED}](?:[^{UNSPACED}]*[^\W_{UNSPACED}])?")
-"""What is written in letters, with the figures and marks between them."""
+"""Text in letters, with the figures and marks between them."""
 _FIGURES = re.compile(r"\d+(?:[.,:/-]\d+)*[年月日号点时分秒岁元%]?|[\ud800-\udfff]")
-"""Left out before words are told apart, with halves of characters, which no tagger takes."""
+"""Removed before words are split; also lone surrogates, which no tagger accepts."""
 _NUMERALS = re.compile("[零〇一二两三四五六七八九十百千万亿几第半多余]+[年月日号点时分秒岁元块]?")
 _PAUSE = frozenset(",.!?;:。、\n")
 _NAMES = ("nr", "nrt", "nrfg")
 _LEFT_OUT = frozenset("eoquxy")
-"""Interjections, particles, measure words, and what is no word at all."""
+"""Interjections, particles, measure words, and tags that are not words."""
 
 
 def fold(text: str) -> str:
-    """Make characters one that are the same: by width, by compatibility, and by variants of Chinese characters."""
+    """Normalize characters: width, compatibility forms, and variants of Chinese characters."""
     return fold_variants(unicodedata.normalize("NFKC", text))
 
 
 class Gloss:
-    """Gloss texts with a dictionary and a tagger, which cuts Chinese into words and names their parts of speech."""
+    """Glosses texts with a dictionary and a tagger, which splits Chinese into words with parts of speech."""
 
     def __init__(self, dictionary: Dictionary, tag: Callable[[str], Tagged]) -> None:
         self._dictionary, self._tag = dictionary, tag
         self._find = lru_cache(maxsize=REMEMBERED)(self._look_up)
 
-    def read(self, text: str) -> str:
-        """Return the gloss of a text's beginning; a text without Chinese is its own gloss."""
+    def gloss_text(self, text: str) -> str:
+        """Return the gloss of a text's beginning; a text without Chinese is returned unchanged."""
         if not has_ideographs(text):
             return text
         words: list[str] = []
-        for word in self._walk(fold(text[:MOST_CHARACTERS])):
+        for word in self._walk(fold(text[:MAX_CHARACTERS])):
             if word == "," and (not words or words[-1] == ","):
                 continue
             words.append(word)
-            if len(words) >= MOST_WORDS:
+            if len(words) >= MAX_WORDS:
                 break
         return " ".join(words).rstrip(", ")
 
     def can_read(self, text: str) -> bool:
-        """Tell whether anything of a text has a gloss."""
-        return any(word != "," for word in self._walk(fold(text[:MOST_CHARACTERS])))
+        """Return whether any part of a text has a gloss."""
+        return any(word != "," for word in self._walk(fold(text[:MAX_CHARACTERS])))
 
     def _walk(self, text: str) -> Iterator[str]:
         """Yield the glosses of Chinese words and the other passages, in order."""
-        start, left = 0, MOST_CHINESE
+        start, left = 0, MAX_CHINESE_CHARACTERS
         for passage in (*_PASSAGES.finditer(text), None):
             between = text[start : passage.start() if passage else None][:left]
             left -= len(between)
@@ -89,20 +89,20 @@ class Gloss:
         return self._find(word)
 
     def _is_name(self, word: str) -> bool:
-        """Tell a person's name from a word that the tagger takes for one: that is in the dictionary, or begins so."""
-        known = (self._dictionary.find(word[:end]) for end in range(len(word), 1, -1))
+        """Return whether a word tagged as a name is not in the dictionary, and does not begin with such a word."""
+        known = (self._dictionary.find_gloss(word[:end]) for end in range(len(word), 1, -1))
         return all(gloss is None for gloss in known)
 
     def _look_up(self, word: str) -> str:
-        if (found := self._dictionary.find(word)) is not None:
+        if (found := self._dictionary.find_gloss(word)) is not None:
             return found
         return " ".join(filter(None, self._cut(word))) if len(word) > 1 else ""
 
     def _cut(self, word: str) -> Iterator[str]:
-        """Yield the glosses of a compound's parts, the longest known part first from left to right."""
+        """Yield the glosses of a compound's parts, the longest known part first, from left to right."""
         start = 0
         while start < len(word):
-            for end in range(min(len(word), start + LONGEST_PART), start, -1):
+            for end in range(min(len(word), start + MAX_PART_LENGTH), start, -1):
                 known = self._part(word[start:end])
                 if known is not None or end == start + 1:
                     yield known or ""
@@ -110,4 +110,4 @@ class Gloss:
                     break
 
     def _part(self, part: str) -> str | None:
-        return own if (own := OWN.get(part)) is not None else self._dictionary.find(part)
+        return own if (own := OWN.get(part)) is not None else self._dictionary.find_gloss(part)

@@ -1,4 +1,4 @@
-"""Choose the senses of a Chinese word from CC-CEDICT's lines: at most two, short, the usual ones first."""
+"""Choose the senses of a Chinese word from CC-CEDICT's lines: at most two short ones, common senses first."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ from itertools import product, zip_longest
 
 from recollect.core.text.terms import IDEOGRAPHS
 
-MOST_SENSES = 2
-MOST_WORDS = 6
-"""Of a sense that explains at length, as those of proverbs do, only so many words are used."""
+MAX_SENSES = 2
+MAX_WORDS = 6
+"""Maximum number of words to use of a sense that explains at length, such as a proverb's."""
 _LINE = re.compile(r"(\S+) (\S+) \[([^\]]*)\] /(.*)/\s*$")
 _WORD = rf"[{IDEOGRAPHS}|]*?([{IDEOGRAPHS}]+)"
 _SAME_AS = re.compile(rf"(?:\w+ )?variant of {_WORD}(?:\[|$)|see (?:also )?{_WORD}\[", re.IGNORECASE)
@@ -20,7 +20,7 @@ _GRAMMAR = re.compile(
     r"|(?:\w+ )*variant of |abbr\. (?:for|to) [^,;]*$|\([^)]*\b(?:particle|prefix|suffix|complement|marker)\b)",
     re.IGNORECASE,
 )
-"""What says how a word is used or written, and not what it means."""
+"""Notes about the use or spelling of a word, not about its meaning."""
 _RARE = re.compile(
     r"\([^)]*\b(?:archaic|old|literary|dialect|obsolete|Tw|coll\.|slang|vulgar|bound form|onom\.|Buddhism|classical)"
 )
@@ -33,7 +33,7 @@ _STAND_IN = re.compile(r"\b(?:sb's|sb|sth|oneself|etc)\b|\.\.\.")
 
 @dataclass(frozen=True, slots=True)
 class Headword:
-    """One line of the dictionary: a word, one of its readings, and what it means in it."""
+    """One line of the dictionary: a word, one of its readings, and the definitions for this reading."""
 
     forms: tuple[str, ...]
     """In simplified and in traditional characters."""
@@ -42,7 +42,7 @@ class Headword:
 
 
 def read_entries(lines: Iterable[str]) -> Iterator[Headword]:
-    """Read the lines of the dictionary; comments are passed over."""
+    """Parse the lines of the dictionary; comments are skipped."""
     for line in lines:
         if not line.startswith("#") and (found := _LINE.match(line)):
             traditional, simplified, reading, definitions = found.groups()
@@ -51,20 +51,20 @@ def read_entries(lines: Iterable[str]) -> Iterator[Headword]:
 
 
 def choose_senses(entries: Iterable[Headword]) -> dict[str, str]:
-    """Give every word its gloss; one that is only another way to write a word has that word's."""
+    """Return the gloss of every word; a variant of a word has the gloss of that word."""
     by_form: dict[str, list[Headword]] = {}
     for entry in entries:
         for form in entry.forms:
             by_form.setdefault(form, []).append(entry)
-    chosen = {form: rank_senses(of_form)[:MOST_SENSES] for form, of_form in by_form.items()}
+    chosen = {form: rank_senses(of_form)[:MAX_SENSES] for form, of_form in by_form.items()}
     for form, of_form in by_form.items():
         if not chosen[form]:
-            chosen[form] = follow(of_form, chosen)
+            chosen[form] = find_variant_senses(of_form, chosen)
     return {form: " ".join(senses) for form, senses in chosen.items() if senses}
 
 
-def follow(entries: Sequence[Headword], chosen: Mapping[str, list[str]]) -> list[str]:
-    """Find the senses of the word that a word without a sense is a variant of."""
+def find_variant_senses(entries: Sequence[Headword], chosen: Mapping[str, list[str]]) -> list[str]:
+    """Return the senses of the word that a word without senses is a variant of."""
     for definition in (each for entry in entries for each in entry.definitions):
         if (found := _SAME_AS.match(definition)) and (senses := chosen.get(found[1] or found[2])):
             return senses
@@ -72,9 +72,9 @@ def follow(entries: Sequence[Headword], chosen: Mapping[str, list[str]]) -> list
 
 
 def rank_senses(entries: Sequence[Headword]) -> list[str]:
-    """List what a word usually means, readings in turn; what it rarely means, or names, only where that is all.
+    """List the common senses of a word, alternating between readings; rare senses or names only if there are no others.
 
-    The readings of a word are listed by their sound. The one that has most to say of it is the usual one.
+    The readings of a word are listed by sound. The reading with the most definitions is the usual one.
     """
     entries = sorted(entries, key=lambda entry: -len(entry.definitions))
     for proper, rare in product((False, True), repeat=2):
@@ -98,7 +98,7 @@ def _list_parts(definitions: Sequence[str]) -> Iterator[str]:
 
 
 def clean(wording: str) -> str:
-    """Reduce a wording to its words: no remarks, no opening "to" or "the", no stand-ins such as "sb"."""
+    """Reduce a wording to its words: without remarks, an initial "to" or "the", or placeholders such as "sb"."""
     plain = _STAND_IN.sub("", _KIND_OF_PLACE.sub("", _ASIDE.sub("", _LITERAL.sub("", wording))))
     plain = _OPENING.sub("", plain.strip() + " ").partition(",")[0]
-    return " ".join(plain.split()[:MOST_WORDS])
+    return " ".join(plain.split()[:MAX_WORDS])

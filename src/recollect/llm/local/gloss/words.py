@@ -1,7 +1,7 @@
-"""Glosses of our own for the commonest Chinese words, for which a dictionary's first senses mislead.
+"""Our own glosses for the most common Chinese words, because a dictionary's first senses mislead.
 
-A common word has many senses, and a dictionary does not list the commonest first. Words that only hold a sentence
-together say nothing, and have no gloss.
+A common word has many senses, and a dictionary does not list the most common first. Function words have no meaning
+alone, so they have no gloss.
 """
 
 from __future__ import annotations

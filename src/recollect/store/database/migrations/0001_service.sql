@@ -187,19 +187,6 @@ create policy of_tenant on scope_counters
 grant select, insert on scope_counters to recollect_service;
 grant update (last_number) on scope_counters to recollect_service;
 
--- By which version of the rules texts are folded for comparison (see core/text/variants.py), in scopes that begin now.
--- A new database begins with the newest; later it changes by `recollect rewrite-terms` alone, scope by scope.
-create table text_rules (
-    single boolean primary key default true check (single),
-    version smallint not null
-);
-insert into text_rules (version) values (2);
-grant select on text_rules to recollect_service;
-
-create function text_version_of_new() returns smallint
-    language sql stable parallel safe
-    return (select version from text_rules);
-
 create table scopes (
     id bigint primary key,
     tenant_id integer not null references tenants,
@@ -226,8 +213,6 @@ create table scopes (
     change_number bigint not null default 0,
     -- Until when somebody listens for its changes: whoever logs one tells them. Renewed while they follow.
     followed_until timestamptz,
-    -- By which version its terms, keywords, names and topics were folded: who does not carry it does not write.
-    text_version smallint not null default text_version_of_new(),
     -- What the indexes of the list hold instead of columns that every write changes: the hour of the last write, and the
     -- size, from 16 on in steps of a twelfth. Most writes change neither, and so write to no index.
     written_hour timestamp not null generated always as (date_trunc('hour', last_written_at at time zone 'UTC')) stored,
@@ -252,7 +237,7 @@ grant select, insert on scopes to recollect_service;
 grant update (
     memory_count, event_count, thought_count, chat_count, term_count,
     unreflected_importance, unreflected_memories, last_written_at, has_keywords, has_names, has_topics, has_evidence,
-    change_number, followed_until, text_version, "user"
+    change_number, followed_until, "user"
 ) on scopes to recollect_service;
 
 -- Note that a scope has what is asked for by one channel only.
@@ -291,10 +276,11 @@ create index agents_retaining on agents (tenant_id, agent)
 create index agents_fading on agents (tenant_id, agent) where profile ? 'fading_days';
 create index agents_closing on agents (tenant_id, agent) where profile ? 'idle_minutes';
 
--- What the erasure of a user removed from all scopes that bear the name, by table, in numbers.
+-- What an erasure removed from the scopes of a user, or of one agent if it is named, by table, in numbers.
 create table erasure_receipts (
     tenant_id integer not null references tenants,
     id uuid not null default gen_random_uuid(),
+    agent text not null default '',
     "user" text not null,
     asked_by text not null,
     scopes integer not null default 0,

@@ -151,7 +151,7 @@ end $$;
 create type place as (
     scope_id bigint, memory_count bigint, approximate_space integer,
     space_id integer, model text, dimensions integer, precision text, profile jsonb,
-    has_keywords boolean, has_names boolean, has_topics boolean, has_evidence boolean, text_version smallint
+    has_keywords boolean, has_names boolean, has_topics boolean, has_evidence boolean
 );
 
 -- In plpgsql, which keeps its plans.
@@ -162,7 +162,7 @@ declare
 begin
     select scopes.id, scopes.memory_count, scopes.approximate_space, space.id, space.model, space.dimensions,
            space.precision, agents.profile, scopes.has_keywords, scopes.has_names, scopes.has_topics,
-           scopes.has_evidence, coalesce(scopes.text_version, text_version_of_new())
+           scopes.has_evidence
     into found
     from (select current_tenant() as tenant_id) caller
     left join scopes

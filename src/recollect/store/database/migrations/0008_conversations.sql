@@ -78,6 +78,16 @@ create index past_messages_by_number on past_messages (scope_id, conversation_id
 create trigger erase_past_messages after delete on memories
     referencing old table as forgotten for each statement execute function erase_side_rows('past_messages', 'id');
 
+-- Forgotten messages by a hash of their external IDs: a source that sends its messages again does not bring them back.
+create table forgotten_messages (
+    scope_id bigint not null,
+    conversation_id text not null,
+    external_hash bytea not null,
+    id uuid not null,
+    primary key (scope_id, conversation_id, external_hash)
+);
+select protect_scoped('forgotten_messages');
+
 -- A forgotten message leaves no gap: what followed it follows what it followed.
 create function erase_messages() returns trigger
     language plpgsql as $$
@@ -86,6 +96,22 @@ begin
     if not exists (select from forgotten where kind in ('message', 'event')) then
         return null;
     end if;
+    insert into forgotten_messages (scope_id, conversation_id, external_hash, id)
+    select message.scope_id, message.conversation_id, sha256(convert_to(message.external_id, 'UTF8')), message.id
+    from forgotten cross join lateral (
+        (
+            select messages.scope_id, conversation_id, external_id, messages.id from messages
+            where messages.scope_id = forgotten.scope_id and messages.id between forgotten.id and forgotten.id
+            order by messages.id limit 1
+        )
+        union all
+        select past.scope_id, past.conversation_id, past.external_id, past.id from past_messages past
+        where past.scope_id = forgotten.scope_id and past.id = forgotten.id
+    ) message
+    where message.external_id <> '' and exists (
+        select from conversations
+        where scope_id = message.scope_id and id = message.conversation_id and state <> 'purging')
+    on conflict do nothing;
     -- From the oldest of a forgotten stretch downwards, what followed any of it follows what the oldest followed. Rows
     -- are looked up by their keys, one by one (see conversations.sql), and changed where they were found.
     with recursive gone as materialized (

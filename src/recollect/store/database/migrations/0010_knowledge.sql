@@ -12,8 +12,7 @@ create table segments (
     -- How near the turn came that ended it, where another topic did.
     similarity real,
     label text not null default '',
-    -- Cut: from old messages for a run, and known to no other before the run has taken over.
-    state text not null default 'closed' check (state in ('closed', 'enriched', 'failed', 'cut')),
+    state text not null default 'closed' check (state in ('closed', 'enriched', 'failed')),
     -- Why it failed, in words that quote nothing said.
     reason text not null default '',
     closed_at timestamptz not null default clock_timestamp(),
@@ -181,9 +180,7 @@ begin
             ));
         delete from extractions where scope_id = asked_scope and segment_id = any (touched);
         delete from segments where scope_id = asked_scope and id = any (emptied);
-        -- One that only a run knows waits for the next run, and not for the usual model.
-        update segments set state = case state when 'cut' then 'cut' else 'closed' end,
-            label = '', reason = '', attempts = 0, enriched_at = null
+        update segments set state = 'closed', label = '', reason = '', attempts = 0, enriched_at = null
         where scope_id = asked_scope and id = any (touched);
     end loop;
     return null;

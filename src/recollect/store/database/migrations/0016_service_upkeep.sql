@@ -52,8 +52,8 @@ grant select (scope_id, expires_at, withheld) on memories to recollect_upkeep;
 grant select (scope_id, id, state, synced, last_number, running, idle_since, idle_hour, changed_at) on conversations
     to recollect_upkeep;
 grant select (scope_id, conversation_id, state) on segments to recollect_upkeep;
-grant select (id, tenant_id, agent, "user", memory_count, change_number, text_version) on scopes to recollect_upkeep;
-grant select on agents, placements, procrastinate_jobs, job_failures to recollect_upkeep;
+grant select (id, tenant_id, agent, "user", memory_count, change_number) on scopes to recollect_upkeep;
+grant select on agents, placements, server_identity, procrastinate_jobs, job_failures to recollect_upkeep;
 grant select (scope_id, id, superseded_at, invalid_at, withheld_for) on beliefs to recollect_upkeep;
 grant select (scope_id, key, created_at), delete on idempotency_keys to recollect_upkeep;
 grant select (scope_id, conversation_id, memory_id, computed_at), delete on shown_memories to recollect_upkeep;
@@ -73,16 +73,16 @@ begin
     case wanted
     when 'embed' then return query
         select distinct scope_id from pending_embeddings
-        where scope_id > after and is_served(scope_id) order by scope_id limit most;
+        where scope_id > after and is_writable(scope_id) order by scope_id limit most;
     when 'fold' then return query
         select distinct scope_id from access_log
-        where scope_id > after and is_served(scope_id) order by scope_id limit most;
+        where scope_id > after and is_writable(scope_id) order by scope_id limit most;
     when 'sync_state' then return query
         select distinct scope_id from conversations
-        where scope_id > after and not synced and is_served(scope_id) order by scope_id limit most;
+        where scope_id > after and not synced and is_writable(scope_id) order by scope_id limit most;
     when 'rederive' then return query
         select distinct scope_id from memories
-        where scope_id > after and withheld = 'to_rederive' and is_served(scope_id) order by scope_id limit most;
+        where scope_id > after and withheld = 'to_rederive' and is_writable(scope_id) order by scope_id limit most;
     when 'mirror' then return query
         -- The scopes of a tenant are fed by one job. Of those that another server has now, mirrors have to let go.
         select distinct scope_id >> 40 << 40 from unmirrored
@@ -96,22 +96,20 @@ begin
         where scope_id > after and is_served(scope_id) order by scope_id limit most;
     when 'expire' then return query
         select distinct scope_id from memories
-        where expires_at <= now() and withheld is null and scope_id > after and is_served(scope_id)
+        where expires_at <= now() and withheld is null and scope_id > after and is_writable(scope_id)
         order by scope_id limit most;
     when 'fill' then return query
-        select id from scopes where id > after and memory_count > 0 and tier <> 'cold' and is_served(id) order by id limit most;
-    when 'rewrite' then return query
-        select id from scopes where id > after and text_version < usual and is_served(id) order by id limit most;
+        select id from scopes where id > after and memory_count > 0 and tier <> 'cold' and is_writable(id) order by id limit most;
     when 'fade' then return query
         -- Either all scopes but those of the agents that say otherwise, or those of the agents that say so alone.
         select scopes.id from scopes
         left join agents on agents.tenant_id = scopes.tenant_id and agents.agent = scopes.agent
-        where usual > 0 and scopes.id > after and memory_count > 0 and tier = 'hot' and is_served(scopes.id)
+        where usual > 0 and scopes.id > after and memory_count > 0 and tier = 'hot' and is_writable(scopes.id)
           and coalesce((profile ->> 'fading_days')::float8, usual) > 0
         union all
         select scopes.id from agents
         join scopes on scopes.tenant_id = agents.tenant_id and scopes.agent = agents.agent
-        where usual <= 0 and scopes.id > after and memory_count > 0 and tier = 'hot' and is_served(scopes.id)
+        where usual <= 0 and scopes.id > after and memory_count > 0 and tier = 'hot' and is_writable(scopes.id)
           and profile ? 'fading_days' and (profile ->> 'fading_days')::float8 > 0
         order by 1 limit most;
     when 'enrich' then return query
@@ -122,7 +120,7 @@ begin
         )
         select segments.scope_id from segments
         join conversations on conversations.scope_id = segments.scope_id and conversations.id = segments.conversation_id
-        where segments.scope_id > after and segments.state = 'closed' and is_served(segments.scope_id)
+        where segments.scope_id > after and segments.state = 'closed' and is_writable(segments.scope_id)
           and conversations.state in ('active', 'archived') and conversations.synced
         union
         select silent.scope_id from conversations silent
@@ -131,7 +129,7 @@ begin
         cross join lateral (
             select coalesce((profile ->> 'idle_minutes')::float8, usual) as minutes
         ) rule
-        where silent.scope_id > after and silent.running and is_served(silent.scope_id)
+        where silent.scope_id > after and silent.running and is_writable(silent.scope_id)
           and silent.state in ('active', 'archived') and silent.synced
           and silent.idle_hour <= (now() - (select minutes from shortest) * interval '1 minute') at time zone 'UTC'
           and rule.minutes > 0 and idle_since <= now() - rule.minutes * interval '1 minute'
@@ -198,7 +196,7 @@ begin
            conversations.last_number, conversations.idle_since, conversations.changed_at
     from (
         select * from found
-        where (found.scope_id, found.id) > (after_scope, after_id) and is_served(found.scope_id)
+        where (found.scope_id, found.id) > (after_scope, after_id) and is_writable(found.scope_id)
         order by found.scope_id, found.id
         limit most
     ) found
@@ -212,7 +210,7 @@ create function ended_facts(most integer) returns table (scope_id bigint, id uui
     set search_path = pg_catalog, public, pg_temp
 as $$
     select scope_id, id from beliefs
-    where superseded_at is null and invalid_at <= now() and withheld_for is null and is_served(scope_id)
+    where superseded_at is null and invalid_at <= now() and withheld_for is null and is_writable(scope_id)
     order by invalid_at limit most
 $$;
 
@@ -223,7 +221,7 @@ create function tenants_to_add_up() returns setof bigint
 as $$
     select distinct tenant_id from ledger
     where at < date_trunc('day', clock_timestamp(), 'UTC') - interval '48 hours'
-      and (at at time zone 'UTC')::time <> '00:00' and is_served(scope_id)
+      and (at at time zone 'UTC')::time <> '00:00' and is_writable(scope_id)
 $$;
 
 -- Delete the oldest of what is kept for a time only, and say how many.
@@ -242,19 +240,19 @@ begin
     when 'keys' then
         delete from idempotency_keys where (scope_id, key) in (
             select scope_id, key from idempotency_keys
-            where created_at < before and is_served(scope_id) order by created_at limit most);
+            where created_at < before and is_writable(scope_id) order by created_at limit most);
     when 'shown_memories' then
         delete from shown_memories where (scope_id, conversation_id, memory_id) in (
             select scope_id, conversation_id, memory_id from shown_memories
-            where computed_at < before and is_served(scope_id) order by computed_at limit most);
+            where computed_at < before and is_writable(scope_id) order by computed_at limit most);
     when 'recalls' then
         delete from recalls where (scope_id, id) in (
-            select scope_id, id from recalls where id < first_id and is_served(scope_id) order by id limit most);
+            select scope_id, id from recalls where id < first_id and is_writable(scope_id) order by id limit most);
     when 'changes' then
         -- Those that a reader has not read are kept longer.
         delete from changes where (scope_id, number) in (
             select scope_id, number from changes
-            where at < before and is_served(scope_id) and not exists (
+            where at < before and is_writable(scope_id) and not exists (
                 select from change_readers reader
                 where reader.scope_id = changes.scope_id and reader.position < changes.number
                 union all
@@ -263,7 +261,7 @@ begin
             limit most);
     when 'unread_changes' then
         delete from changes where (scope_id, number) in (
-            select scope_id, number from changes where at < before and is_served(scope_id) limit most);
+            select scope_id, number from changes where at < before and is_writable(scope_id) limit most);
     when 'expired_keys' then
         delete from api_keys where (tenant_id, id) in (
             select tenant_id, id from api_keys
@@ -271,10 +269,10 @@ begin
     when 'costs' then
         delete from ledger where (scope_id, at, id) in (
             select scope_id, at, id from ledger
-            where at < before and (at at time zone 'UTC')::time = '00:00' and is_served(scope_id)
+            where at < before and (at at time zone 'UTC')::time = '00:00' and is_writable(scope_id)
             union all
             select scope_id, at, id from ledger
-            where at < before and (at at time zone 'UTC')::time <> '00:00' and is_served(scope_id)
+            where at < before and (at at time zone 'UTC')::time <> '00:00' and is_writable(scope_id)
             limit most);
     end case;
     get diagnostics gone = row_count;
@@ -303,10 +301,16 @@ select hand_to_upkeep(
     'ended_facts(integer)', 'tenants_to_add_up()', 'prune_kept(text, timestamptz, integer)',
     'newest_changes(bigint[])', 'standing_keys(integer[], uuid[])');
 
+-- Whether the jobs of a queue wait for the chat model, which may take minutes to answer, or not answer at all.
+create function waits_for_chat(queue character varying) returns boolean
+    language sql immutable parallel safe
+    return queue = any ('{enrich,reflect,rederive}'::text[]);
+
 -- Workers take turns by tenant: a tenant's jobs that wait, those without a time before those with one. What is done for no
 -- tenant in particular has a turn of its own, that of number 0.
 create index waiting_jobs_by_turn on procrastinate_jobs (
-    coalesce((args ->> 'scope_id')::bigint >> 40, 0), coalesce(scheduled_at, '-infinity'), id) where status = 'todo';
+    coalesce((args ->> 'scope_id')::bigint >> 40, 0), waits_for_chat(queue_name), coalesce(scheduled_at, '-infinity'), id)
+    where status = 'todo';
 
 -- Whether a job that waits may begin: of its lock none runs, and none waits before it.
 create function can_begin(job procrastinate_jobs) returns boolean
@@ -320,8 +324,10 @@ create function can_begin(job procrastinate_jobs) returns boolean
 $$;
 
 -- Take the next job for a worker: of the first tenant after the given one that has a job which could begin, its oldest. The
--- engine's own function takes the oldest of all, for which a tenant with many jobs lets every other one wait.
-create function take_job(worker bigint, after_tenant bigint, queues text[]) returns setof procrastinate_jobs
+-- engine's own function takes the oldest of all, for which a tenant with many jobs lets every other one wait. Of a tenant
+-- that has as many jobs in this worker as may wait for the chat model, one that does not.
+create function take_job(worker bigint, after_tenant bigint, queues text[], most_chats integer)
+    returns setof procrastinate_jobs
     language plpgsql
     set enable_seqscan = off set enable_bitmapscan = off set enable_sort = off
 as $$
@@ -342,11 +348,16 @@ begin
             turn := -1;
             continue;
         end if;
-        select least(fresh.id, due.id) into chosen
-        from (select) one
+        select min(least(fresh.id, due.id)) into chosen
+        from unnest(case
+            when (select count(*) from procrastinate_jobs
+                  where status = 'doing' and worker_id = worker and waits_for_chat(queue_name)
+                    and coalesce((args ->> 'scope_id')::bigint >> 40, 0) = turn) >= most_chats
+            then array[false] else array[false, true] end) as kind (chats)
         left join lateral (
             select job.id from procrastinate_jobs job
             where job.status = 'todo' and coalesce((job.args ->> 'scope_id')::bigint >> 40, 0) = turn
+              and waits_for_chat(job.queue_name) = kind.chats
               and coalesce(job.scheduled_at, '-infinity') = '-infinity' and can_begin(job)
               and (queues is null or job.queue_name = any (queues))
             order by job.id limit 1 for update skip locked
@@ -354,6 +365,7 @@ begin
         left join lateral (
             select job.id from procrastinate_jobs job
             where job.status = 'todo' and coalesce((job.args ->> 'scope_id')::bigint >> 40, 0) = turn
+              and waits_for_chat(job.queue_name) = kind.chats
               and coalesce(job.scheduled_at, '-infinity') > '-infinity'
               and coalesce(job.scheduled_at, '-infinity') <= moment and can_begin(job)
               and (queues is null or job.queue_name = any (queues))

@@ -97,8 +97,7 @@ declare
         where last_number >= asked_number);
 begin
     delete from extractions where scope_id = asked_scope and segment_id = touched;
-    update segments set state = case state when 'cut' then 'cut' else 'closed' end,
-        label = '', reason = '', attempts = 0, enriched_at = null
+    update segments set state = 'closed', label = '', reason = '', attempts = 0, enriched_at = null
     where scope_id = asked_scope and id = touched;
 end $$;
 

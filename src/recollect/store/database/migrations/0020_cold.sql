@@ -97,7 +97,7 @@ begin
     where id in (
         select id from scopes
         where tier = 'hot' and written_hour <= before at time zone 'UTC' and last_written_at <= before and memory_count > 0
-          and is_served(id) and coalesce(tier_since, '-infinity') <= before and coalesce(followed_until, '-infinity') < now()
+          and is_writable(id) and coalesce(tier_since, '-infinity') <= before and coalesce(followed_until, '-infinity') < now()
           and not exists (select from access_log where scope_id = scopes.id and accessed_at > before)
           and not exists (select from accesses where scope_id = scopes.id and last_accessed_at > before)
         limit most
@@ -119,7 +119,7 @@ as $$
 begin
     if wanted = 'freeze' then
         return query select id from scopes
-        where tier = 'leaving' and tier_since <= now() - seconds * interval '1 second' and id > after and is_served(id)
+        where tier = 'leaving' and tier_since <= now() - seconds * interval '1 second' and id > after and is_writable(id)
         order by id limit most;
         return;
     end if;
@@ -146,7 +146,7 @@ create function objects_to_remove(seconds double precision, most integer) return
     set search_path = pg_catalog, public, pg_temp
 as $$
     update cold_objects set state = 'unneeded'
-    where state = 'writing' and since <= now() - seconds * interval '1 second' and is_served(scope_id);
+    where state = 'writing' and since <= now() - seconds * interval '1 second' and is_writable(scope_id);
     select scope_id, name from cold_objects where state = 'unneeded' and is_served(scope_id) order by since limit most
 $$;
 

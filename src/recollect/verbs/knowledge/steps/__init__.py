@@ -1,4 +1,4 @@
-"""The steps of enrichment, each by its name and in order; one more is one file and one line."""
+"""The steps of enrichment, by name and in order; a new step is one file and one line here."""
 
 from __future__ import annotations
 
@@ -9,14 +9,14 @@ from recollect.verbs.knowledge.steps.draft import Stage, Step
 from recollect.verbs.knowledge.steps.link import link
 from recollect.verbs.knowledge.steps.resolve import resolve
 from recollect.verbs.knowledge.steps.segment import segment
-from recollect.verbs.knowledge.steps.simple import extract, label, summarise
+from recollect.verbs.knowledge.steps.simple import extract, label, summarize
 
 STEPS: Mapping[str, Step] = {
     step.name: step
     for step in (
         Step("label", Stage.CONVERSATION, label),
         Step("segment", Stage.CONVERSATION, segment),
-        Step("summarise", Stage.SEGMENT, summarise),
+        Step("summarise", Stage.SEGMENT, summarize),
         Step("extract", Stage.SEGMENT, extract),
         Step("resolve", Stage.SEGMENT, resolve),
         Step("link", Stage.SEGMENT, link),
@@ -25,7 +25,7 @@ STEPS: Mapping[str, Step] = {
 
 
 def choose_steps(names: str, steps: Mapping[str, Step] = STEPS) -> Mapping[str, Step]:
-    """Keep the named steps, in their usual order; no name at all switches every one off."""
+    """Keep the named steps, in their usual order; without names there are no steps."""
     wanted = names.replace(",", " ").split()
     if unknown := [name for name in wanted if name not in steps]:
         raise SetupError(f"RECOLLECT_STEPS names {unknown[0]!r}; the steps are {', '.join(steps)}.")

@@ -7,10 +7,10 @@ from dataclasses import replace
 from typing import Any
 from uuid import UUID
 
-from recollect.core.conversations.messages import said
+from recollect.core.conversations.messages import memory_text
 from recollect.core.knowledge.extractions import AnyExtraction, parse_extraction
 from recollect.core.knowledge.transcripts import find_names, fit_facts, write_facts, write_transcript
-from recollect.core.text.names import normalise_name
+from recollect.core.text.names import normalize_name
 from recollect.errors import ChatModelError
 from recollect.llm.chat import ChatModel
 from recollect.llm.prompts import fill_prompt, version_of
@@ -22,15 +22,15 @@ from recollect.verbs.service.costs import metered
 
 PROMPT = "extraction"
 STEP = "summarise"
-MOST_KNOWN, MOST_SHOWN = 60, 40
-LONGEST_KEPT = 200_000
-"""A longer answer is only repetition."""
+MAX_KNOWN_FACTS, MAX_LISTED = 60, 40
+MAX_STORED_ANSWER_LENGTH = 200_000
+"""Maximum length of a stored answer in characters; longer ones only repeat themselves."""
 USER = "User"
 PLAIN_PROMPT = "Between the tags lies a conversation of which nothing is known.\n\n<conversation>\n</conversation>"
 
 
 class ExtractOnce:
-    """Return the extraction of one segment: a stored one, or asked for now, and the same for every step."""
+    """Returns the extraction of one segment, stored or new, and the same for all steps."""
 
     def __init__(self, context: StepContext) -> None:
         self.context = context
@@ -38,7 +38,7 @@ class ExtractOnce:
         self._extraction: SegmentExtraction | None = None
 
     async def __call__(self, draft: Draft) -> SegmentExtraction | None:
-        """Find the extraction of a draft, or ask for it; None if there is no model and was none before."""
+        """Find or request the extraction of a draft; None if there is no model and no stored one."""
         if self._extraction is None:
             context, segment_id = self.context, draft.segment.id
             kept = await segments.find_extraction(context.parts.database, context.scope_id, segment_id, context.run_id)
@@ -46,20 +46,20 @@ class ExtractOnce:
                 self._extraction = await reopen(self.context, kept)
             elif context.parts.chat is not None:
                 self.asked += 1
-                self._extraction = await ask(self.context, draft)
+                self._extraction = await extract_segment(self.context, draft)
         return self._extraction
 
 
-async def ask(context: StepContext, draft: Draft) -> SegmentExtraction:
-    """Ask for an extraction and keep it; raise ChatModelError if nothing in the answer can be used."""
+async def extract_segment(context: StepContext, draft: Draft) -> SegmentExtraction:
+    """Request an extraction and store it; raise ChatModelError if no part of the answer is usable."""
     segment_id, version = draft.segment.id, version_of(PROMPT)
     heed = context.budgeted
     chat = metered(context.parts, context.scope_id, STEP, prompt_version=version, source_id=segment_id, budgeted=heed)
-    shown = fit_facts(await find_shown(context, draft), chat.characters, MOST_SHOWN)
+    shown = fit_facts(await find_shown(context, draft), chat.characters, MAX_LISTED)
     answer = await say(chat, write_prompt(context, draft, shown, chat.characters))
     parsed = parse_extraction(answer, len(shown), context.zone)
     if not is_usable(parsed):
-        raise ChatModelError("the chat model said nothing of the segment that can be used", answered=True)
+        raise ChatModelError("the chat model returned nothing usable for this segment", answered=True)
     content = {"said": storable(answer), "shown": [str(fact.id) for fact in shown]}
     sources = [message.id for message in draft.messages]
     extraction = NewExtraction(segment_id, content, chat.model, version, sources, context.run_id)
@@ -68,19 +68,19 @@ async def ask(context: StepContext, draft: Draft) -> SegmentExtraction:
 
 
 async def say(chat: ChatModel, prompt: str) -> str:
-    """Ask once; tell a model that refuses this prompt from one that refuses every prompt."""
+    """Ask once; if the model refuses, check whether it refuses every prompt."""
     try:
-        return (await chat.say(prompt, AnyExtraction)).text
+        return (await chat.complete(prompt, AnyExtraction)).text
     except ChatModelError as problem:
         if not problem.lasting:
             raise
         # A model that accepts another prompt refused this one: its messages are the cause, and a retry will not help.
-        await chat.say(PLAIN_PROMPT, AnyExtraction)
-        raise ChatModelError("the chat model refuses this segment, and no other", answered=True) from None
+        await chat.complete(PLAIN_PROMPT, AnyExtraction)
+        raise ChatModelError("the chat model refuses this segment, but accepts other prompts", answered=True) from None
 
 
 async def reopen(context: StepContext, kept: Mapping[str, Any]) -> SegmentExtraction:
-    """Read a stored extraction; a fact that was shown and is gone can no longer be replaced."""
+    """Read a stored extraction; facts that were shown and no longer exist cannot be replaced."""
     ids = [UUID(each) for each in kept["shown"]]
     found: dict[UUID, Fact] = {}
     if ids:
@@ -88,7 +88,7 @@ async def reopen(context: StepContext, kept: Mapping[str, Any]) -> SegmentExtrac
             read = await facts.fetch_facts(connection, context.scope_id, lineages=ids)
         found = {fact.id: fact for fact in read if fact.superseded_at is None}
     if context.staged is not None:
-        found |= {each: fact for each in ids if (fact := context.staged.stated.find(each))}
+        found |= {each: fact for each in ids if (fact := context.staged.stated.find_fact(each))}
     parsed = parse_extraction(kept["said"], len(ids), context.zone)
     numbers = {number: fact for number, each in enumerate(ids, 1) if (fact := found.get(each))}
     places = {number: place for place, number in enumerate(numbers, 1)}
@@ -102,31 +102,31 @@ def renumber(statement: Statement, places: Mapping[int, int]) -> Statement:
 
 
 async def find_shown(context: StepContext, draft: Draft) -> Sequence[Fact]:
-    """Find what is believed now about entities that the segment may mention, the newest first."""
+    """Find current facts about entities that the segment may mention, newest first."""
     texts = [context.scope.user or USER, context.scope.agent]
     for message in draft.messages:
-        texts += [message.name, said(message)]
-    called = list(dict.fromkeys([*map(normalise_name, texts[:2]), *find_names(texts)]))
-    known = await segments.find_known(context.parts.database, context.scope_id, called, MOST_KNOWN)
+        texts += [message.name, memory_text(message)]
+    called = list(dict.fromkeys([*map(normalize_name, texts[:2]), *find_names(texts)]))
+    known = await segments.find_known(context.parts.database, context.scope_id, called, MAX_KNOWN_FACTS)
     found: Sequence[Fact] = ()
     if known:
         async with context.parts.database.reading(context.scope.tenant_id) as connection:
-            found = await facts.fetch_facts(connection, context.scope_id, subjects=known, newest=MOST_SHOWN)
+            found = await facts.fetch_facts(connection, context.scope_id, subjects=known, newest=MAX_LISTED)
     believed = [fact for fact in found if fact.superseded_at is None]
     shown = sorted(believed, key=lambda fact: fact.created_at, reverse=True)
     if context.staged is not None:
-        shown = context.staged.show(called, shown)
+        shown = context.staged.choose_shown_facts(called, shown)
     return [fact for fact in shown if not is_over(fact, context)]
 
 
 def is_over(fact: Fact, context: StepContext) -> bool:
-    """Tell whether a fact is no longer true."""
+    """Return whether a fact is no longer true."""
     return fact.span.invalid_at is not None and fact.span.invalid_at <= context.now
 
 
 def write_prompt(context: StepContext, draft: Draft, shown: Sequence[Fact], characters: int) -> str:
-    """Write the prompt: the messages, what is known already, and what is wanted."""
-    # What an agent lived through is told by itself.
+    """Write the prompt: the messages, the known facts, and the request."""
+    # The journal of an agent is in its own words.
     teller = context.scope.agent if draft.segment.conversation == JOURNAL else context.scope.user or USER
     names = (teller, context.scope.agent)
     known = write_facts(shown)
@@ -135,10 +135,10 @@ def write_prompt(context: StepContext, draft: Draft, shown: Sequence[Fact], char
 
 
 def is_usable(parsed: ParsedExtraction) -> bool:
-    """Tell whether an answer says anything of what was asked."""
+    """Return whether an answer has any requested part."""
     return bool(parsed.summary or parsed.label or parsed.mentions or parsed.statements)
 
 
 def storable(answer: str) -> str:
-    """Return what of an answer the database can store as JSON."""
-    return answer[:LONGEST_KEPT].replace("\0", "").encode(errors="replace").decode()
+    """Return the part of an answer that the database can store as JSON."""
+    return answer[:MAX_STORED_ANSWER_LENGTH].replace("\0", "").encode(errors="replace").decode()

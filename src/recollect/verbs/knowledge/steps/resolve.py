@@ -1,4 +1,4 @@
-"""Find the entities that a segment's mentions mean: in SQL where that is enough, by one question for all the others."""
+"""Find the entities of a segment's mentions: in SQL if that is enough, else by one question for all."""
 
 from __future__ import annotations
 
@@ -7,16 +7,16 @@ from dataclasses import replace
 from uuid import UUID
 
 from recollect.core.knowledge.entities import (
-    MOST_ASKED,
+    MAX_NAMES_PER_PROMPT,
+    AmbiguousMention,
     AnyNameMatches,
-    Doubt,
     EntityCandidate,
-    Way,
-    choose,
+    MatchMethod,
+    match_entity,
     read_matches,
     write_doubts,
 )
-from recollect.core.text.names import normalise_name
+from recollect.core.text.names import normalize_name
 from recollect.llm.chat import ChatModel
 from recollect.llm.prompts import fill_prompt, version_of
 from recollect.models.knowledge import Entity, Mention
@@ -28,26 +28,26 @@ PROMPT = "resolve"
 
 
 async def resolve(context: StepContext, draft: Draft) -> Draft:
-    """Find for each mention the entity that the scope has already, or none."""
+    """Find for each mention the entity that the scope already has, or none."""
     if not draft.mentions:
         return draft
     own, others = await find_candidates(context, draft.mentions)
     chosen = [
-        choose(mention, own.get(index, ()), others.get(index, ())) for index, mention in enumerate(draft.mentions)
+        match_entity(mention, own.get(index, ()), others.get(index, ())) for index, mention in enumerate(draft.mentions)
     ]
-    doubts = {index: each for index, each in enumerate(chosen) if isinstance(each, Doubt)}
-    answers = await ask(context, draft, await describe_doubts(context, doubts))
+    doubts = {index: each for index, each in enumerate(chosen) if isinstance(each, AmbiguousMention)}
+    answers = await resolve_doubts(context, draft, await describe_doubts(context, doubts))
     resolved: dict[str, Entity | None] = {}
     for index, (mention, each) in enumerate(zip(draft.mentions, chosen, strict=True)):
-        entity = answers.get(index) if isinstance(each, Doubt) else each
-        resolved.setdefault(normalise_name(mention.name), entity)
+        entity = answers.get(index) if isinstance(each, AmbiguousMention) else each
+        resolved.setdefault(normalize_name(mention.name), entity)
     return replace(draft, resolved=resolved)
 
 
 async def find_candidates(
     context: StepContext, mentions: Sequence[Mention]
 ) -> tuple[Mapping[int, list[EntityCandidate]], Mapping[int, list[EntityCandidate]]]:
-    """Find for all mentions at once who may be meant: by their own names, and by their aliases."""
+    """Find candidates for all mentions at once: by their names, and by their aliases."""
     asked = [(index, mention.name, True) for index, mention in enumerate(mentions)]
     asked += [(index, alias, False) for index, mention in enumerate(mentions) for alias in mention.aliases]
     names = [name for _, name, _ in asked]
@@ -57,19 +57,19 @@ async def find_candidates(
     own: dict[int, list[EntityCandidate]] = {}
     others: dict[int, list[EntityCandidate]] = {}
     if context.staged is not None:
-        found = merge(found, context.staged.meet(names))
+        found = merge(found, context.staged.match_entities(names))
     for candidate in found:
         index, _, is_own = asked[candidate.number]
         (own if is_own else others).setdefault(index, []).append(candidate)
     return own, others
 
 
-async def describe_doubts(context: StepContext, doubts: Mapping[int, Doubt]) -> dict[int, Doubt]:
-    """Add what is known of the candidates; those that are hidden are left out."""
+async def describe_doubts(context: StepContext, doubts: Mapping[int, AmbiguousMention]) -> dict[int, AmbiguousMention]:
+    """Add the known data of the candidates, without hidden ones."""
     ids: set[UUID] = {entity.id for doubt in doubts.values() for entity in doubt.candidates}
     known = await entities.fetch(context.parts.database, context.scope, sorted(ids)) if ids else {}
     if context.staged is not None:
-        known = context.staged.find_met(sorted(ids)) | known
+        known = context.staged.find_run_entities(sorted(ids)) | known
     described = {
         index: replace(doubt, candidates=tuple(known[each.id] for each in doubt.candidates if each.id in known))
         for index, doubt in doubts.items()
@@ -77,9 +77,11 @@ async def describe_doubts(context: StepContext, doubts: Mapping[int, Doubt]) -> 
     return {index: doubt for index, doubt in described.items() if doubt.candidates}
 
 
-async def ask(context: StepContext, draft: Draft, doubts: Mapping[int, Doubt]) -> dict[int, Entity]:
-    """Ask the model about all doubts at once; return what it is sure of, by the position of the mention."""
-    places = list(doubts)[:MOST_ASKED]
+async def resolve_doubts(
+    context: StepContext, draft: Draft, doubts: Mapping[int, AmbiguousMention]
+) -> dict[int, Entity]:
+    """Ask the model about all doubts at once; return its certain matches by position of the mention."""
+    places = list(doubts)[:MAX_NAMES_PER_PROMPT]
     if not places or context.parts.chat is None:
         return {}
     database, scope_id, segment_id = context.parts.database, context.scope_id, draft.segment.id
@@ -90,35 +92,35 @@ async def ask(context: StepContext, draft: Draft, doubts: Mapping[int, Doubt]) -
     version, heed = version_of(PROMPT), context.budgeted
     chat = metered(context.parts, scope_id, PROMPT, prompt_version=version, source_id=segment_id, budgeted=heed)
     matches = await match_names(chat, context.scope.agent, asked)
-    taken = {normalise_name(asked[number].mention.name): key_of(entity) for number, entity in matches.items()}
+    taken = {normalize_name(asked[number].mention.name): key_of(entity) for number, entity in matches.items()}
     await segments.keep_matches(database, scope_id, segment_id, context.run_id, taken)
     return {places[number]: entity for number, entity in matches.items()}
 
 
-async def match_names(chat: ChatModel, agent: str, doubts: Sequence[Doubt]) -> Mapping[int, Entity]:
-    """Ask a model by one question which of the known names each name means; return what it is sure of, by position."""
+async def match_names(chat: ChatModel, agent: str, doubts: Sequence[AmbiguousMention]) -> Mapping[int, Entity]:
+    """Ask a model in one question which known name each name means; return certain matches by position."""
     names, known_names, known = write_doubts(doubts)
     prompt = fill_prompt(PROMPT, agent=agent, names=names, known=known_names)
-    return read_matches((await chat.say(prompt, AnyNameMatches)).text, doubts, known)
+    return read_matches((await chat.complete(prompt, AnyNameMatches)).text, doubts, known)
 
 
-def find_kept(doubts: Mapping[int, Doubt], kept: Mapping[str, Sequence[str]]) -> dict[int, Entity]:
-    """Return what the model was sure of when it was asked before."""
+def find_kept(doubts: Mapping[int, AmbiguousMention], kept: Mapping[str, Sequence[str]]) -> dict[int, Entity]:
+    """Return the certain matches of an earlier answer."""
     return {
         place: entity
         for place, doubt in doubts.items()
         for entity in doubt.candidates
-        if kept.get(normalise_name(doubt.mention.name)) == key_of(entity)
+        if kept.get(normalize_name(doubt.mention.name)) == key_of(entity)
     }
 
 
 def key_of(entity: Entity) -> list[str]:
-    """Return what an entity is unique by."""
-    return [normalise_name(entity.name), entity.type.value]
+    """Return the fields that identify an entity."""
+    return [normalize_name(entity.name), entity.type.value]
 
 
 def merge(known: Sequence[EntityCandidate], met: Sequence[EntityCandidate]) -> list[EntityCandidate]:
-    """Join what the store and a run found for the same names, each entity once, by the most certain way."""
-    ways = list(Way)
+    """Join the candidates of the store and of a run for the same names, each once, with its most certain match."""
+    ways = list(MatchMethod)
     found = sorted([*known, *met], key=lambda each: (each.number, ways.index(each.way)))
     return list({(each.number, each.entity.id): each for each in reversed(found)}.values())[::-1]

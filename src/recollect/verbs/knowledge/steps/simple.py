@@ -1,4 +1,4 @@
-"""The steps that need only the model or the text: label, summarise, extract."""
+"""The steps that need only the model or the text: label, summarize, extract."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from uuid import UUID
 
-from recollect.core.conversations.messages import said
+from recollect.core.conversations.messages import memory_text
 from recollect.core.knowledge.transcripts import list_spoken
 from recollect.core.text import phrases
 from recollect.models.conversations import Message, MessageStatus
@@ -19,19 +19,21 @@ SPEAKING = frozenset({Role.USER, Role.ASSISTANT})
 
 
 async def label(_: StepContext, draft: Draft) -> Draft:
-    """Name the topic of each user's message."""
-    labels = {message.id: phrases.label([said(message)]) for message in draft.messages if message.role is Role.USER}
+    """Label the topic of each user's message."""
+    labels = {
+        message.id: phrases.label([memory_text(message)]) for message in draft.messages if message.role is Role.USER
+    }
     return replace(draft, labels=labels)
 
 
-async def summarise(context: StepContext, draft: Draft) -> Draft:
-    """Fill in summary, label, keywords, importance and paths; what the model left out comes from the text itself."""
+async def summarize(context: StepContext, draft: Draft) -> Draft:
+    """Fill in summary, label, keywords, importance and paths; values that the model omits come from the text."""
     extraction = await context.extract(draft)
     found = extraction.parsed if extraction else ParsedExtraction()
-    texts = [said(message) for message in draft.messages if speaks(message)]
+    texts = [memory_text(message) for message in draft.messages if is_dialogue(message)]
     return replace(
         draft,
-        summary=found.summary or phrases.summarise(texts),
+        summary=found.summary or phrases.summarize(texts),
         label=found.label or draft.label or phrases.label(texts),
         keywords=found.keywords or phrases.find_keywords(texts),
         importance=found.importance or draft.importance,
@@ -41,14 +43,14 @@ async def summarise(context: StepContext, draft: Draft) -> Draft:
 
 
 def rate_messages(messages: Sequence[Message], rated: Mapping[int, int] | None) -> dict[UUID, int]:
-    """Give every message that a model read its importance: those it did not name are everyday ones."""
+    """Return the importance of each message that a model read; unnamed ones have the everyday value."""
     if rated is None:
         return {}
     return {message.id: rated.get(number, EVERYDAY) for number, message in enumerate(list_spoken(messages), 1)}
 
 
-def speaks(message: Message) -> bool:
-    """Tell whether a message is part of the dialogue: no tool's result, nothing that failed."""
+def is_dialogue(message: Message) -> bool:
+    """Return whether a message is part of the dialogue: no tool result, and not failed."""
     return message.role in SPEAKING and message.status is MessageStatus.DONE
 
 

@@ -1,4 +1,4 @@
-"""What a run over history has stated so far, held until all of it takes over at once."""
+"""The statements of a run over history so far, stored until the whole run replaces the old facts."""
 
 from __future__ import annotations
 
@@ -6,75 +6,75 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from uuid import UUID, uuid4
 
-from recollect.core.knowledge.entities import EntityCandidate, Way
-from recollect.core.knowledge.rerun import StatedFact, StatedSoFar
-from recollect.core.text.names import normalise_name
-from recollect.models.knowledge import Entity, EntityType, Fact, Mention, Span
-from recollect.verbs.knowledge.write_facts import FactWrite, Taken
+from recollect.core.knowledge.entities import EntityCandidate, MatchMethod
+from recollect.core.knowledge.rerun import RerunFact, RerunFacts
+from recollect.core.text.names import normalize_name
+from recollect.models.knowledge import Entity, EntityType, Fact, Mention, ValidTime
+from recollect.verbs.knowledge.write_facts import FactWrite, FactWriteRow
 
 
-class Staged:
+class StagedStatements:
     """The statements and entities of a run's segments, in the order in which they were read."""
 
-    def __init__(self, run_id: UUID, segment_ids: Sequence[UUID], replaced: Mapping[UUID, Span | None]) -> None:
+    def __init__(self, run_id: UUID, segment_ids: Sequence[UUID], replaced: Mapping[UUID, ValidTime | None]) -> None:
         self.run_id = run_id
         self.segment_ids = segment_ids
-        """What is read again: names that it gave so far are not used."""
-        self.stated = StatedSoFar()
+        """The segments to read again: names from their earlier extraction are not used."""
+        self.stated = RerunFacts()
         self.fact_write: FactWrite | None = None
-        """Set when the run takes over."""
-        self.waiting: list[Taken] = []
-        """What segments have stated and is not written yet: together it takes much less time."""
+        """Set when the run replaces the old facts."""
+        self.waiting: list[FactWriteRow] = []
+        """Statements that are not written yet: writing them together takes much less time."""
         self.lineages: dict[UUID, UUID] = {}
-        """Which facts the run's statements have become, by their ids."""
+        """The written facts of the run's statements, by their IDs."""
         self.made: dict[UUID, UUID] = {}
-        """Which entities those of the run have become, since they were written."""
+        """The written entities of the run's entities, by their IDs."""
         self._replaced = replaced
         self._introduced: dict[tuple[str, EntityType], UUID] = {}
         self._met: dict[UUID, Entity] = {}
-        self._called: dict[str, dict[UUID, Way]] = {}
+        self._called: dict[str, dict[UUID, MatchMethod]] = {}
 
-    def show(self, called: Sequence[str], known: Sequence[Fact]) -> list[Fact]:
-        """Choose what a prompt shows: what the run stated itself, and known facts that will stay."""
+    def choose_shown_facts(self, called: Sequence[str], known: Sequence[Fact]) -> list[Fact]:
+        """Choose facts for a prompt: those of the run, and known facts that will stay."""
         return [*self.stated.about(called), *(kept for fact in known if (kept := self._keep(fact)) is not None)]
 
-    def add(
-        self, told: Sequence[StatedFact], mentions: Sequence[Mention], resolved: Mapping[str, Entity | None]
+    def add_segment(
+        self, told: Sequence[RerunFact], mentions: Sequence[Mention], resolved: Mapping[str, Entity | None]
     ) -> None:
-        """Note what a segment states and which entities it mentions."""
-        self.stated.add(told)
+        """Add the statements and mentions of a segment."""
+        self.stated.add_statements(told)
         for mention in mentions:
-            entity = resolved.get(normalise_name(mention.name)) or self._introduce(mention)
+            entity = resolved.get(normalize_name(mention.name)) or self._introduce(mention)
             self._met.setdefault(entity.id, entity)
-            self._call(entity.name, entity, Way.EXACT)
+            self._call(entity.name, entity, MatchMethod.EXACT)
             for each in (mention.name, *mention.aliases):
-                self._call(each, entity, Way.ALIAS)
+                self._call(each, entity, MatchMethod.ALIAS)
 
-    def note_written(self, written: Sequence[Fact]) -> None:
-        """Note which facts the waiting statements have become."""
+    def record_write_position(self, written: Sequence[Fact]) -> None:
+        """Store the facts that the waiting statements became."""
         self.lineages |= {each.id: fact.id for each, fact in zip(self.waiting, written, strict=True)}
         self.waiting.clear()
 
     def make(self, made: Mapping[tuple[str, EntityType], UUID]) -> None:
-        """Note which entities those that a segment introduced have become."""
+        """Store the entities that a segment's new entities became."""
         for key, entity_id in made.items():
             if key in self._introduced:
                 self.made[self._introduced[key]] = entity_id
 
-    def meet(self, names: Sequence[str]) -> list[EntityCandidate]:
-        """Find for all names at once which entities of the run have them."""
+    def match_entities(self, names: Sequence[str]) -> list[EntityCandidate]:
+        """Find the entities of the run for all names at once."""
         found = []
         for number, name in enumerate(names):
-            ways = self._called.get(normalise_name(name), {})
+            ways = self._called.get(normalize_name(name), {})
             found += [EntityCandidate(number, self._met[entity_id], way) for entity_id, way in ways.items()]
         return found
 
-    def find_met(self, ids: Sequence[UUID]) -> dict[UUID, Entity]:
-        """Find entities that the run has met."""
+    def find_run_entities(self, ids: Sequence[UUID]) -> dict[UUID, Entity]:
+        """Find entities that the run has mentioned."""
         return {each: self._met[each] for each in ids if each in self._met}
 
     def _introduce(self, mention: Mention) -> Entity:
-        key = normalise_name(mention.name), mention.type
+        key = normalize_name(mention.name), mention.type
         return Entity(self._introduced.setdefault(key, uuid4()), mention.name, mention.type)
 
     def _keep(self, fact: Fact) -> Fact | None:
@@ -83,5 +83,5 @@ class Staged:
         span = self._replaced[fact.id]
         return None if span is None else replace(fact, span=span)
 
-    def _call(self, name: str, entity: Entity, way: Way) -> None:
-        self._called.setdefault(normalise_name(name), {}).setdefault(entity.id, way)
+    def _call(self, name: str, entity: Entity, way: MatchMethod) -> None:
+        self._called.setdefault(normalize_name(name), {}).setdefault(entity.id, way)
