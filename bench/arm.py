@@ -23,8 +23,9 @@ from pgvector.psycopg import register_vector_async
 
 import filler
 from ground import DIMENSIONS, ONE_PROCESS, open_folder, processor_seconds, running
-from recollect import Cue, Mind, NewMemory, Recollect
+from recollect import Mind, NewMemory, Recollect
 from recollect.doors.imports.files import read_documents
+from recollect.models import Cue
 from recollect.models.conversations import NewMessage
 from recollect.models.imports import FileImport, Format
 from recollect.models.memories import Role

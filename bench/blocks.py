@@ -29,10 +29,11 @@ from rich.table import Table
 import filler
 from datasets import Conversation, load
 from ground import OUT, open_folder, running
-from recollect import Cue, Kind, Mind, NewMemory
+from recollect import Mind, NewMemory
 from recollect.core.text.terms import indexed_text
 from recollect.llm.embedder import Embedder
 from recollect.llm.local.minilm import load_minilm
+from recollect.models import Cue, Kind
 from recollect.models.blocks import DetailLevel, MemoryBlock
 from recollect.store.embedded.cluster import Cluster
 

@@ -27,7 +27,8 @@ from rich.table import Table
 import filler
 from ground import DIMENSIONS, LARGE_MACHINE, OUT, open_folder, running
 from growth import ROUNDS, TENANT, divide_sizes, grow, measure_sizes, write_scope
-from recollect import Cue, Mind, Recollect
+from recollect import Mind, Recollect
+from recollect.models import Cue
 from recollect.models.imports import ExportRequest
 from recollect.models.service import Caller
 from recollect.store.embedded.cluster import Cluster

@@ -22,7 +22,8 @@ from rich.table import Table
 
 import filler
 from ground import DIMENSIONS, LARGE_MACHINE, OUT, WARMING, open_folder, running
-from recollect import Cue, Mind, Recollect
+from recollect import Mind, Recollect
+from recollect.models import Cue
 from recollect.models.conversations import HistoryOptions, NewMessage
 from recollect.models.memories import Role
 from recollect.store.embedded.cluster import Cluster

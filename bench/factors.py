@@ -24,10 +24,11 @@ from matplotlib.figure import Figure
 from rich.console import Console
 
 from ground import open_folder
-from recollect import Cue, Hit, Mode, Settings, StreamWeights
+from recollect import Hit, Settings
 from recollect.core.agents.scoring import resolve_weighing
 from recollect.doors.imports.generative_agents.transfer import import_folder
 from recollect.llm.build import has_minilm
+from recollect.models import Cue, Mode, StreamWeights
 from recollect.wiring import open_recollect
 
 ROOT = Path(__file__).resolve().parents[1]

@@ -22,7 +22,8 @@ from rich.table import Table
 
 from arm import CHUNK, NOW, Arm
 from ground import LARGE_MACHINE, OUT, WARMING, open_folder, running
-from recollect import Cue, NewMemory
+from recollect import NewMemory
+from recollect.models import Cue
 from recollect.models.memories import Kind
 from recollect.store.embedded.cluster import Cluster
 from yardstick import Figures, prepare, sum_up

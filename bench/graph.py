@@ -21,7 +21,8 @@ from rich.progress import Progress
 from rich.table import Table
 
 from ground import OUT, alternate, open_folder, running
-from recollect import Cue, Recollect
+from recollect import Recollect
+from recollect.models import Cue
 from recollect.models.knowledge import GraphFormat
 from recollect.models.recall import Filter
 from recollect.store.embedded.cluster import Cluster

@@ -24,9 +24,10 @@ from rich.table import Table
 
 import filler
 from ground import DIMENSIONS, LARGE_MACHINE, OUT, open_folder, running
-from recollect import Cue, Mind, NewMemory
+from recollect import Mind, NewMemory
 from recollect.core.service.numbers import number_scope
 from recollect.core.text.terms import TERM_BITS, scope_bits
+from recollect.models import Cue
 from recollect.models.conversations import NewMessage
 from recollect.models.memories import Role
 from recollect.store.embedded.cluster import Cluster

@@ -25,7 +25,8 @@ from rich.progress import Progress
 from ground import DIMENSIONS, LARGE_MACHINE, OUT, WARMING, open_folder, running
 from lives import World, live
 from mirrors import MIRROR, searching
-from recollect import Cue, Mind, Recollect
+from recollect import Mind, Recollect
+from recollect.models import Cue
 from recollect.store.embedded.cluster import Cluster
 
 LIMIT = 30

@@ -25,9 +25,10 @@ from rich.table import Table
 
 import filler
 from ground import DIMENSIONS, LARGE_MACHINE, OUT, WARMING, alternate, open_folder, running
-from recollect import Cue, Mind, NewMemory, Recollect
+from recollect import Mind, NewMemory, Recollect
 from recollect.client.bodies import flatten
 from recollect.core.recall.weights import EVERY_CHANNEL
+from recollect.models import Cue
 from recollect.models.knowledge import NewFact
 from recollect.models.memories import Triple
 from recollect.models.service import Right

@@ -31,8 +31,9 @@ from rich.table import Table
 
 import filler
 from ground import DIMENSIONS, LARGE_MACHINE, OUT, alternate, open_folder, running
-from recollect import Cue, Mind, NewMemory, Recollect
+from recollect import Mind, NewMemory, Recollect
 from recollect.channels.vector import VectorChannel
+from recollect.models import Cue
 from recollect.store.embedded.cluster import Cluster
 from space import VECTORS
 

@@ -36,8 +36,9 @@ import elsewhere
 import filler
 from ground import DIMENSIONS, LARGE_MACHINE, OUT, WARMING, alternate, open_folder, processor_seconds, running
 from lives import World, live
-from recollect import Cue, Mind, Recollect
+from recollect import Mind, Recollect
 from recollect.channels.stream import StreamChannel
+from recollect.models import Cue
 from recollect.store.database.pool import Connection
 from recollect.store.embedded.cluster import Cluster
 from recollect.store.memories.accesses import fold

@@ -8,11 +8,9 @@ Run: uv run python examples/chat_over_http.py
 from __future__ import annotations
 
 import asyncio
-import os
 from uuid import uuid4
 
-from recollect import NewMessage, Role
-from recollect.client import Client
+import recollect
 
 SAID = (
     ("I am allergic to peanuts, please remember that.", "Noted: no peanuts."),
@@ -23,11 +21,11 @@ QUESTION = "What may I cook for Mei and me?"
 
 async def main() -> None:
     """Converse, then show the prompt that a chat model would get."""
-    async with Client(os.environ["RECOLLECT_URL"], os.environ["RECOLLECT_KEY"]) as client:
+    async with recollect.connect() as client:
         mind = await client.mind("cook", f"li-{uuid4().hex[:8]}")
         last_week = mind.conversation("last-week")
         for question, answer in SAID:
-            await last_week.append([NewMessage(Role.USER, question), NewMessage(Role.ASSISTANT, answer)])
+            await last_week.append([{"role": "user", "content": question}, {"role": "assistant", "content": answer}])
         context = await mind.conversation("today").context(QUESTION, budget=600)
         for message in context.messages:
             print(f"{message['role']}: {message['content']}")

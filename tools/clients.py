@@ -39,14 +39,14 @@ NAMES = {
     "FadeView": "Fading",
     "BlockView": "Blocks",
     "RecallsView": "Recalls",
-    "ConversationView": "Conversation",
+    "Conversation": "Conversation",
     "ItemsView": "Items",
     "KnowledgeView": "Knowledge",
     "TopicsView": "Topics",
     "Mind": "Mind",
 }
 """What the classes of the facade are called in the clients, after `Remote` or `Sync`."""
-BASES = {"ConversationView": "ConversationPart", "ItemsView": "RemoteView, ItemVerbs"}
+BASES = {"Conversation": "ConversationPart", "ItemsView": "RemoteView, ItemVerbs"}
 READ = {"items.batch": "list[dict[str, Any]]", "last_chat": "models.Memory"}
 """The type of an answer, if the method makes something else of it."""
 UNREAD = {"set_profile", "changes", "conversation.describe", "knowledge.export"}

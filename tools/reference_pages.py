@@ -25,6 +25,9 @@ from recollect import errors, models
 from recollect.client import Client
 from recollect.doors.cli.main import COMMAND_MODULES, load_command
 from recollect.mind.items import ItemsView
+from recollect.mind.knowledge import KnowledgeView
+from recollect.mind.memories import FadeView
+from recollect.mind.recall import BlockView, RecallsView, compare_evaluations, evaluate, fit_relevance
 from recollect.mind.topics import TopicsView
 
 ROOT = Path(__file__).parents[1]
@@ -37,8 +40,8 @@ INTRODUCTIONS = ROOT / "tools" / "introductions"
 WRITTEN = "Written by `python tools/reference_pages.py`; `tests/house/test_reference.py` compares."
 GENERATED = "<!-- generated -->"
 OWNERS: tuple[type, ...] = (
-    *(recollect.Mind, recollect.ConversationView, recollect.KnowledgeView, TopicsView, recollect.BlockView),
-    *(recollect.FadeView, ItemsView, recollect.RecallsView, recollect.Recollect, Client),
+    *(recollect.Mind, recollect.Conversation, KnowledgeView, TopicsView, BlockView),
+    *(FadeView, ItemsView, RecallsView, recollect.Recollect, Client),
 )
 GROUPS = {
     "operators.mirrors": "Mirrors",
@@ -137,20 +140,14 @@ def write_python() -> Iterator[str]:
         yield from (row(*described) for described in describe_members(owner))
         yield ""
     yield "## Functions\n\n| function | gives | what it does |\n|---|---|---|"
-    functions = [getattr(recollect, name) for name in recollect.__all__ if name != "open"]
-    yield from (row(*describe_function(each)) for each in functions if inspect.isfunction(each))
+    yield from (row(*describe_function(each)) for each in (compare_evaluations, evaluate, fit_relevance))
     yield "\n## Values\n\nAll are frozen. Those that have no table have their fields behind the colon.\n"
-    for name in sorted({*models.__all__, *(each for each in recollect.__all__ if is_value(each))}):
-        yield from write_value(name, getattr(models, name, None) or getattr(recollect, name))
+    for name in sorted(models.__all__):
+        yield from write_value(name, getattr(models, name))
     yield "## Errors\n\n| error | code | when |\n|---|---|---|"
     yield from (
         row(f"`{each.__name__}`", f"`{each.code}`", summary(each)) for each in find_errors(errors.RecollectError)
     )
-
-
-def is_value(name: str) -> bool:
-    found = getattr(recollect, name)
-    return dataclasses.is_dataclass(found) and found not in OWNERS
 
 
 def find_errors(root: type[errors.RecollectError]) -> Iterator[type[errors.RecollectError]]:

@@ -22,7 +22,7 @@ import recollect
 from folders import find_memory, open_folder
 from programs import plain_environment
 from reader_roles import connect
-from recollect import errors, sync
+from recollect import errors, models, sync
 from recollect.client import Client
 from recollect.doors.cli.main import HELP, load_command
 from recollect.doors.http.app import create_app
@@ -32,6 +32,7 @@ from recollect.doors.imports.jsonl import ExportLine
 from recollect.doors.mcp.tools import TOOLS
 from recollect.llm.build import has_minilm
 from recollect.llm.fake import FakeEmbedder
+from recollect.mind.memories import FadeView
 from recollect.mind.mind import OPERATIONS
 from recollect.mind.service import Addresses
 from recollect.models.conversations import Attachment, Part, PurgeReceipt, TokenUsage
@@ -220,7 +221,7 @@ def test_http_reference_shows_bodies_that_are_accepted():
         *((ContextBody, context), (AppendBody, append), (HistoryBody, history)),
     ):
         body.model_validate(value)
-    TypeAdapter(list[recollect.Receipt]).validate_python(receipts["memories"])
+    TypeAdapter(list[models.Receipt]).validate_python(receipts["memories"])
     TypeAdapter(list[recollect.models.MessageReceipt]).validate_python(appended["messages"])
     answer = TypeAdapter(recollect.RecallResult).validate_python(recollection)
     fields = {field.name for field in dataclasses.fields(recollect.Memory)}
@@ -272,24 +273,24 @@ def commands_of(commands, prefix="") -> dict[str, list[str]]:
 
 def test_python_reference_names_everything_public():
     page = read("docs/reference/python.md")
-    names = [f"`{name}" for name in recollect.__all__ if name not in {"open", "Client"}]
-    names += ["recollect.open(", "recollect.client.Client(", *(f"sync.{name}(" for name in ("open", "using"))]
-    owners = (recollect.Mind, recollect.ConversationView, recollect.Recollect, Client, recollect.FadeView)
+    names = [f"`{name}" for name in recollect.__all__ if name not in {"open", "connect"}]
+    names += ["recollect.open(", "recollect.connect(", *(f"sync.{name}(" for name in ("open", "using"))]
+    owners = (recollect.Mind, recollect.Conversation, recollect.Recollect, Client, FadeView)
     methods = [name for owner in owners for name in methods_of(owner)]
     names += [f"`{name}" for name in methods]
-    values = (recollect.NewMemory, recollect.Cue, recollect.Receipt, recollect.Hit, recollect.RecallResult)
-    values += (recollect.NewMessage, recollect.Message, recollect.HistoryOptions, recollect.History, recollect.Context)
+    values = (recollect.NewMemory, models.Cue, models.Receipt, recollect.Hit, recollect.RecallResult)
+    values += (recollect.NewMessage, recollect.Message, models.HistoryOptions, models.History, recollect.Context)
     values += (
-        recollect.Conversation,
-        recollect.BudgetShares,
-        recollect.Profile,
+        models.ConversationInfo,
+        models.BudgetShares,
+        models.Profile,
         TokenUsage,
         PurgeReceipt,
         Part,
         Attachment,
     )
     names += [f"`{field.name}`" for value in values for field in dataclasses.fields(value)]
-    names += [f"`{kind.name}`" for kinds in (recollect.Kind, recollect.Role) for kind in kinds]
+    names += [f"`{kind.name}`" for kinds in (models.Kind, models.Role) for kind in kinds]
     assert [name for name in names if name not in page] == []
     assert callable(sync.open)
     assert callable(sync.using)

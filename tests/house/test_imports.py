@@ -33,7 +33,7 @@ def loaded_by(program: str) -> set[str]:
         "import recollect",
         "from recollect.client import Client",
         "from recollect import sync; sync.connect('http://localhost', 'key').mind('ada').topics",
-        "from recollect import Cue, NewMemory, RecollectError",
+        "from recollect import NewMemory, RecollectError, connect; connect('http://localhost', 'key')",
     ],
 )
 def test_the_sdk_loads_nothing_of_the_engine(program):
@@ -55,6 +55,13 @@ except SystemExit:
     loaded = loaded_by(program)
     assert {name for name in loaded if name.startswith("recollect.doors.cli.")} == {"recollect.doors.cli.main"}
     assert loaded & (ENGINE | {"fastapi", "pydantic", "mcp"}) == set()
+
+
+def test_the_package_has_sixteen_names():
+    listed = (
+        "open connect Recollect Mind Conversation Memory NewMemory Message NewMessage Filter RecallResult Hit Context"
+    )
+    assert set(recollect.__all__) == {*listed.split(), "Settings", "RecollectError"}
 
 
 @pytest.mark.parametrize("package", [recollect, models], ids=lambda package: package.__name__)

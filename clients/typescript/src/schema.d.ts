@@ -2759,10 +2759,10 @@ export interface components {
             zone?: string;
         };
         /**
-         * Conversation
+         * ConversationInfo
          * @description A container of messages.
          */
-        Conversation: {
+        ConversationInfo: {
             /**
              * Changed At
              * Format: date-time
@@ -2796,7 +2796,7 @@ export interface components {
          */
         ConversationPage: {
             /** Conversations */
-            conversations: components["schemas"]["Conversation"][];
+            conversations: components["schemas"]["ConversationInfo"][];
             /** Next Cursor */
             next_cursor: string;
         };
@@ -9173,7 +9173,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["Conversation"];
+                    "application/json": components["schemas"]["ConversationInfo"];
                 };
             };
             /** @description Malformed request */
@@ -9395,7 +9395,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["Conversation"];
+                    "application/json": components["schemas"]["ConversationInfo"];
                 };
             };
             /** @description Malformed request */
@@ -10082,7 +10082,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["Conversation"];
+                    "application/json": components["schemas"]["ConversationInfo"];
                 };
             };
             /** @description Malformed request */

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import AsyncIterator, Sequence
 from typing import TYPE_CHECKING, Any, BinaryIO
@@ -78,12 +79,26 @@ class RemoteKeyVerbs(RequestSender):
 
 
 class Client(RemoteKeyVerbs, RemoteTenant):
-    """A connection to a Recollect server, as the holder of one API key."""
+    """A connection to a Recollect server, as the holder of one API key; `recollect.connect` makes it.
+
+    Args:
+        url: Address of the server. Default: the environment variable RECOLLECT_URL.
+        key: API key. Default: the environment variable RECOLLECT_KEY.
+        timeout_seconds: Maximum time to wait for an answer.
+        transport: How requests are sent.
+    """
 
     def __init__(
-        self, url: str, key: str, *, timeout_seconds: float = 15.0, transport: type[Transport] = Transport
+        self,
+        url: str | None = None,
+        key: str | None = None,
+        *,
+        timeout_seconds: float = 15.0,
+        transport: type[Transport] = Transport,
     ) -> None:
-        self._transport = transport(url, key, timeout_seconds)
+        address = os.environ.get("RECOLLECT_URL", "") if url is None else url
+        secret = os.environ.get("RECOLLECT_KEY", "") if key is None else key
+        self._transport = transport(address, secret, timeout_seconds)
 
     async def mind(self, agent: str, user: str = "") -> RemoteMind:
         """Choose a scope; nothing is sent."""

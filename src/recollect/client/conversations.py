@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from recollect.models.conversations import (
         BudgetShares,
         Context,
-        Conversation,
+        ConversationInfo,
         DeletedConversation,
         History,
         HistoryOptions,
@@ -108,23 +108,23 @@ class RemoteConversation(ConversationPart):
         answer: list[SegmentRecord] = await self.call("conversation.close_segment")
         return answer
 
-    async def read(self) -> Conversation:
+    async def read(self) -> ConversationInfo:
         """Get a conversation's name, state and times."""
-        answer: Conversation = await self.call("conversation.read")
+        answer: ConversationInfo = await self.call("conversation.read")
         return answer
 
     async def describe(self, name: str | None = None, metadata: Mapping[str, JSON] | None = None) -> None:
         """Update a conversation's name or metadata."""
         await self.call("conversation.describe", name=name, metadata=metadata)
 
-    async def archive(self) -> Conversation:
+    async def archive(self) -> ConversationInfo:
         """Exclude a conversation from recall. A new message reactivates it."""
-        answer: Conversation = await self.call("conversation.archive")
+        answer: ConversationInfo = await self.call("conversation.archive")
         return answer
 
-    async def restore(self) -> Conversation:
+    async def restore(self) -> ConversationInfo:
         """Restore an archived or deleted conversation."""
-        answer: Conversation = await self.call("conversation.restore")
+        answer: ConversationInfo = await self.call("conversation.restore")
         return answer
 
     async def delete(self, *, dry_run: bool = False) -> DeletedConversation:

@@ -65,7 +65,7 @@ OPERATIONS: Mapping[str, RemoteOperation] = {
         "POST", "/v1/messages", lambda: list[models.MessageReceipt], answer="messages"
     ),
     "conversation.archive": RemoteOperation(
-        "POST", "/v1/conversations/{conversation}/archive", lambda: models.Conversation
+        "POST", "/v1/conversations/{conversation}/archive", lambda: models.ConversationInfo
     ),
     "conversation.close_segment": RemoteOperation(
         "POST", "/v1/conversations/{conversation}/segments", lambda: list[models.SegmentRecord], answer="segments"
@@ -86,12 +86,12 @@ OPERATIONS: Mapping[str, RemoteOperation] = {
     "conversation.purge": RemoteOperation(
         "POST", "/v1/conversations/{conversation}/purge", lambda: models.PurgeReceipt
     ),
-    "conversation.read": RemoteOperation("GET", "/v1/conversations/{conversation}", lambda: models.Conversation),
+    "conversation.read": RemoteOperation("GET", "/v1/conversations/{conversation}", lambda: models.ConversationInfo),
     "conversation.receipts": RemoteOperation(
         "GET", "/v1/conversations/{conversation}/receipts", lambda: list[models.PurgeReceipt], answer="receipts"
     ),
     "conversation.restore": RemoteOperation(
-        "POST", "/v1/conversations/{conversation}/restore", lambda: models.Conversation
+        "POST", "/v1/conversations/{conversation}/restore", lambda: models.ConversationInfo
     ),
     "conversation.segments": RemoteOperation(
         "GET", "/v1/conversations/{conversation}/segments", lambda: list[models.SegmentRecord], answer="segments"

@@ -181,6 +181,8 @@ async def pieces_of(file: BinaryIO) -> AsyncIterator[bytes]:
 
 def options(url: str, key: str, timeout_seconds: float) -> dict[str, Any]:
     """Return the options of every request."""
+    if not url:
+        raise errors.SetupError("Pass the URL of the server, or set RECOLLECT_URL.")
     if not url.lower().startswith(("http://", "https://")):
         raise errors.SetupError(f"The URL of the server must begin with http:// or https://, as in http://{url}")
     headers = {"Authorization": f"Bearer {key}"}

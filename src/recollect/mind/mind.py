@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from recollect.mind.access import Access
 from recollect.mind.agents import AgentVerbs
-from recollect.mind.conversations import ConversationView
+from recollect.mind.conversations import Conversation
 from recollect.mind.items import ItemsView
 from recollect.mind.knowledge import KnowledgeView
 from recollect.mind.memories import FadeView, MemoryVerbs
@@ -47,9 +47,9 @@ class Mind(MemoryVerbs, RecallVerbs, AgentVerbs):
         async for change in follow_changes(self.access.parts, self.access.caller, self.access.scope, since):
             yield change
 
-    def conversation(self, conversation: str) -> ConversationView:
+    def conversation(self, conversation: str) -> Conversation:
         """Choose a conversation by your own name for it; nothing is sent, and it begins with the first message."""
-        return ConversationView(self.access, conversation)
+        return Conversation(self.access, conversation)
 
     @property
     def blocks(self) -> BlockView:

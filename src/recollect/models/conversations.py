@@ -150,7 +150,7 @@ class MessageReceipt:
 
 
 @dataclass(frozen=True, slots=True)
-class Conversation:
+class ConversationInfo:
     """A container of messages."""
 
     id: str
@@ -166,7 +166,7 @@ class Conversation:
 
 
 @dataclass(frozen=True, slots=True)
-class DeletedConversation(Conversation):
+class DeletedConversation(ConversationInfo):
     """A deleted conversation, or the result of a dry run."""
 
     hidden: Mapping[str, int]
@@ -178,7 +178,7 @@ class DeletedConversation(Conversation):
 class ConversationPage:
     """One page of conversations, the latest first, and the cursor of the next page."""
 
-    conversations: tuple[Conversation, ...]
+    conversations: tuple[ConversationInfo, ...]
     next_cursor: str
 
 

@@ -93,7 +93,7 @@ class SyncClient(SyncMinds):
         self.close()
 
 
-def connect(url: str, key: str, *, timeout_seconds: float = 15.0) -> SyncClient:
+def connect(url: str | None = None, key: str | None = None, *, timeout_seconds: float = 15.0) -> SyncClient:
     """Connect to a server without an event loop or a thread: under gevent, in threads, inside a running loop too."""
     return SyncClient(Client(url, key, timeout_seconds=timeout_seconds, transport=BlockingTransport), SyncRunner())
 

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from datetime import UTC, datetime
 
-from recollect import Kind, NewFact, NewMemory
+from recollect import NewMemory
+from recollect.models import Kind, NewFact
 from recollect.models.memories import FadingRules
 from recollect.models.topics import LinkStrength, NewTopicLink
 

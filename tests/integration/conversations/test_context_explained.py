@@ -10,9 +10,10 @@ import plans
 from conftest import http_client, new_key
 from integration.conversations.test_threads_plan import asked, explain, fill
 from mcp_doors import listening
-from recollect import BudgetShares, Cue, HistoryOptions, sync
+from recollect import sync
 from recollect.client import Client
 from recollect.core.recall import relevance
+from recollect.models import BudgetShares, Cue, HistoryOptions
 from recollect.models.blocks import OmitReason
 from recollect.models.conversations import NewMessage
 from recollect.models.memories import NewMemory, Role

@@ -9,9 +9,10 @@ import pytest
 
 from conftest import http_client, new_key
 from mcp_doors import listening
-from recollect import NewFact, sync
+from recollect import sync
 from recollect.client import Client
 from recollect.errors import InvalidInputError
+from recollect.models import NewFact
 from recollect.models.service import Right
 
 SCOPE = {"agent": "ada", "user": "li"}

@@ -9,8 +9,9 @@ import pytest
 
 from conftest import http_client, new_key
 from mcp_doors import listening
-from recollect import EntityType, NewFact, sync
+from recollect import sync
 from recollect.client import Client
+from recollect.models import EntityType, NewFact
 from recollect.models.service import Right
 
 SCOPE = {"agent": "ada", "user": "li"}

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import pytest
 
-from recollect import Cue
 from recollect.core.recall.relevance import MIN_RELEVANCE_SAMPLES
 from recollect.errors import InvalidInputError
 from recollect.jobs.embed import embed_pending, fill_space
 from recollect.llm.fake import FakeEmbedder
+from recollect.models import Cue
 from recollect.models.knowledge import EntityOrder, NewFact
 from recollect.models.recall import Status
 from recollect.store.memories.spaces import drop_space, ensure_space

@@ -7,8 +7,8 @@ from uuid import uuid4
 
 import pytest
 
-from recollect import Cue
 from recollect.errors import ConflictError, InvalidInputError, NotFoundError
+from recollect.models import Cue
 from recollect.models.knowledge import NewFact
 
 LONG_AGO = datetime(2020, 1, 1, tzinfo=UTC)

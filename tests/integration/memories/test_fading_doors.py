@@ -14,10 +14,11 @@ import command_line
 from command_line import settings_of
 from conftest import http_client, new_key
 from integration.memories.test_fading import MONTH, age
-from recollect import FadingRules, Kind, NewMemory, Profile, sync
+from recollect import NewMemory, sync
 from recollect.client import Client
 from recollect.doors.http.app import create_app
 from recollect.doors.imports.jsonl import export_lines, import_lines
+from recollect.models import FadingRules, Kind, Profile
 from recollect.models.service import Right
 from serving import serving
 

@@ -10,10 +10,11 @@ import pytest
 import command_line
 from command_line import settings_of
 from conftest import http_client, new_key
-from recollect import Kind, NewMemory, sync
+from recollect import NewMemory, sync
 from recollect.client import Client
 from recollect.doors.http.app import create_app
 from recollect.errors import NotFoundError
+from recollect.models import Kind
 from recollect.models.recall import Cue
 from serving import serving
 

@@ -11,10 +11,11 @@ import pytest
 import command_line
 from command_line import settings_of
 from conftest import new_key
-from recollect import Cue, EvaluationQuestion, compare_evaluations, evaluate, fit_relevance
 from recollect.client import Client
 from recollect.doors.http.app import create_app
 from recollect.errors import InvalidInputError
+from recollect.mind.recall import compare_evaluations, evaluate, fit_relevance
+from recollect.models import Cue, EvaluationQuestion
 from serving import serving
 
 FRUIT = ["Ann bought green apples at the market", "Bo grows tall pear trees", "Cy cooks plum jam in August"]

@@ -10,8 +10,9 @@ import pytest
 from conftest import http_client, new_key
 from integration.recall.test_recalls_kept import APPLES, KEPT, count, hits_of, of
 from mcp_doors import listening
-from recollect import Cue, sync
+from recollect import sync
 from recollect.client import Client
+from recollect.models import Cue
 from recollect.models.recall import CandidateOutcome
 from recollect.models.service import Right
 from recollect.verbs.recall import save as verb

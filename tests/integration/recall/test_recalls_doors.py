@@ -14,9 +14,10 @@ import command_line
 from command_line import settings_of
 from conftest import http_client, new_key
 from integration.recall.test_recalls_kept import APPLES, KEPT, hits_of, of
-from recollect import Cue, sync
+from recollect import sync
 from recollect.client import Client
 from recollect.doors.http.app import create_app
+from recollect.models import Cue
 from recollect.models.service import Right
 from serving import serving
 

@@ -14,7 +14,7 @@ from recollect.doors.cli.server import build_server
 from recollect.doors.http.app import create_app
 from recollect.doors.http.server.capacity import BURST_SECONDS, GRACE_SECONDS, MAX_RETRY_AFTER_SECONDS
 from recollect.errors import UnavailableError
-from recollect.mind.conversations import ConversationView
+from recollect.mind.conversations import Conversation
 from recollect.settings import Settings
 from recollect.wiring import connected
 from serving import serving
@@ -120,8 +120,8 @@ async def test_a_call_that_waits_for_a_model_takes_no_place_of_others(small, mon
         active.append(app.state.capacity.active)
         raise UnavailableError("enough")
 
-    monkeypatch.setattr(ConversationView, "history", answer)
-    monkeypatch.setattr(ConversationView, "converse", answer)
+    monkeypatch.setattr(Conversation, "history", answer)
+    monkeypatch.setattr(Conversation, "converse", answer)
     headers = {"Authorization": f"Bearer {secret}"}
     transport = httpx.ASGITransport(app)
     async with httpx.AsyncClient(transport=transport, base_url="http://test", headers=headers) as http:

@@ -10,10 +10,11 @@ import pytest
 from starlette.responses import Response
 
 from conftest import new_key
-from recollect import Cue, Kind, NewMemory, sync
+from recollect import NewMemory, sync
 from recollect.client import Client
 from recollect.doors.http.app import create_app
 from recollect.errors import ConflictError, ForbiddenError, InvalidInputError, NotFoundError, UnauthenticatedError
+from recollect.models import Cue, Kind
 from recollect.models.agents import Association, Profile
 from recollect.models.memories import Triple
 from recollect.models.service import Right

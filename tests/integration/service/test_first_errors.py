@@ -11,12 +11,13 @@ import pytest
 from command_line import run, settings_of
 from conftest import new_key
 from ports import free_port
-from recollect import Cue, sync
+from recollect import sync
 from recollect.client import Client
 from recollect.client.transport import Transport
 from recollect.core.memories.ids import memory_id
 from recollect.doors.http.app import create_app
 from recollect.errors import InvalidInputError, NotFoundError, SetupError, UnavailableError
+from recollect.models import Cue
 from recollect.verbs.memories import rows
 from serving import serving
 
@@ -161,7 +162,7 @@ async def test_the_name_of_a_conversation_is_refused_in_a_sentence(minds):
 
 
 def test_import_star_works_without_the_engine():
-    script = f"import sys; sys.modules |= dict.fromkeys({ENGINE})\nfrom recollect import *\nprint(NewMemory, Cue)"
+    script = f"import sys; sys.modules |= dict.fromkeys({ENGINE})\nfrom recollect import *\nprint(NewMemory, Filter)"
     ended = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=False)
     assert ended.returncode == 0, ended.stderr
 

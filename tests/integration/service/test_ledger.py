@@ -16,7 +16,7 @@ import command_line
 from command_line import settings_of
 from conftest import http_client, new_key
 from fake_chat import FakeChatModel
-from recollect import Kind, NewMemory, NewMessage, Role, sync
+from recollect import NewMemory, NewMessage, sync
 from recollect.client import Client
 from recollect.core.agents.reflection import Questions
 from recollect.core.memories.erasure import Restatement
@@ -26,6 +26,7 @@ from recollect.errors import BudgetError, ChatModelError, ForbiddenError, Invali
 from recollect.jobs.worker import SPREAD_SECONDS, RetryPolicy, build_app, record_failure, run_worker
 from recollect.llm.chat import ModelAnswer, Usage
 from recollect.llm.fake import FakeEmbedder
+from recollect.models import Kind, Role
 from recollect.models.service import DailyBudget, Right
 from recollect.settings import Settings
 from recollect.store.service import jobs

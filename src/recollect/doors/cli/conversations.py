@@ -31,12 +31,12 @@ from recollect.doors.cli.terminal import (
 )
 from recollect.doors.greeting import translate
 from recollect.errors import ConflictError, NotFoundError, RecollectError
-from recollect.mind.conversations import ConversationView
+from recollect.mind.conversations import Conversation
 from recollect.mind.mind import Mind
 from recollect.mind.service import Recollect
 from recollect.models.conversations import (
     Context,
-    Conversation,
+    ConversationInfo,
     ConversationPage,
     ConversationState,
     HistoryOptions,
@@ -86,7 +86,7 @@ def list_conversations(
     return with_mind(agent, user, tenant, lambda mind: mind.conversations(state, limit=limit))
 
 
-def show_conversation(found: Conversation) -> None:
+def show_conversation(found: ConversationInfo) -> None:
     """Show one conversation."""
     table = table_of("conversation", escape(found.id))
     table.add_row("name", escape(found.name))
@@ -100,7 +100,7 @@ def show_conversation(found: Conversation) -> None:
 
 @app.command()
 @printing(show_conversation)
-def show(conversation: Name, agent: Agent, user: User = "", tenant: Tenant = "default") -> Conversation:
+def show(conversation: Name, agent: Agent, user: User = "", tenant: Tenant = "default") -> ConversationInfo:
     """Show a conversation, whatever its state."""
     return with_mind(agent, user, tenant, lambda mind: mind.conversation(conversation).read())
 
@@ -136,13 +136,13 @@ def segments(
 @app.command()
 def archive(conversation: Name, agent: Agent, user: User = "", tenant: Tenant = "default") -> None:
     """Exclude a conversation from recall. It stays readable; a new message reactivates it."""
-    describe_state(move(agent, user, tenant, conversation, ConversationView.archive))
+    describe_state(move(agent, user, tenant, conversation, Conversation.archive))
 
 
 @app.command()
 def restore(conversation: Name, agent: Agent, user: User = "", tenant: Tenant = "default") -> None:
     """Restore an archived or deleted conversation."""
-    describe_state(move(agent, user, tenant, conversation, ConversationView.restore))
+    describe_state(move(agent, user, tenant, conversation, Conversation.restore))
 
 
 @app.command()
@@ -154,7 +154,7 @@ def delete(
         found = with_mind(agent, user, tenant, lambda mind: mind.conversation(conversation).delete(dry_run=True))
         print_counts("{counts} would go out of sight.", found.hidden)
         return
-    describe_state(move(agent, user, tenant, conversation, ConversationView.delete))
+    describe_state(move(agent, user, tenant, conversation, Conversation.delete))
 
 
 @app.command()
@@ -174,7 +174,7 @@ def purge(
     if not yes:
         typer.confirm(translate("Erase {conversation} for good?", conversation=conversation), abort=True, err=True)
 
-    async def finish(view: ConversationView) -> Conversation:
+    async def finish(view: Conversation) -> ConversationInfo:
         before = await view.read()
         await view.purge()
         return before
@@ -241,11 +241,11 @@ def move(
     user: str,
     tenant: str,
     conversation: str,
-    verb: Callable[[ConversationView], Awaitable[Conversation]],
-) -> Conversation:
+    verb: Callable[[Conversation], Awaitable[ConversationInfo]],
+) -> ConversationInfo:
     """Change a conversation's state, and wait until its memories have followed."""
 
-    async def move_conversation(recollect: Recollect) -> Conversation:
+    async def move_conversation(recollect: Recollect) -> ConversationInfo:
         mind = await recollect.mind(agent, user, tenant=tenant)
         found = await verb(mind.conversation(conversation))
         with Progress(console=err, transient=True) as progress:
@@ -256,7 +256,7 @@ def move(
     return run(move_conversation)
 
 
-def describe_state(found: Conversation) -> None:
+def describe_state(found: ConversationInfo) -> None:
     """Print the state of a conversation."""
     out.print(f"{found.id} is {found.state}", highlight=False)
 
@@ -288,7 +288,7 @@ def chat(
             runner.run(stack.aclose())
 
 
-async def check(view: ConversationView) -> None:
+async def check(view: Conversation) -> None:
     """Check before the first message whether there can be a chat."""
     with suppress(NotFoundError):
         state = (await view.read()).state
@@ -308,7 +308,7 @@ def read_input(who: str) -> str | None:
     return line.strip()
 
 
-def respond(run: Run[Any], view: ConversationView, line: str, budget: int, *, answering: bool) -> None:
+def respond(run: Run[Any], view: Conversation, line: str, budget: int, *, answering: bool) -> None:
     """Do what a line asks for; an error of ours does not end the chat, unless the input is not a terminal."""
     try:
         run_chat_command(run, view, line, budget, answering=answering)
@@ -320,7 +320,7 @@ def respond(run: Run[Any], view: ConversationView, line: str, budget: int, *, an
         err.print(f"[red]{problem.code}[/red]: {escape(str(problem))}", highlight=False, soft_wrap=True)
 
 
-def run_chat_command(run: Run[Any], view: ConversationView, line: str, budget: int, *, answering: bool) -> None:
+def run_chat_command(run: Run[Any], view: Conversation, line: str, budget: int, *, answering: bool) -> None:
     """Run a command; any other line is a message, answered by the chat model or by hand."""
     if line == "/history":
         run(show_history(view, budget))
@@ -335,7 +335,7 @@ def run_chat_command(run: Run[Any], view: ConversationView, line: str, budget: i
         answer_by_hand(run, view, line, budget)
 
 
-def answer_by_hand(run: Run[Any], view: ConversationView, line: str, budget: int) -> None:
+def answer_by_hand(run: Run[Any], view: Conversation, line: str, budget: int) -> None:
     """Show the prompt, and append the message with the typed answer, if there is one."""
     context: Context = run(view.context(line, budget))
     show_prompt(context)
@@ -365,7 +365,7 @@ def show_prompt(context: Context) -> None:
     out.print(f"{history}; {len(context.hits)} memories{best}; {summary}", highlight=False)
 
 
-async def show_history(view: ConversationView, budget: int) -> None:
+async def show_history(view: Conversation, budget: int) -> None:
     """Show as much of the thread as fits the budget."""
     history = await view.history(
         HistoryOptions(budget, unanswered=True, user_prefix="you", assistant_prefix="assistant")
@@ -374,7 +374,7 @@ async def show_history(view: ConversationView, budget: int) -> None:
     out.print(f"{history.tokens} tokens", highlight=False)
 
 
-async def show_leaves(view: ConversationView) -> None:
+async def show_leaves(view: Conversation) -> None:
     """Show the ends of the threads."""
     table = Table("number", "who", "when", "how it begins")
     for leaf in await view.leaves():

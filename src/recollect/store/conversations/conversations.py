@@ -22,7 +22,7 @@ from recollect.core.text.tokens import ESTIMATE
 from recollect.errors import ConflictError
 from recollect.models.conversations import (
     Attachment,
-    Conversation,
+    ConversationInfo,
     ConversationState,
     HistoryOptions,
     Message,
@@ -173,7 +173,7 @@ def trim(value: Part | Attachment) -> dict[str, str]:
 
 async def find_conversation(
     database: Database, scope: Scope, conversation: str, states: Sequence[ConversationState] = VISIBLE
-) -> Conversation | None:
+) -> ConversationInfo | None:
     """Find a conversation that is in one of these states."""
     parameters = {**names(scope), "conversation": conversation, "states": [state.value for state in states]}
     async with database.reading(scope.tenant_id) as connection:
@@ -188,7 +188,7 @@ async def page(
     states: Sequence[ConversationState],
     before: tuple[datetime, str] | None,
     limit: int,
-) -> list[Conversation]:
+) -> list[ConversationInfo]:
     """Fetch conversations, latest first, from before a position in that order."""
     moment, identity = before or ("infinity", "")
     bounds = {"states": [state.value for state in states], "before": moment, "before_id": identity, "limit": limit}
@@ -299,9 +299,9 @@ async def read_summary(found: AsyncCursor[DictRow]) -> UUID | None:
     return row["summary_id"] if row else None
 
 
-def to_conversation(row: DictRow) -> Conversation:
+def to_conversation(row: DictRow) -> ConversationInfo:
     """Turn a row into a conversation."""
-    return Conversation(
+    return ConversationInfo(
         id=row["id"],
         name=row["name"],
         state=ConversationState(row["state"]),

@@ -17,7 +17,7 @@ from recollect.errors import InvalidInputError, NotFoundError
 from recollect.llm.tokens.count import Tokenizer
 from recollect.models.conversations import (
     LEGACY,
-    Conversation,
+    ConversationInfo,
     History,
     HistoryOptions,
     MessagePage,
@@ -94,7 +94,7 @@ async def read_path(
 
 async def find_silent(
     parts: Dependencies, scope: Scope, conversation: str, window: HistoryOptions
-) -> Conversation | None:
+) -> ConversationInfo | None:
     """Find a conversation without read messages, in any state; raise an error if the leaf is not in it."""
     known = await conversations.find_conversation(parts.database, scope, conversation, EVERY_STATE)
     if window.leaf is not None:

@@ -12,7 +12,7 @@ from recollect.core.memories.checks import check_metadata
 from recollect.core.text.checks import check_limit, check_line
 from recollect.errors import InvalidInputError, NotFoundError
 from recollect.models.conversations import (
-    Conversation,
+    ConversationInfo,
     ConversationPage,
     ConversationState,
     DeletedConversation,
@@ -30,7 +30,7 @@ SYNC_SECONDS = 2.0
 """How long a call updates memories after a change of state; enough for most conversations."""
 
 
-async def get_conversation(parts: Dependencies, scope: Scope, conversation: str) -> Conversation:
+async def get_conversation(parts: Dependencies, scope: Scope, conversation: str) -> ConversationInfo:
     """Read one conversation, in any state."""
     check_conversation(conversation)
     found = await conversations.find_conversation(parts.database, scope, conversation, conversations.EVERY_STATE)
@@ -49,7 +49,7 @@ async def list_conversations(
     return ConversationPage(tuple(rows[:limit]), write_cursor(rows[limit - 1]) if len(rows) > limit else "")
 
 
-def write_cursor(last: Conversation) -> str:
+def write_cursor(last: ConversationInfo) -> str:
     """Encode the position of the next page, in characters that are safe in a URL."""
     return f"{last.updated_at.astimezone(UTC).isoformat().replace('+00:00', 'Z')}_{last.id}"
 
@@ -90,7 +90,7 @@ async def update_conversation_details(
 
 async def set_state(
     parts: Dependencies, caller: Caller, scope: Scope, conversation: str, wanted: ConversationState
-) -> Conversation:
+) -> ConversationInfo:
     """Set the state of a conversation, and update its memories within the time limit."""
     await change(parts, caller, scope, conversation, wanted)
     return await get_conversation(parts, scope, conversation)
