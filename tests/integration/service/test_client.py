@@ -17,7 +17,7 @@ from recollect.errors import ConflictError, ForbiddenError, InvalidInputError, N
 from recollect.models.agents import Association, Profile
 from recollect.models.memories import Triple
 from recollect.models.service import Right
-from serving import serving
+from support.service.serving import serving
 
 
 @pytest.fixture
