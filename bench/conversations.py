@@ -45,8 +45,8 @@ from recollect.store.conversations.conversations import QUERIES
 from recollect.store.embedded.cluster import Cluster
 from recollect.wiring import connected
 
-sys.path.append(str(Path(__file__).resolve().parents[1] / "tests" / "support"))
-from proxy import Proxy
+sys.path.append(str(Path(__file__).resolve().parents[1] / "tests"))
+from support.database.proxy import Proxy
 
 BUDGET = 4_000
 STRETCH, REACH = 20, 60

@@ -22,8 +22,8 @@ from datasets import DATA, Conversation, load
 from recollect.core.dates.find import find_periods
 from recollect.core.dates.periods import rate_moments, to_microseconds
 
-sys.path.append(str(Path(__file__).resolve().parents[1] / "tests" / "support"))
-from date_phrases import NOW, ZONES, Spans, find, read_phrases
+sys.path.append(str(Path(__file__).resolve().parents[1] / "tests"))
+from support.memories.date_phrases import NOW, ZONES, Spans, find, read_phrases
 
 OUT = Path(__file__).parent / "out" / "dates.json"
 LABELS = {"en": "English", "zh": "Chinese", "traps": "name no time"}

@@ -45,9 +45,9 @@ from recollect.store.database.ownership import ensure_database
 from recollect.store.embedded.cluster import Cluster
 from recollect.wiring import connected, prepare
 
-sys.path.append(str(Path(__file__).resolve().parents[1] / "tests" / "support"))
-import zereker_script
-from fake_chat import FakeChatModel
+sys.path.append(str(Path(__file__).resolve().parents[1] / "tests"))
+from support.models import zereker_script
+from support.models.fake_chat import FakeChatModel
 
 console = Console()
 ZEREKER = DATA.parents[1] / "data" / "zereker_memory" / "test_data_complete.json"

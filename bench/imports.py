@@ -26,8 +26,8 @@ from recollect.models.imports import FileImport, Format
 from recollect.models.memories import Role
 from recollect.store.embedded.cluster import Cluster
 
-sys.path.append(str(Path(__file__).resolve().parents[1] / "tests" / "support"))
-from foreign_exports import chatgpt_line, name
+sys.path.append(str(Path(__file__).resolve().parents[1] / "tests"))
+from support.imports.foreign_exports import chatgpt_line, name
 
 WORDS = ("tea", "bees", "lake", "school", "morning", "oolong", "river", "train", "plan", "budget", "garden", "letter")
 SHARE = 10

@@ -44,7 +44,7 @@ from recollect.store.embedded.cluster import Cluster
 from recollect.wiring import connected, prepare
 from stored import serving, store
 
-SUPPORT = Path(__file__).resolve().parents[1] / "tests" / "support"
+TESTS = Path(__file__).resolve().parents[1] / "tests"
 MIRROR = "opensearch"
 OTHERS = tuple(name for name in DEFAULT_CHANNELS if name not in {"text", "vector"})
 VARIANTS: Mapping[str, tuple[str, ...]] = {
@@ -60,8 +60,8 @@ SCOPES, TOGETHER = 40, 4
 @contextmanager
 def searching() -> Iterator[dict[str, Any]]:
     """Run an OpenSearch node, and give the settings of a mirror in it."""
-    sys.path.append(str(SUPPORT))
-    running = import_module("engines.servers").running
+    sys.path.append(str(TESTS))
+    running = import_module("support.engines.servers").running
     with open_folder("mirrors") as folder, running("search", folder / "search") as node:
         yield {"opensearch_url": node.url, "opensearch_replicas": 0, "opensearch_shards": 2, "mirror_seconds": 120}
 

@@ -13,9 +13,6 @@ import psycopg
 import pytest
 from fastapi import FastAPI
 
-from clones import Clones
-from fake_chat import FakeChatModel
-from folders import MEMORY, find_memory, open_folder
 from recollect import wiring
 from recollect.core.recall import relevance
 from recollect.doors.cli import terminal
@@ -31,11 +28,20 @@ from recollect.settings import Settings
 from recollect.store.database.migrate import list_migrations
 from recollect.store.embedded.cluster import Cluster
 from recollect.wiring import connected, prepare
-from scripted_extractions import Script
-from served import serving
-from sizes import load_profile
+from support.database.clones import Clones
+from support.measuring.sizes import load_profile
+from support.models.fake_chat import FakeChatModel
+from support.models.scripted_extractions import Script
+from support.programs.folders import MEMORY, find_memory, open_folder
+from support.service.served import serving
 
-pytest_plugins = ["campaigns", "engines.fixtures", "promises", "reader_roles", "timings"]
+pytest_plugins = [
+    "support.measuring.campaigns",
+    "support.engines.fixtures",
+    "support.measuring.promises",
+    "support.service.reader_roles",
+    "timings",
+]
 load_profile()
 # Wherever the tests run, who names no time zone asks in this one.
 os.environ["TZ"] = "UTC"

@@ -9,7 +9,7 @@ import subprocess
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
-from programs import plain_environment
+from support.programs.programs import plain_environment
 
 ROOT = Path(__file__).parents[1]
 PROJECTS = sorted(path.parent.name for path in ROOT.glob("integrations/*/pyproject.toml"))

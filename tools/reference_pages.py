@@ -37,7 +37,7 @@ PAGES = {name: DOCS / "reference" / name for name in ("cli.md", "http.md", "pyth
 }
 """The path of each page, by the name of its introduction."""
 INTRODUCTIONS = ROOT / "tools" / "introductions"
-WRITTEN = "Written by `python tools/reference_pages.py`; `tests/house/test_reference.py` compares."
+WRITTEN = "Written by `python tools/reference_pages.py`; `tests/house/pages/test_reference.py` compares."
 GENERATED = "<!-- generated -->"
 OWNERS: tuple[type, ...] = (
     *(recollect.Mind, recollect.Conversation, KnowledgeView, TopicsView, BlockView),

@@ -10,10 +10,10 @@ from pathlib import Path
 
 import psycopg
 
-from folders import open_folder
 from recollect.store.database.migrate import migrate
 from recollect.store.embedded.account import find_programs
 from recollect.store.embedded.cluster import Cluster
+from support.programs.folders import open_folder
 
 SCHEMA = Path(__file__).parents[1] / "src" / "recollect" / "store" / "database" / "schema.sql"
 HEADING = (

@@ -12,10 +12,10 @@ from pathlib import Path
 
 import pytest
 
-from folders import find_memory
-from node import need_chromium, need_node
-from ports import free_port
 from recollect.llm.build import has_minilm
+from support.programs.folders import find_memory
+from support.programs.node import need_chromium, need_node
+from support.programs.ports import free_port
 
 ROOT = Path(__file__).parents[2]
 

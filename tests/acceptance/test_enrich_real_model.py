@@ -8,15 +8,15 @@ from datetime import UTC, datetime, timedelta
 import httpx
 import pytest
 
-from chat_server import MODEL, find_weights, serving_chat
 from conftest import new_key
 from recollect.doors.http.app import create_app
 from recollect.llm.openai.chat import ChatEndpoint, OpenAIChatModel
 from recollect.models.knowledge import EntityType
 from recollect.settings import Settings
 from recollect.wiring import connected
-from serving import serving
-from sizes import Sizes
+from support.measuring.sizes import Sizes
+from support.models.chat_server import MODEL, find_weights, serving_chat
+from support.service.serving import serving
 
 SCOPE = {"agent": "ada", "user": "li"}
 NOON = datetime(2026, 3, 2, 12, tzinfo=UTC)

@@ -12,9 +12,9 @@ from pathlib import Path
 
 import pytest
 
-import wheels
-from command_line import call
-from folders import find_memory, open_folder
+from support.programs import wheels
+from support.programs.command_line import call
+from support.programs.folders import find_memory, open_folder
 
 ROOT = Path(__file__).parents[2]
 

@@ -6,12 +6,12 @@ from dataclasses import replace
 
 import pytest
 
-from dify_database import NIL, identify, made_dify
-from generative_agents import read_golden
 from recollect.core.imports.dify import SILENT
 from recollect.errors import NotFoundError
 from recollect.models.conversations import HistoryOptions
 from recollect.models.imports import DifyImport
+from support.dify.dify_database import NIL, identify, made_dify
+from support.imports.generative_agents import read_golden
 
 PLENTY = 1_000_000
 

@@ -8,13 +8,13 @@ from contextlib import AsyncExitStack
 
 import pytest
 
-from command_line import settings_of
-from mcp_doors import bound_key, listening, over_http, over_stdio
 from recollect.models.conversations import NewMessage
 from recollect.models.memories import Role
 from recollect.settings import Settings
 from recollect.wiring import connected
-from sizes import Sizes
+from support.measuring.sizes import Sizes
+from support.programs.command_line import settings_of
+from support.service.mcp_doors import bound_key, listening, over_http, over_stdio
 
 SESSIONS = 32
 PROCESSES = Sizes("processes", ci=8, long=32)

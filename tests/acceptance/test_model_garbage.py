@@ -9,8 +9,6 @@ from uuid import UUID
 
 import pytest
 
-from fake_chat import FakeChatModel
-from garbage import Garbage, draw
 from recollect.core.knowledge import extractions
 from recollect.core.knowledge.entities import AmbiguousMention, EntityCandidate, MatchMethod, match_entity, read_matches
 from recollect.core.knowledge.extractions import parse_extraction
@@ -21,7 +19,9 @@ from recollect.models.conversations import NewMessage
 from recollect.models.knowledge import Entity, EntityType, Mention, NewFact
 from recollect.models.memories import Role
 from recollect.verbs.knowledge.enrich import enrich
-from sizes import Sizes
+from support.measuring.sizes import Sizes
+from support.models.fake_chat import FakeChatModel
+from support.models.garbage import Garbage, draw
 
 READ = Sizes("answers", ci=90, long=10_000)
 LEARNED = Sizes("answers", ci=18, long=10_000)

@@ -8,10 +8,10 @@ from pathlib import Path
 
 import pytest
 
-from command_line import call
-from folders import find_memory, open_folder
 from recollect.llm.build import has_minilm
-from saved_folder import read_saved_folder
+from support.imports.saved_folder import read_saved_folder
+from support.programs.command_line import call
+from support.programs.folders import find_memory, open_folder
 
 PAGE = Path(__file__).parents[2] / "docs" / "howto" / "import-export.md"
 ROW = re.compile(

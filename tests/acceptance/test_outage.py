@@ -6,14 +6,14 @@ import asyncio
 
 import pytest
 
-from embedding_server import DIMENSIONS, MODEL, serving
 from recollect.llm.openai.embedder import EmbedderEndpoint, OpenAIEmbedder
 from recollect.models.memories import MemoryProgress
 from recollect.settings import Settings
 from recollect.store.memories.spaces import ensure_space, switch_space
 from recollect.wiring import connected, prepare
-from sizes import Sizes
-from waiting import until
+from support.measuring.sizes import Sizes
+from support.models.embedding_server import DIMENSIONS, MODEL, serving
+from support.programs.waiting import until
 
 MEMORIES = Sizes("writes", ci=200, long=1_000)
 BEFORE = 50

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import pytest
 
-from chat_server import MODEL, find_weights, serving_chat
 from recollect.errors import ChatModelError
 from recollect.llm.openai.chat import ChatEndpoint, OpenAIChatModel
 from recollect.models.memories import Kind
 from recollect.settings import Settings
 from recollect.wiring import connected
+from support.models.chat_server import MODEL, find_weights, serving_chat
 
 EVENTS = ("Ann waters the plants in the kitchen", "Ann buys seeds at the market", "Bob repairs the garden fence")
 MORE = ("Ann reads a book about gardens", "Bob paints the fence", "Ann plants beans")

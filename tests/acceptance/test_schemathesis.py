@@ -18,15 +18,15 @@ from fastapi.responses import JSONResponse
 from prometheus_client.parser import text_string_to_metric_families
 
 from conftest import new_key
-from ports import free_port
 from recollect.doors.http import problems
 from recollect.doors.http.app import create_app
 from recollect.llm.fake import FakeEmbedder
 from recollect.settings import Settings
 from recollect.wiring import connected
-from sizes import CHOSEN, Sizes
+from support.measuring.sizes import CHOSEN, Sizes
+from support.programs.ports import free_port
 
-SUPPORT = Path(__file__).parents[1] / "support"
+TESTS = Path(__file__).parents[1]
 REQUESTS = Sizes("requests", ci=5_000, long=100_000)
 EXAMPLES, IN_ONE_RUN = 8, min(REQUESTS.now, 9_000)
 """Of so many examples of each operation, one run of schemathesis makes at least so many requests."""
@@ -112,7 +112,7 @@ def run_schemathesis(service, folder, seed, *options):
         *options,
     ]
     (folder / "schemathesis.toml").write_text(choose_bounds())
-    hooks = {"SCHEMATHESIS_HOOKS": "schemathesis_hooks", "PYTHONPATH": str(SUPPORT)}
+    hooks = {"SCHEMATHESIS_HOOKS": "support.service.schemathesis_hooks", "PYTHONPATH": str(TESTS)}
     return subprocess.run(command, env=os.environ | hooks, capture_output=True, text=True, cwd=folder, check=False)
 
 

@@ -9,7 +9,6 @@ from datetime import UTC, datetime, timedelta
 import httpx
 import pytest
 
-import zereker_script as script
 from conftest import new_key
 from recollect.core.text.terms import script_of
 from recollect.doors.http.app import create_app
@@ -20,8 +19,9 @@ from recollect.models.memories import Role
 from recollect.models.recall import Script
 from recollect.settings import Settings
 from recollect.wiring import connected
-from scripted_chat import chatting
-from serving import serving
+from support.models import zereker_script as script
+from support.models.scripted_chat import chatting
+from support.service.serving import serving
 
 SET = "data/zereker_memory/test_data_complete.json"
 SCOPE = {"agent": "jarvis", "user": "axin"}

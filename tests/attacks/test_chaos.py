@@ -8,8 +8,8 @@ from collections import Counter
 
 import pytest
 
-from known_numbers import VECTORS
-from sizes import Sizes
+from support.measuring.sizes import Sizes
+from support.service.known_numbers import VECTORS
 
 CALLS = Sizes("calls", ci=96, long=20_000)
 CLIENTS = 12

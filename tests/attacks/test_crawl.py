@@ -21,7 +21,7 @@ from attacks.places import NOBODY, OWN, Place, list_places, put
 from conftest import http_client, new_key
 from recollect.models.service import KeyBinding, KeyRequest, Right
 from recollect.store.memories import memories
-from sizes import Sizes
+from support.measuring.sizes import Sizes
 
 PROBES = Sizes("probes", ci=200, long=40_000)
 SECRET = "zebracanary"

@@ -12,8 +12,6 @@ from uuid import UUID
 import pytest
 from mcp import Client
 
-from fake_chat import FakeChatModel
-from injections import INJECTIONS, MARK, check_fence, check_json, find_tags, mutate
 from recollect.core.conversations.block import BlockMemory, render, write_line, write_summary
 from recollect.core.knowledge.entities import AmbiguousMention
 from recollect.core.knowledge.transcripts import write_facts, write_transcript
@@ -32,7 +30,9 @@ from recollect.verbs.conversations import converse
 from recollect.verbs.knowledge.steps.resolve import match_names
 from recollect.verbs.memories import rederive
 from recollect.verbs.recall import judge
-from sizes import Sizes
+from support.measuring.sizes import Sizes
+from support.models.fake_chat import FakeChatModel
+from support.models.injections import INJECTIONS, MARK, check_fence, check_json, find_tags, mutate
 
 MUTATIONS = Sizes("mutations", ci=500, long=200_000)
 MOMENT = datetime(2026, 1, 1, tzinfo=UTC)

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from sizes import Sizes
+from support.measuring.sizes import Sizes
 
 ROOT = Path(__file__).parents[2]
 MUTANTS = Sizes("mutants", ci=10, long=150)

@@ -16,7 +16,7 @@ from pathlib import Path
 
 import pytest
 
-from sizes import Sizes
+from support.measuring.sizes import Sizes
 
 pytest.importorskip("atheris", reason="there are wheels of atheris for Linux on x86-64 alone")
 
@@ -44,7 +44,7 @@ def fuzz(parser: str, folder: Path, seed: int, **environment: str) -> Fuzzed:
     command = [sys.executable, "-m", "attacks.fuzz.program", parser, str(folder)]
     done = subprocess.run(
         [*command, f"-runs={AT_ONCE}", f"-seed={seed % 2**31 + 1}"],
-        env=os.environ | {"PYTHONPATH": os.pathsep.join([str(TESTS), str(TESTS / "support")])} | environment,
+        env=os.environ | {"PYTHONPATH": str(TESTS)} | environment,
         capture_output=True,
         check=False,
     )

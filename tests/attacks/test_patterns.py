@@ -13,7 +13,7 @@ from recollect.core.knowledge.transcripts import find_names
 from recollect.core.text.answers import tidy
 from recollect.core.text.tags import escape_angle_brackets
 from recollect.core.text.terms import analyse
-from sizes import Sizes
+from support.measuring.sizes import Sizes
 
 CHARACTERS = Sizes("characters of each pattern", ci=2_000, long=32_000)
 MOST_SECONDS = 5.0

@@ -12,12 +12,12 @@ from procrastinate.manager import get_channel_for_queues
 from psycopg import errors
 
 from conftest import http_client, new_key
-from reader_roles import connect
 from recollect.llm.fake import FakeEmbedder
 from recollect.models.memories import Kind, NewMemory, Triple
 from recollect.settings import Settings
 from recollect.wiring import connected
-from waiting import WAIT_SECONDS, until
+from support.programs.waiting import WAIT_SECONDS, until
+from support.service.reader_roles import connect
 
 PAGE = Path(__file__).parents[2] / "docs" / "explanation" / "isolation.md"
 WRITING = "set default_transaction_read_only = off"

@@ -7,7 +7,6 @@ import subprocess
 import psycopg
 import pytest
 
-from clones import NUMBERS
 from conftest import PATIENT, addresses_of, execute, http_client, new_key
 from recollect.models.conversations import NewMessage
 from recollect.models.knowledge import NewFact
@@ -15,6 +14,7 @@ from recollect.models.memories import NewMemory, Role
 from recollect.settings import Settings
 from recollect.store.embedded.account import find_programs
 from recollect.wiring import connected
+from support.database.clones import NUMBERS
 
 TABLES = (
     "select oid::regclass::text from pg_class where relkind = 'r' and relnamespace = 'public'::regnamespace order by 1"

@@ -9,9 +9,9 @@ from uuid import uuid4
 import numpy as np
 import pytest
 
-import sizes
 from conftest import http_client, new_key
-from sizes import Sizes
+from support.measuring import sizes
+from support.measuring.sizes import Sizes
 
 PAIRS = Sizes("pairs", ci=100, long=2_000)
 RESAMPLED = 1_000

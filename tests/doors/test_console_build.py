@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 
 import console
-from node import need_node, run_script
+from support.programs.node import need_node, run_script
 
 ROOT = Path(__file__).parents[2]
 PAGES = "recollect/doors/http/pages"

@@ -12,13 +12,13 @@ import pytest
 from PIL import Image
 
 import console
-from console_scopes import fill, fill_hostile, fill_others
-from folders import open_folder
-from node import need_chromium, need_node, run_script
-from programs import plain_environment
-from scripted_chat import chatting
-from scripted_extractions import entity, fact
-from served import running_up, serving
+from support.models.scripted_chat import chatting
+from support.models.scripted_extractions import entity, fact
+from support.programs.folders import open_folder
+from support.programs.node import need_chromium, need_node, run_script
+from support.programs.programs import plain_environment
+from support.service.console_scopes import fill, fill_hostile, fill_others
+from support.service.served import running_up, serving
 
 MOST_BYTES = 100_000
 """What a picture in the documentation may weigh."""

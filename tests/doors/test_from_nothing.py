@@ -11,9 +11,9 @@ import time
 import httpx
 import pytest
 
-import wheels
-from ports import free_port
-from programs import Started, plain_environment
+from support.programs import wheels
+from support.programs.ports import free_port
+from support.programs.programs import Started, plain_environment
 
 pytestmark = [pytest.mark.slow, pytest.mark.skipif(shutil.which("uv") is None, reason="`uvx` is a command of uv")]
 NOBODY = "65534"

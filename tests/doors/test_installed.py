@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-import wheels
+from support.programs import wheels
 
 ROOT = Path(__file__).parents[2]
 pytestmark = [

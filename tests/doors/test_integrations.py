@@ -7,7 +7,7 @@ import subprocess
 import pytest
 
 from integration_projects import PROJECTS, ROOT, in_project, project_environment
-from sizes import Sizes
+from support.measuring.sizes import Sizes
 
 pytestmark = pytest.mark.slow
 LONGEST_SECONDS = 3_600

@@ -12,8 +12,8 @@ from pathlib import Path
 import pytest
 from packaging.requirements import Requirement
 
-import wheels
-from programs import plain_environment
+from support.programs import wheels
+from support.programs.programs import plain_environment
 
 ROOT = Path(__file__).parents[2]
 LISTED = ROOT / "lowest.txt"

@@ -75,7 +75,7 @@ def test_what_a_page_imports_is_what_it_installs(page):
     assert scripts
     code = [*blocks(page), *(script.read_text(encoding="utf-8") for script in scripts)]
     modules = sorted({module for each in code for module in modules_of(each)})
-    resolver = str(Path(__file__).parents[1] / "support" / "imported.py")
+    resolver = str(Path(__file__).parents[1] / "support" / "programs" / "imported.py")
     asked = json.dumps({"named": named_on(page), "modules": modules})
     environment = project_environment(PAGES[page])
     ran = subprocess.run(

@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 import release
-import wheels
+from support.programs import wheels
 
 ROOT = Path(__file__).parents[2]
 DOCKERFILE = (ROOT / "deploy" / "Dockerfile").read_text(encoding="utf-8")

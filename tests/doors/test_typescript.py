@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 import typescript
-from node import need_node, run_script
+from support.programs.node import need_node, run_script
 
 FOLDER = "clients/typescript"
 

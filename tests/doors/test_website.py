@@ -15,7 +15,7 @@ import pytest
 
 import pages
 import website
-from node import need_chromium, need_node, run_script
+from support.programs.node import need_chromium, need_node, run_script
 
 TAG = re.compile(r"<(a|script|img|iframe|link|source)\s([^>]*)>")
 ATTRIBUTE = re.compile(r"([\w:-]+)=\"?([^\"\s>]*)")

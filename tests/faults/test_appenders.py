@@ -16,7 +16,7 @@ from recollect.models.conversations import HistoryOptions, NewMessage
 from recollect.models.memories import Role
 from recollect.settings import Settings
 from recollect.wiring import connected
-from sizes import Sizes
+from support.measuring.sizes import Sizes
 
 WRITERS, READERS = 32, 3
 TURNS = Sizes("turns by each of 32 writers", ci=4, long=50)

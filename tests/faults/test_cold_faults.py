@@ -9,14 +9,14 @@ from dataclasses import replace
 
 import pytest
 
-from cold_scopes import chilly, export, objects_in, rows_of, send_out, tier_of
 from conftest import new_key
 from recollect.errors import ColdStorageError, ScopeRestoringError
 from recollect.models.memories import NewMemory
 from recollect.store.cold import tiers
 from recollect.store.cold.storage import ColdStorage
 from recollect.verbs.cold import moves
-from sizes import Sizes
+from support.measuring.sizes import Sizes
+from support.memories.cold_scopes import chilly, export, objects_in, rows_of, send_out, tier_of
 
 ROUNDS = Sizes("moves", ci=6, long=120)
 WRITERS, READERS = 2, 3

@@ -12,11 +12,8 @@ from datetime import UTC, datetime
 import psycopg
 import pytest
 
-from cold_scopes import objects_in, send_out
 from conftest import PATIENT, addresses_of, execute
-from folders import find_memory, open_folder
 from integration.conversations.test_purge import Haystack
-from memory_mirror import MemoryMirror
 from recollect.jobs.mirror import build, feed_tenant
 from recollect.llm.fake import FakeEmbedder
 from recollect.models.conversations import NewMessage
@@ -27,7 +24,10 @@ from recollect.store.backups.dumps import run_program
 from recollect.store.cold.sealing import SealingKey, open_sealed
 from recollect.store.embedded.cluster import Cluster
 from recollect.wiring import connected, prepare, replay_erasures
-from sizes import Sizes
+from support.engines.memory_mirror import MemoryMirror
+from support.measuring.sizes import Sizes
+from support.memories.cold_scopes import objects_in, send_out
+from support.programs.folders import find_memory, open_folder
 
 ERASURES = Sizes("erasures", ci=12, long=2_000)
 LEAKING = Sizes("erasures", ci=6, long=60)

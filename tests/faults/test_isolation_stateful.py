@@ -33,7 +33,7 @@ from recollect.settings import Settings
 from recollect.store.database import pool
 from recollect.store.database.probe import Probe
 from recollect.wiring import connected
-from sizes import Sizes
+from support.measuring.sizes import Sizes
 
 STEPS = Sizes("steps", ci=600, long=1_000_000)
 IN_ONE_WORLD = min(STEPS.now, 4_000)

@@ -9,15 +9,15 @@ from contextlib import suppress
 
 import pytest
 
-from engine_proxy import EngineProxy
-from mirrored import feed_of, follow, held_ids, mirrored, scope_of, search_settings
 from recollect.core.mirrors.rows import MirroredTable
 from recollect.errors import MirrorError
 from recollect.jobs.mirror import check
 from recollect.models.knowledge import NewFact
 from recollect.models.memories import MemoryUpdate, NewMemory
 from recollect.models.recall import Cue, Status
-from sizes import CHOSEN, Sizes
+from support.engines.engine_proxy import EngineProxy
+from support.engines.mirrored import feed_of, follow, held_ids, mirrored, scope_of, search_settings
+from support.measuring.sizes import CHOSEN, Sizes
 
 pytestmark = pytest.mark.engines
 SEARCH, GRAPH = "opensearch", "neo4j"

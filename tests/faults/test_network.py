@@ -11,13 +11,13 @@ from uuid import uuid4
 
 import pytest
 
-from acknowledged import USUAL_LOAD, WAIT_SECONDS, Ledger, check_promises, traffic
 from conftest import http_client, new_key
-from proxy import Proxy
 from recollect.llm.fake import FakeEmbedder
 from recollect.settings import Settings
 from recollect.wiring import connected
-from sizes import Sizes
+from support.callers.acknowledged import USUAL_LOAD, WAIT_SECONDS, Ledger, check_promises, traffic
+from support.database.proxy import Proxy
+from support.measuring.sizes import Sizes
 
 DEADLINE = 1.0
 WRITERS, CALLERS = USUAL_LOAD.writers, USUAL_LOAD.callers

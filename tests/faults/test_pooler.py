@@ -11,7 +11,6 @@ from dataclasses import replace
 import pytest
 
 from conftest import PATIENT
-from pooler import pooled
 from recollect.llm.fake import FakeEmbedder
 from recollect.models.conversations import NewMessage
 from recollect.models.memories import Role
@@ -19,7 +18,8 @@ from recollect.settings import Settings
 from recollect.store.database import pool
 from recollect.store.database.connect_errors import connect
 from recollect.wiring import connected
-from waiting import until
+from support.database.pooler import pooled
+from support.programs.waiting import until
 
 SERVERS, CLIENTS, CALLERS, ROUNDS = 2, 8, 12, 5
 

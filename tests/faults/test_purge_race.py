@@ -12,7 +12,7 @@ from recollect.models.conversations import NewMessage
 from recollect.models.memories import Kind, NewMemory, Role
 from recollect.store.conversations import lifecycle
 from recollect.store.memories import memories
-from sizes import Sizes
+from support.measuring.sizes import Sizes
 
 RACES = Sizes("races", ci=40, long=200)
 UNLOCKED = Sizes("races", ci=36, long=60)

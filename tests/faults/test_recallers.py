@@ -15,7 +15,7 @@ from recollect.models.recall import Cue
 from recollect.settings import Settings
 from recollect.store.memories.accesses import FOLD_AT
 from recollect.wiring import connected
-from sizes import Sizes
+from support.measuring.sizes import Sizes
 
 RECALLERS, LIMIT = 64, 30
 RECALLS = Sizes("recalls by each of 64", ci=4, long=100)

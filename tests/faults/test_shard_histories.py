@@ -11,11 +11,11 @@ import pytest
 from recollect.core.service import placements
 from recollect.store.database import identity, ownership
 from recollect.store.shards import entry
-from shard_callers import count_rows
-from shard_histories import CLAIMED, Happenings, find_twice
-from shards import lay_out, query
-from sizes import Sizes
-from waiting import until
+from support.measuring.sizes import Sizes
+from support.programs.waiting import until
+from support.shards.shard_callers import count_rows
+from support.shards.shard_histories import CLAIMED, Happenings, find_twice
+from support.shards.shards import lay_out, query
 
 HISTORIES = Sizes("histories", ci=5, long=100)
 ACTS, ENOUGH = 6, 80

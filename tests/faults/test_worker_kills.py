@@ -14,11 +14,11 @@ import pytest
 
 from recollect.models.conversations import NewMessage
 from recollect.models.memories import Role
-from scripted_chat import chatting
-from scripted_extractions import entity, fact
-from sizes import Sizes
-from trail_worker import CONCURRENCY
-from trails import DEFER, OUT_OF_ORDER, RUNNING, TWICE, UNDONE, ask, end_worker, lay_trail, start_worker
+from support.callers.trail_worker import CONCURRENCY
+from support.callers.trails import DEFER, OUT_OF_ORDER, RUNNING, TWICE, UNDONE, ask, end_worker, lay_trail, start_worker
+from support.measuring.sizes import Sizes
+from support.models.scripted_chat import chatting
+from support.models.scripted_extractions import entity, fact
 
 JOBS = Sizes("jobs of each sort, and a kill for every ten", ci=20, long=2_000)
 SCOPES, WORKERS, WAIT_SECONDS = 16, 2, 300

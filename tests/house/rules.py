@@ -227,7 +227,7 @@ def check_test_names(root: Path) -> list[str]:
 def check_folders(root: Path) -> list[str]:
     """A folder is not crowded, and a file is more than a scrap."""
     modules = list(_files(root, "src"))
-    crowds = Counter(path.parent for path in modules)
+    crowds = Counter(path.parent for path in [*modules, *_files(root, "tests")])
     found = [f"{_name(root, path)}: {count} files" for path, count in crowds.items() if count > MOST_FILES]
     for path in modules:
         lines, place = len(_read(path).splitlines()), path.relative_to(root / PACKAGE).as_posix()

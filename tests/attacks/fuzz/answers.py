@@ -9,10 +9,6 @@ from datetime import UTC
 from pydantic import ValidationError
 
 from attacks.fuzz.edits import Choices, edit, to_text
-from date_phrases import NOW
-from extraction_bounds import check_bounds
-from garbage import draw, extraction
-from garbage import plant as plant_fact
 from recollect.core.knowledge import extractions
 from recollect.core.recall.cues import parse_cue
 from recollect.core.recall.model_cues import MAX_MATCHES, Matches, extend
@@ -20,6 +16,10 @@ from recollect.core.text import answers
 from recollect.core.text.answers import read_moment
 from recollect.core.text.lenient_json import MAX_DEPTH, read_fragments
 from recollect.models.recall import Cue
+from support.memories.date_phrases import NOW
+from support.models.extraction_bounds import check_bounds
+from support.models.garbage import draw, extraction
+from support.models.garbage import plant as plant_fact
 
 WATCHED = "recollect.core.knowledge.extractions recollect.core.text.answers recollect.core.text.lenient_json"
 SHOWN = 3

@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from attacks.fuzz.edits import to_text
-from date_phrases import NOW, ZONES, read_phrases
-from garbage import COMMANDS, NAMES
 from recollect.core.recall import cues
 from recollect.core.recall.checks import check_cue
 from recollect.core.recall.cues import MAX_KEYWORD_LENGTH, MAX_KEYWORDS, MAX_QUESTION_LENGTH
@@ -14,6 +12,8 @@ from recollect.core.text.checks import is_unstorable
 from recollect.core.topics.paths import encode, find_topics, parse_topic, show_topic
 from recollect.errors import InvalidInputError
 from recollect.models.recall import Cue
+from support.memories.date_phrases import NOW, ZONES, read_phrases
+from support.models.garbage import COMMANDS, NAMES
 
 WATCHED = "recollect.core.recall.cues recollect.core.recall.checks recollect.core.text recollect.core.topics"
 ASKED = (

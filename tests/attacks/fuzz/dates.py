@@ -7,8 +7,8 @@ from datetime import UTC, datetime
 from zoneinfo import ZoneInfo
 
 from attacks.fuzz.edits import Choices, to_text
-from date_phrases import NOW, ZONES, read_phrases
 from recollect.core.dates import find
+from support.memories.date_phrases import NOW, ZONES, read_phrases
 
 WATCHED = "recollect.core.dates"
 MOMENTS = (

@@ -7,7 +7,7 @@ import json
 from collections.abc import Sequence
 from typing import Any
 
-from garbage import COMMANDS, DATES, NAMES, NUMBERS
+from support.models.garbage import COMMANDS, DATES, NAMES, NUMBERS
 
 MOST_EDITS = 8
 WILD = (

@@ -7,7 +7,17 @@ import json
 from collections.abc import Iterator
 
 from attacks.fuzz.edits import Choices, edit
-from foreign_exports import (
+from recollect.core.conversations.appends import check_message
+from recollect.core.imports import parsed
+from recollect.core.imports.formats import READERS, guess, refuse
+from recollect.core.imports.parsed import ImportedData
+from recollect.core.knowledge.new_facts import check_new_fact
+from recollect.core.memories.checks import check_metadata, check_new_memory
+from recollect.doors.imports.files import Member, read_list
+from recollect.errors import InvalidInputError
+from recollect.models.imports import FileImport, Format
+from recollect.models.service import is_scope_name
+from support.imports.foreign_exports import (
     chatgpt_conversation,
     chatgpt_line,
     chatgpt_node,
@@ -26,16 +36,6 @@ from foreign_exports import (
     zep_message,
     zep_thread,
 )
-from recollect.core.conversations.appends import check_message
-from recollect.core.imports import parsed
-from recollect.core.imports.formats import READERS, guess, refuse
-from recollect.core.imports.parsed import ImportedData
-from recollect.core.knowledge.new_facts import check_new_fact
-from recollect.core.memories.checks import check_metadata, check_new_memory
-from recollect.doors.imports.files import Member, read_list
-from recollect.errors import InvalidInputError
-from recollect.models.imports import FileImport, Format
-from recollect.models.service import is_scope_name
 
 WATCHED = "recollect.core.imports recollect.core.conversations.threads recollect.doors.imports.files"
 BRANCHES = [

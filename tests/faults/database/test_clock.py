@@ -14,16 +14,16 @@ from functools import partial
 import httpx
 import pytest
 
-from acknowledged import Load, calling, check_promises, stop
 from conftest import PATIENT, addresses_of, new_key
-from durable import DATABASE, connect, durable, service
-from folders import find_memory, open_folder
-from ports import free_port
-from preload import Preload
-from programs import Program
-from sizes import Sizes
-from trails import DEFER, OUT_OF_ORDER, TWICE, UNDONE, ask, end_worker, lay_trail, start_worker
-from waiting import until
+from support.callers.acknowledged import Load, calling, check_promises, stop
+from support.callers.trails import DEFER, OUT_OF_ORDER, TWICE, UNDONE, ask, end_worker, lay_trail, start_worker
+from support.database.durable import DATABASE, connect, durable, service
+from support.measuring.sizes import Sizes
+from support.programs.folders import find_memory, open_folder
+from support.programs.ports import free_port
+from support.programs.preload import Preload
+from support.programs.programs import Program
+from support.programs.waiting import until
 
 HOUR = 3600
 NOON = 12 * HOUR - int(time.time()) % (24 * HOUR)

@@ -10,13 +10,13 @@ from contextlib import ExitStack, asynccontextmanager
 import psycopg
 import pytest
 
-from acknowledged import Load, check_promises, traffic
-from disks import small_disk
-from durable import connect, durable, move_log, service
-from folders import find_memory, open_folder
-from preload import OF_LOG, OF_TABLES, Preload
-from sizes import Sizes
-from waiting import until
+from support.callers.acknowledged import Load, check_promises, traffic
+from support.database.durable import connect, durable, move_log, service
+from support.measuring.sizes import Sizes
+from support.programs.disks import small_disk
+from support.programs.folders import find_memory, open_folder
+from support.programs.preload import OF_LOG, OF_TABLES, Preload
+from support.programs.waiting import until
 
 FILLINGS = Sizes("full disks", ci=1, long=30)
 LOG_FILLINGS = Sizes("full log disks", ci=1, long=30)

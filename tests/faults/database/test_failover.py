@@ -14,13 +14,13 @@ from functools import partial
 import pytest
 
 from conftest import QUICK
-from folders import find_memory, open_folder
 from recollect.store.database.pool import CommitWatch
 from recollect.store.embedded.cluster import Cluster
-from sizes import Sizes
-from standby import Pair, ask
-from under_load import WRITERS, make_database, under_load
-from waiting import until
+from support.database.standby import Pair, ask
+from support.database.under_load import WRITERS, make_database, under_load
+from support.measuring.sizes import Sizes
+from support.programs.folders import find_memory, open_folder
+from support.programs.waiting import until
 
 FAILOVERS = Sizes("fail-overs", ci=1, long=15)
 CANCELLED = Sizes("fail-overs after cancelled commits", ci=1, long=5)

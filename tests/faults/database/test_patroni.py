@@ -9,9 +9,9 @@ from functools import partial
 import pytest
 
 from conftest import QUICK
-from patroni_pair import looked_after
-from sizes import Sizes
-from under_load import make_database, under_load
+from support.database.patroni_pair import looked_after
+from support.database.under_load import make_database, under_load
+from support.measuring.sizes import Sizes
 
 FAILOVERS = Sizes("fail-overs by Patroni", ci=1, long=10)
 

@@ -8,10 +8,10 @@ import time
 
 import pytest
 
-from patroni_pair import looked_after, wait_until
-from shard_callers import callers_of, count_rows, serving_shards, tenants_on
-from shards import LOGICAL, lay_out_servers, started
-from sizes import Sizes
+from support.database.patroni_pair import looked_after, wait_until
+from support.measuring.sizes import Sizes
+from support.shards.shard_callers import callers_of, count_rows, serving_shards, tenants_on
+from support.shards.shards import LOGICAL, lay_out_servers, started
 
 FAILOVERS = Sizes("fail-overs of a shard by Patroni", ci=0, long=5)
 TENANTS, WRITERS = 9, 4

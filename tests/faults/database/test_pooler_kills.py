@@ -8,13 +8,13 @@ import signal
 
 import pytest
 
-from acknowledged import Load, calling, check_promises, traffic
 from conftest import addresses_of
-from durable import DATABASE, connect, durable, service
-from folders import find_memory, open_folder
-from pooler import running_pooler
-from sizes import Sizes
-from waiting import until
+from support.callers.acknowledged import Load, calling, check_promises, traffic
+from support.database.durable import DATABASE, connect, durable, service
+from support.database.pooler import running_pooler
+from support.measuring.sizes import Sizes
+from support.programs.folders import find_memory, open_folder
+from support.programs.waiting import until
 
 KILLS = Sizes("kills", ci=2, long=100)
 LOAD = Load(writers=4, readers=3)

@@ -8,11 +8,11 @@ import time
 
 import pytest
 
-from acknowledged import Load, check_pages, check_promises, find_losses, traffic
-from disks import power_disk
-from durable import connect, durable, leave, service
-from folders import find_memory, open_folder
-from sizes import Sizes
+from support.callers.acknowledged import Load, check_pages, check_promises, find_losses, traffic
+from support.database.durable import connect, durable, leave, service
+from support.measuring.sizes import Sizes
+from support.programs.disks import power_disk
+from support.programs.folders import find_memory, open_folder
 
 CUTS = Sizes("power cuts", ci=2, long=60)
 FORGETFUL = Sizes("power cuts", ci=1, long=5)

@@ -10,15 +10,15 @@ from contextlib import asynccontextmanager
 
 import pytest
 
-from folders import find_memory, open_folder
-from programs import COMMAND, plain_environment
 from recollect.mind.operators import backups as operators
 from recollect.models.conversations import NewMessage
 from recollect.models.memories import Role
 from recollect.settings import Settings
 from recollect.store.embedded.cluster import Cluster
 from recollect.wiring import make_backup, open_recollect, restore_backup
-from sizes import Sizes
+from support.measuring.sizes import Sizes
+from support.programs.folders import find_memory, open_folder
+from support.programs.programs import COMMAND, plain_environment
 
 RESTORES = Sizes("restores", ci=1, long=200)
 BLIND = Sizes("restores", ci=1, long=5)

@@ -10,11 +10,11 @@ from contextlib import contextmanager, suppress
 
 import pytest
 
-from acknowledged import Load, check_promises, traffic
 from conftest import http_client
-from durable import connect, durable, service
-from folders import find_memory, open_folder
-from sizes import Sizes
+from support.callers.acknowledged import Load, check_promises, traffic
+from support.database.durable import connect, durable, service
+from support.measuring.sizes import Sizes
+from support.programs.folders import find_memory, open_folder
 
 STOPS = Sizes("stops", ci=2, long=100)
 LOAD = Load(writers=6, readers=2)

@@ -16,9 +16,9 @@ from recollect.doors.http.server import protocol
 from recollect.llm.fake import FakeEmbedder
 from recollect.settings import Settings
 from recollect.wiring import connected
-from serving import serving
-from sizes import Sizes
-from waiting import WAIT_SECONDS
+from support.measuring.sizes import Sizes
+from support.programs.waiting import WAIT_SECONDS
+from support.service.serving import serving
 
 ASKED = Sizes("requests at once", ci=100, long=1_000)
 SLOW = Sizes("slow clients of each sort", ci=40, long=400)

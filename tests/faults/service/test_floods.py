@@ -6,13 +6,13 @@ from contextlib import contextmanager
 
 import pytest
 
-import sizes
-from command_line import settings_of
 from conftest import new_key
-from ports import free_port
-from programs import Program
-from sizes import Sizes
-from strangers import FLOODS, Trial, try_flood
+from support.callers.strangers import FLOODS, Trial, try_flood
+from support.measuring import sizes
+from support.measuring.sizes import Sizes
+from support.programs.command_line import settings_of
+from support.programs.ports import free_port
+from support.programs.programs import Program
 
 CLIENTS = Sizes("clients", ci=16, long=64)
 PROBES = Sizes("probes", ci=1, long=100)

@@ -17,20 +17,20 @@ from dataclasses import dataclass, field
 import psycopg
 import pytest
 
-from balancer import Balancer
-from command_line import settings_of
 from conftest import addresses_of, execute, new_key
-from folders import open_folder
-from oracle import check
-from ports import free_port
-from programs import WAIT_SECONDS, Program
 from recollect.llm.fake import FakeEmbedder
 from recollect.mind.service import Addresses
 from recollect.settings import Settings
 from recollect.store.embedded.cluster import Cluster
 from recollect.wiring import connected, prepare
-from sizes import Sizes
-from traffic import READS, WRITES, Told, traffic
+from support.callers.oracle import check
+from support.callers.traffic import READS, WRITES, Told, traffic
+from support.database.balancer import Balancer
+from support.measuring.sizes import Sizes
+from support.programs.command_line import settings_of
+from support.programs.folders import open_folder
+from support.programs.ports import free_port
+from support.programs.programs import WAIT_SECONDS, Program
 
 KILLS = Sizes("kills", ci=6, long=300)
 CONTROL = Sizes("kills", ci=2, long=2)

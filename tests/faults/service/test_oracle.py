@@ -8,10 +8,10 @@ import psycopg
 import pytest
 
 from conftest import application, new_key
-from known_numbers import VECTORS
-from oracle import SIDES, check, find_faults
-from serving import serving
-from traffic import READS, WRITES, Told, traffic
+from support.callers.oracle import SIDES, check, find_faults
+from support.callers.traffic import READS, WRITES, Told, traffic
+from support.service.known_numbers import VECTORS
+from support.service.serving import serving
 
 WRITTEN = 150
 COPY = """insert into memories (scope_id, id, kind, content, importance, origin, trust, occurred_at, created_at)

@@ -14,16 +14,16 @@ import psutil
 import psycopg
 import pytest
 
-import sizes
-from command_line import settings_of
 from conftest import new_key
-from ports import free_port
-from programs import Program
 from recollect.llm.fake import FakeEmbedder
 from recollect.settings import Settings
 from recollect.wiring import connected
-from sizes import Sizes
-from traffic import READS, WRITES, Told, traffic
+from support.callers.traffic import READS, WRITES, Told, traffic
+from support.measuring import sizes
+from support.measuring.sizes import Sizes
+from support.programs.command_line import settings_of
+from support.programs.ports import free_port
+from support.programs.programs import Program
 
 REQUESTS = Sizes("requests", ci=1_000, long=250_000)
 LEAKED = Sizes("requests", ci=0, long=3_000)

@@ -14,18 +14,18 @@ import psycopg
 import pytest
 
 import recollect as package
-from balancer import Balancer
-from command_line import settings_of
 from conftest import addresses_of, new_key
-from oracle import check
-from ports import free_port
-from programs import Program
 from recollect.llm.fake import FakeEmbedder
 from recollect.settings import Settings
 from recollect.store.database.migrate import list_migrations
 from recollect.wiring import connected
-from sizes import Sizes
-from traffic import READS, WRITES, Told, traffic
+from support.callers.oracle import check
+from support.callers.traffic import READS, WRITES, Told, traffic
+from support.database.balancer import Balancer
+from support.measuring.sizes import Sizes
+from support.programs.command_line import settings_of
+from support.programs.ports import free_port
+from support.programs.programs import Program
 
 UPGRADES = Sizes("upgrades under traffic", ci=1, long=30)
 FEW, MANY = 15, 40

@@ -8,9 +8,7 @@ from zoneinfo import ZoneInfo
 
 import pytest
 
-import plans
 from conftest import http_client, new_key
-from mcp_doors import listening
 from recollect import sync
 from recollect.client import Client
 from recollect.core.memories.ids import first_ids_of_days, memory_id
@@ -20,6 +18,8 @@ from recollect.models.agents import DailyCount
 from recollect.models.memories import Kind, NewMemory
 from recollect.models.service import Right
 from recollect.store.agents.overview import QUERIES
+from support.database import plans
+from support.service.mcp_doors import listening
 
 SCOPE = {"agent": "ada", "user": "li"}
 FILL = """

@@ -8,10 +8,10 @@ from collections import Counter
 
 import pytest
 
-from generative_agents import read_golden, read_mind
 from recollect.errors import InvalidInputError
 from recollect.models.memories import Kind, NewMemory, Triple
 from recollect.store.memories.keywords import QUERIES
+from support.imports.generative_agents import read_golden, read_mind
 
 
 def event(subject: str, predicate: str, thing: str, kind: Kind = Kind.EVENT) -> NewMemory:

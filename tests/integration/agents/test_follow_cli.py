@@ -9,9 +9,9 @@ from functools import partial
 
 import pytest
 
-import command_line
-from command_line import settings_of
-from programs import COMMAND, plain_environment
+from support.programs import command_line
+from support.programs.command_line import settings_of
+from support.programs.programs import COMMAND, plain_environment
 
 SCOPE = ("--agent", "ada", "--user", "li")
 

@@ -11,7 +11,6 @@ from itertools import count
 import pytest
 
 from conftest import http_client, new_key
-from fake_chat import FakeChatModel
 from recollect.core.agents.reflection import Insight, Insights, Questions
 from recollect.core.agents.scoring import STREAM_KINDS
 from recollect.errors import ChatModelError, ForbiddenError, InvalidInputError, NotFoundError, UnavailableError
@@ -24,6 +23,7 @@ from recollect.settings import Settings
 from recollect.store.agents import reflections
 from recollect.verbs.agents.reflect import ReflectOptions, reflect
 from recollect.wiring import connected
+from support.models.fake_chat import FakeChatModel
 
 QUESTIONS = ["What does Ann grow?", "Whom does Ann help?", "What does Bob repair?"]
 NOW = datetime(2026, 5, 4, 12, tzinfo=UTC)

@@ -7,8 +7,6 @@ import re
 
 import pytest
 
-import command_line
-from command_line import settings_of
 from conftest import new_key
 from recollect import sync
 from recollect.client import Client
@@ -17,8 +15,10 @@ from recollect.errors import InvalidInputError
 from recollect.llm.fake import FakeEmbedder
 from recollect.settings import Settings
 from recollect.wiring import build_chat_model, connected
-from scripted_chat import chatting
-from serving import serving
+from support.models.scripted_chat import chatting
+from support.programs import command_line
+from support.programs.command_line import settings_of
+from support.service.serving import serving
 
 
 @pytest.fixture

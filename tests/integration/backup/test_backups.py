@@ -10,9 +10,7 @@ from datetime import UTC, datetime, timedelta
 import psycopg
 import pytest
 
-import command_line
 from conftest import PATIENT, addresses_of, execute
-from folders import find_memory, open_folder
 from recollect.errors import ConflictError, NotFoundError, SchemaError, SetupError
 from recollect.llm.fake import FakeEmbedder
 from recollect.mind.operators import backups as operators
@@ -30,6 +28,8 @@ from recollect.wiring import (
     replay_erasures,
     restore_backup,
 )
+from support.programs import command_line
+from support.programs.folders import find_memory, open_folder
 
 OWNERS = """select proname, proowner::regrole::text from pg_proc
 where pronamespace = 'public'::regnamespace and prosecdef order by 1, 2"""

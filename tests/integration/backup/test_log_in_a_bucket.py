@@ -6,10 +6,10 @@ import psycopg
 import pytest
 
 from conftest import PATIENT
-from folders import find_memory, open_folder
 from recollect.errors import ErasureLogError
 from recollect.settings import Settings
 from recollect.wiring import connect_database, make_backup, open_recollect, restore_backup
+from support.programs.folders import find_memory, open_folder
 
 pytestmark = pytest.mark.engines
 

@@ -11,7 +11,6 @@ from dataclasses import replace
 import pytest
 from hypothesis import given, settings
 
-from cold_scopes import STAYS, chilly, export, objects_in, rows_of, send_out, tier_of
 from conftest import http_client, new_key
 from recollect.errors import SetupError
 from recollect.llm.fake import FakeEmbedder
@@ -23,9 +22,10 @@ from recollect.settings import Settings
 from recollect.store.cold import tiers
 from recollect.store.cold.storage import build_storage
 from recollect.verbs.cold import moves
-from sizes import Sizes
-from waiting import until
-from whole_scopes import EVERYTHING, WHOLE_LIVES, Life
+from support.imports.whole_scopes import EVERYTHING, WHOLE_LIVES, Life
+from support.measuring.sizes import Sizes
+from support.memories.cold_scopes import STAYS, chilly, export, objects_in, rows_of, send_out, tier_of
+from support.programs.waiting import until
 
 LIVES = Sizes("scopes", ci=8, long=300)
 

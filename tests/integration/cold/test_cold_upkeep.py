@@ -7,8 +7,6 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-import command_line
-from cold_scopes import chilly, objects_in, rows_of, send_out, tier_of
 from recollect.core.conversations.retention import default_rules
 from recollect.jobs.cold import run_cold_pass, tidy
 from recollect.llm.fake import FakeEmbedder
@@ -19,6 +17,8 @@ from recollect.models.recall import Cue
 from recollect.store.cold import tiers
 from recollect.store.knowledge import facts
 from recollect.store.service import maintenance
+from support.memories.cold_scopes import chilly, objects_in, rows_of, send_out, tier_of
+from support.programs import command_line
 
 LONG_AGO = "update scopes set last_written_at = now() - interval '40 days'"
 

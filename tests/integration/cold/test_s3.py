@@ -8,12 +8,12 @@ import os
 
 import pytest
 
-from cold_scopes import chilly, export, objects_in, send_out, tier_of
-from mirrored import follow, held_ids, search_settings
 from recollect.errors import ColdStorageError
 from recollect.models.memories import NewMemory
 from recollect.models.recall import Cue
-from whole_scopes import EVERYTHING, Life
+from support.engines.mirrored import follow, held_ids, search_settings
+from support.imports.whole_scopes import EVERYTHING, Life
+from support.memories.cold_scopes import chilly, export, objects_in, send_out, tier_of
 
 pytestmark = pytest.mark.engines
 

@@ -8,10 +8,10 @@ import os
 
 import pytest
 
-from cold_scopes import chilly, objects_in, send_out, tier_of
 from recollect.errors import ColdStorageError
 from recollect.models.memories import NewMemory
 from recollect.store.cold.sealing import MAGIC, PIECE, SealedWriter, SealingKey, open_sealed
+from support.memories.cold_scopes import chilly, objects_in, send_out, tier_of
 
 SECRET = "Li hides the key under the green stone."
 KEY = SealingKey(3, bytes(range(32)))

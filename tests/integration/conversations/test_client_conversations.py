@@ -32,7 +32,7 @@ from recollect.models.conversations import (
 )
 from recollect.models.memories import Role
 from recollect.models.recall import Cue
-from serving import serving
+from support.service.serving import serving
 
 NAMED = {"user_prefix": "Li", "assistant_prefix": "Ada"}
 FULL = NewMessage(

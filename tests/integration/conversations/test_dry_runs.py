@@ -12,7 +12,7 @@ from recollect.models.conversations import ConversationState, NewMessage
 from recollect.models.memories import Kind, MemoryUpdate, NewMemory, Role
 from recollect.models.recall import Cue
 from recollect.models.service import Right
-from serving import serving
+from support.service.serving import serving
 
 
 async def converse(mind):

@@ -8,7 +8,6 @@ import logging
 import pytest
 
 from conftest import http_client, new_key
-from known_numbers import VECTORS
 from recollect.core.conversations.retention import RetentionRules
 from recollect.errors import ConflictError, ForbiddenError, NotFoundError
 from recollect.jobs.worker import WorkerOptions, build_app
@@ -24,7 +23,8 @@ from recollect.store.conversations.lifecycle import StateChange
 from recollect.store.memories import spaces
 from recollect.verbs.conversations import lifecycle as verb
 from recollect.wiring import connected
-from waiting import until
+from support.programs.waiting import until
+from support.service.known_numbers import VECTORS
 
 ACTIVE, ARCHIVED, DELETED, PURGING = ConversationState
 CHANNELS = ("vector", "text", "stream")

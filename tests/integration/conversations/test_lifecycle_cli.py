@@ -6,10 +6,10 @@ from functools import partial
 
 import pytest
 
-import command_line
-from command_line import settings_of
 from recollect.models.conversations import NewMessage
 from recollect.models.memories import Role
+from support.programs import command_line
+from support.programs.command_line import settings_of
 
 SCOPE = ("--agent", "ada", "--user", "li")
 

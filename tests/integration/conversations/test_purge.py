@@ -10,9 +10,6 @@ import psycopg
 import pytest
 
 from conftest import addresses_of, execute
-from fake_chat import FakeChatModel
-from folders import open_folder
-from known_numbers import VECTORS, first_number
 from recollect.core.memories.erasure import Restatement
 from recollect.errors import ChatModelError, ConflictError, NotFoundError
 from recollect.jobs.maintenance import delete_expired
@@ -30,6 +27,9 @@ from recollect.store.service.scopes import BEGINNING
 from recollect.verbs.conversations import lifecycle as verb
 from recollect.verbs.memories.rederive import rederive
 from recollect.wiring import connected, prepare
+from support.models.fake_chat import FakeChatModel
+from support.programs.folders import open_folder
+from support.service.known_numbers import VECTORS, first_number
 
 PURGING = ConversationState.PURGING
 SCOPED = "select table_name from information_schema.columns where column_name = 'scope_id' and table_schema = 'public'"

@@ -16,11 +16,11 @@ from pathlib import Path
 import psycopg
 import pytest
 
-from ports import free_port
 from recollect.errors import SetupError
 from recollect.store.embedded import account as accounts
 from recollect.store.embedded.account import choose_account, find_programs
 from recollect.store.embedded.cluster import Cluster
+from support.programs.ports import free_port
 
 SOURCE = Path(__file__).parents[3] / "src"
 SMALL = {"shared_buffers": "16MB", "max_connections": "20"}

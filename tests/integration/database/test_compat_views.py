@@ -12,9 +12,6 @@ from psycopg import errors
 from psycopg.conninfo import conninfo_to_dict
 
 from conftest import QUICK, SHARED, execute
-from folders import open_folder
-from known_numbers import SPACE, VECTORS
-from reader_roles import connect
 from recollect.errors import ConflictError, InvalidInputError, NotFoundError, SetupError
 from recollect.llm.fake import FakeEmbedder
 from recollect.mind.service import Addresses
@@ -28,6 +25,9 @@ from recollect.store.memories import spaces
 from recollect.store.shards.tenants import Tenants
 from recollect.verbs.service.readers import Readers
 from recollect.wiring import connected, prepare
+from support.programs.folders import open_folder
+from support.service.known_numbers import SPACE, VECTORS
+from support.service.reader_roles import connect
 
 COLUMNS = [
     *("id", "persona_name", "type", "created_at", "last_accessed", "description", "poignancy", "embedding"),

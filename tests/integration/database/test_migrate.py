@@ -7,9 +7,7 @@ import asyncio
 import psycopg
 import pytest
 
-from clones import NUMBERS
 from conftest import QUICK, copy_migrations, execute
-from folders import open_folder
 from recollect.errors import SchemaError, SetupError
 from recollect.llm.fake import FakeEmbedder
 from recollect.mind.service import Addresses
@@ -20,6 +18,8 @@ from recollect.store.database.ownership import ensure_tenant, number_tenants_fro
 from recollect.store.embedded.cluster import Cluster
 from recollect.wiring import connected, prepare
 from schema import SCHEMA, dump
+from support.database.clones import NUMBERS
+from support.programs.folders import open_folder
 
 
 @pytest.fixture

@@ -7,8 +7,6 @@ import asyncio
 import psycopg
 import pytest
 
-import command_line
-from clones import NUMBERS
 from conftest import addresses_of, copy_migrations, execute, http_client
 from recollect.errors import SchemaError, SetupError
 from recollect.mind.service import Addresses
@@ -16,7 +14,9 @@ from recollect.settings import Settings
 from recollect.store.database import migrate as module
 from recollect.store.database.migrate import migrate
 from recollect.wiring import connected
-from waiting import until_blocked
+from support.database.clones import NUMBERS
+from support.programs import command_line
+from support.programs.waiting import until_blocked
 
 NEWEST = module.number_of(module.list_migrations()[-1].name)
 LATER = "insert into schema_migrations (name, checksum, oldest_program) values ('9000_later', 'x', %s)"

@@ -16,11 +16,7 @@ import psycopg
 import pytest
 from rich.console import Console
 
-import command_line
 from conftest import QUICK
-from folders import open_folder
-from ports import free_port
-from programs import COMMAND, plain_environment
 from recollect.doors.cli import server
 from recollect.errors import RecollectError, SetupError
 from recollect.jobs.lease import GuardedJobManager
@@ -30,7 +26,11 @@ from recollect.settings import Settings
 from recollect.store.database.connect_errors import OWNER_VARIABLE, find_refusal, reach
 from recollect.store.embedded.cluster import Cluster
 from recollect.wiring import connected, prepare
-from waiting import WAIT_SECONDS, until
+from support.programs import command_line
+from support.programs.folders import open_folder
+from support.programs.ports import free_port
+from support.programs.programs import COMMAND, plain_environment
+from support.programs.waiting import WAIT_SECONDS, until
 
 
 @pytest.fixture(scope="module")

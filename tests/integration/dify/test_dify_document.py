@@ -7,13 +7,13 @@ import json
 
 import pytest
 
-import dify_rules
 from conftest import http_client, new_key
-from dify_tools import MissingParameterError, build, read_answer, read_tools
 from recollect.doors.dify.document import OFFERED, write_dify_document
 from recollect.doors.http.app import create_app
 from recollect.models.service import KeyBinding, Right
 from recollect.settings import Settings
+from support.dify import dify_rules
+from support.dify.dify_tools import MissingParameterError, build, read_answer, read_tools
 
 READ_SECONDS = 60
 OFFENCES = {

@@ -15,7 +15,7 @@ from recollect.doors.dify.narrowing import OURS, narrow
 from recollect.models.conversations import NewMessage
 from recollect.models.memories import Kind, NewMemory, Role
 from recollect.models.recall import Filter
-from sizes import Sizes
+from support.measuring.sizes import Sizes
 
 CONDITIONS = Sizes("conditions", ci=400, long=5_000)
 DAY = datetime(2026, 1, 31, 12, tzinfo=UTC)

@@ -12,7 +12,6 @@ from pathlib import Path
 
 import pytest
 
-from forged_exports import multiply, pack, sign, unpack
 from recollect.client import Client
 from recollect.core.imports.rows import list_fields
 from recollect.core.imports.sections import SECTIONS
@@ -23,9 +22,10 @@ from recollect.models.imports import ExportRequest, ImportOptions
 from recollect.models.items import GetItem, PutItem
 from recollect.models.memories import Role
 from recollect.verbs.imports import checked
-from serving import serving
-from sizes import Sizes
-from waiting import until
+from support.imports.forged_exports import multiply, pack, sign, unpack
+from support.measuring.sizes import Sizes
+from support.programs.waiting import until
+from support.service.serving import serving
 
 SCOPES = Sizes("scopes", ci=60, long=20_000)
 

@@ -9,10 +9,7 @@ import zipfile
 import psycopg
 import pytest
 
-import command_line
 from conftest import addresses_of, execute
-from fake_chat import FakeChatModel
-from folders import open_folder
 from integration.conversations.test_purge import Haystack, secret
 from recollect.core.imports.sections import ERASED_FIRST, LEFT_OUT
 from recollect.errors import ForbiddenError, InvalidInputError, NotFoundError, UnavailableError
@@ -24,8 +21,11 @@ from recollect.settings import Settings
 from recollect.store.embedded.cluster import Cluster
 from recollect.store.imports import erasures
 from recollect.wiring import connected, prepare
-from scripted_extractions import Script
-from whole_scopes import EVERYTHING, Life
+from support.imports.whole_scopes import EVERYTHING, Life
+from support.models.fake_chat import FakeChatModel
+from support.models.scripted_extractions import Script
+from support.programs import command_line
+from support.programs.folders import open_folder
 
 SCOPED = (
     "select relname from pg_class join pg_attribute on attrelid = pg_class.oid and attname = 'scope_id' "

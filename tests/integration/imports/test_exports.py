@@ -11,8 +11,6 @@ from itertools import count
 import pytest
 from hypothesis import given, settings
 
-import command_line
-from fake_chat import FakeChatModel
 from recollect.core.imports.sections import LEFT_OUT, SECTIONS
 from recollect.errors import ForbiddenError, InvalidInputError, NotFoundError
 from recollect.models.agents import Profile
@@ -23,8 +21,10 @@ from recollect.models.recall import Cue
 from recollect.models.service import KeyBinding, Right
 from recollect.settings import Settings
 from recollect.wiring import connected
-from sizes import Sizes
-from whole_scopes import EVERYTHING, WHOLE_LIVES, Life
+from support.imports.whole_scopes import EVERYTHING, WHOLE_LIVES, Life
+from support.measuring.sizes import Sizes
+from support.models.fake_chat import FakeChatModel
+from support.programs import command_line
 
 LIVES = Sizes("scopes", ci=12, long=500)
 NUMBERS = count(1)

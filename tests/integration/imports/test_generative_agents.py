@@ -5,7 +5,6 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from generative_agents import MINDS, read_mind
 from recollect.doors.imports.generative_agents.folder import read_folder
 from recollect.doors.imports.generative_agents.transfer import MODEL, export_folder, import_folder
 from recollect.errors import InvalidInputError
@@ -13,7 +12,8 @@ from recollect.models.agents import Profile
 from recollect.models.memories import Kind, NewMemory
 from recollect.models.recall import StreamWeights
 from recollect.wiring import connected
-from saved_folder import SCRATCH, make_embeddings, make_nodes, read_saved_folder, write_saved_folder
+from support.imports.generative_agents import MINDS, read_mind
+from support.imports.saved_folder import SCRATCH, make_embeddings, make_nodes, read_saved_folder, write_saved_folder
 
 
 def silent(step, done, total):

@@ -13,16 +13,16 @@ from pathlib import Path
 import httpx
 import pytest
 
-from fake_chat import FakeChatModel
-from forged_exports import edit_rows, make_bomb, mutate, pack, unpack, vary
 from recollect.doors.http.app import create_app
 from recollect.models.imports import ExportRequest, ImportOptions
 from recollect.models.service import KeyBinding, Right
 from recollect.settings import Settings
 from recollect.wiring import connected
-from serving import serving
-from sizes import Sizes
-from whole_scopes import EVERYTHING, Life
+from support.imports.forged_exports import edit_rows, make_bomb, mutate, pack, unpack, vary
+from support.imports.whole_scopes import EVERYTHING, Life
+from support.measuring.sizes import Sizes
+from support.models.fake_chat import FakeChatModel
+from support.service.serving import serving
 
 BOMBS = Sizes("bombs", ci=10, long=200)
 MUTANTS = Sizes("exports", ci=50, long=1_000)

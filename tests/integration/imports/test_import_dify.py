@@ -9,16 +9,16 @@ from uuid import UUID
 import psycopg
 import pytest
 
-import command_line
-from command_line import settings_of
-from dify_database import ACCOUNT, APP, BEGINNING, NIL, TENANT, YEARS, fill_quickly, identify, made_dify
 from recollect.core.imports import dify as dify_words
 from recollect.errors import NotFoundError, SetupError
 from recollect.models.conversations import LEGACY, HistoryOptions, MessageStatus
 from recollect.models.imports import DifyImport, DifyUserField
 from recollect.models.memories import Role
 from recollect.store.imports.dify import open_source
-from sizes import Sizes
+from support.dify.dify_database import ACCOUNT, APP, BEGINNING, NIL, TENANT, YEARS, fill_quickly, identify, made_dify
+from support.measuring.sizes import Sizes
+from support.programs import command_line
+from support.programs.command_line import settings_of
 
 PLENTY = HistoryOptions(1_000_000, unanswered=True)
 MESSAGES = Sizes("messages in each of two shapes", ci=1_000, long=20_000)

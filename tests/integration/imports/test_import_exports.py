@@ -13,9 +13,18 @@ from uuid import UUID
 
 import pytest
 
-import command_line
-from command_line import settings_of
-from foreign_exports import (
+from recollect.core.imports.parsed import MALFORMED, TWICE
+from recollect.core.imports.text import RENAMED
+from recollect.errors import ConflictError, InvalidInputError, NotFoundError
+from recollect.models.conversations import HistoryOptions, NewMessage
+from recollect.models.imports import Document, FileImport, Format, UserField
+from recollect.models.memories import Kind, Role
+from recollect.models.recall import Cue
+from recollect.verbs.conversations.append import append_each
+from recollect.verbs.imports.conversations import CLOSED_HERE
+from recollect.verbs.imports.memories import CHANGED, EARLIER, OTHERWISE
+from recollect.verbs.imports.progress import NO_USER
+from support.imports.foreign_exports import (
     BEGINNING,
     chatgpt_conversation,
     chatgpt_line,
@@ -36,18 +45,9 @@ from foreign_exports import (
     zep_thread,
     zip_up,
 )
-from programs import COMMAND
-from recollect.core.imports.parsed import MALFORMED, TWICE
-from recollect.core.imports.text import RENAMED
-from recollect.errors import ConflictError, InvalidInputError, NotFoundError
-from recollect.models.conversations import HistoryOptions, NewMessage
-from recollect.models.imports import Document, FileImport, Format, UserField
-from recollect.models.memories import Kind, Role
-from recollect.models.recall import Cue
-from recollect.verbs.conversations.append import append_each
-from recollect.verbs.imports.conversations import CLOSED_HERE
-from recollect.verbs.imports.memories import CHANGED, EARLIER, OTHERWISE
-from recollect.verbs.imports.progress import NO_USER
+from support.programs import command_line
+from support.programs.command_line import settings_of
+from support.programs.programs import COMMAND
 
 PLENTY = HistoryOptions(1_000_000, unanswered=True)
 

@@ -4,9 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-import command_line
 from conftest import http_client
-from fake_chat import FakeChatModel
 from integration.imports.test_erasures import STAYS, export, held, live
 from recollect.client import Client
 from recollect.doors.http.app import create_app
@@ -17,9 +15,11 @@ from recollect.models.service import KeyBinding, Right
 from recollect.settings import Settings
 from recollect.store.imports import erasures
 from recollect.wiring import connected
-from scripted_extractions import Script
-from serving import serving
-from whole_scopes import EVERYTHING
+from support.imports.whole_scopes import EVERYTHING
+from support.models.fake_chat import FakeChatModel
+from support.models.scripted_extractions import Script
+from support.programs import command_line
+from support.service.serving import serving
 
 OTHERS = (("ada", "mo"), ("ada", ""), ("bea", "li"))
 

@@ -8,7 +8,6 @@ import zipfile
 
 import pytest
 
-from fake_chat import FakeChatModel
 from recollect import sync
 from recollect.client import Client
 from recollect.doors.http import middleware, transfers
@@ -19,9 +18,10 @@ from recollect.models.memories import NewMemory
 from recollect.models.service import KeyBinding, Right
 from recollect.settings import Settings
 from recollect.wiring import connected
-from serving import serving
-from waiting import until
-from whole_scopes import EVERYTHING, Life
+from support.imports.whole_scopes import EVERYTHING, Life
+from support.models.fake_chat import FakeChatModel
+from support.programs.waiting import until
+from support.service.serving import serving
 
 LARGEST = 4_000_000
 NO_BOUNDS = KeyBinding()

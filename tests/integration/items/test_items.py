@@ -8,7 +8,6 @@ from datetime import UTC, datetime
 import pytest
 
 from conftest import new_key
-from known_numbers import VECTORS
 from recollect.errors import ConflictError, ForbiddenError, InvalidInputError
 from recollect.models.items import DropItem, FindItems, GetItem, ListPaths, PutItem
 from recollect.models.memories import NewMemory
@@ -16,6 +15,7 @@ from recollect.models.recall import Cue
 from recollect.models.service import Right
 from recollect.settings import Settings
 from recollect.wiring import connected
+from support.service.known_numbers import VECTORS
 
 LI, TEA = ("users", "li"), "tea"
 

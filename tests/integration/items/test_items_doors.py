@@ -15,7 +15,7 @@ from recollect.models.items import DropItem, FindItems, GetItem, ListPaths, PutI
 from recollect.settings import Settings
 from recollect.sync import using
 from recollect.wiring import connected
-from serving import serving
+from support.service.serving import serving
 
 LI, TEA = ("users", "li"), "tea"
 SCOPE = {"agent": "ada", "user": "li"}

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import pytest
 
-import plans
 from recollect.models.items import FindItems
 from recollect.models.service import Scope
 from recollect.store.items.items import compose, confusable_pattern, narrow
 from recollect.store.service.scopes import names
+from support.database import plans
 
 ITEMS, HERE = 20_000, 40
 FILL = """

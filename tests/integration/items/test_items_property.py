@@ -26,7 +26,7 @@ from recollect.llm.fake import FakeEmbedder
 from recollect.models.items import DropItem, FindItems, GetItem, ListPaths, PutItem
 from recollect.settings import Settings
 from recollect.wiring import connected
-from sizes import Sizes
+from support.measuring.sizes import Sizes
 
 EVERY = {"conflict", "memories", "replaced", "GetItem", "FindItems", "ListPaths", "forgotten"}
 EXAMPLES = Sizes("examples", ci=12, long=400)

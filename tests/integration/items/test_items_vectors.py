@@ -8,7 +8,7 @@ from conftest import new_key
 from recollect.client import Client
 from recollect.doors.http.app import create_app
 from recollect.models.items import FindItems, GetItem, PutItem
-from serving import serving
+from support.service.serving import serving
 
 PATH = ("a", "b")
 

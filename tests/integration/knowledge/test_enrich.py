@@ -10,7 +10,6 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from conftest import new_key
-from fake_chat import FakeChatModel
 from recollect.client import Client
 from recollect.doors.http.app import create_app
 from recollect.errors import ChatModelError, LeaseLostError, UnavailableError
@@ -26,7 +25,8 @@ from recollect.verbs.knowledge.enrich import MAX_ATTEMPTS, enrich
 from recollect.verbs.knowledge.steps import STEPS, choose_steps
 from recollect.verbs.knowledge.steps.draft import Stage, Step
 from recollect.wiring import connected
-from serving import serving
+from support.models.fake_chat import FakeChatModel
+from support.service.serving import serving
 
 NOON = datetime(2026, 3, 2, 12, tzinfo=UTC)
 ROWING = [

@@ -11,13 +11,13 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from generative_agents import read_golden
-from known_numbers import VECTORS
 from recollect.core.knowledge.facts import believed_at, overlap, valid_at
 from recollect.models.knowledge import NewFact, ValidTime
 from recollect.settings import Settings
 from recollect.wiring import connected
-from sizes import Sizes
+from support.imports.generative_agents import read_golden
+from support.measuring.sizes import Sizes
+from support.service.known_numbers import VECTORS
 
 EXAMPLES = Sizes("examples", ci=6, long=400)
 EPOCH = datetime(2020, 1, 1, tzinfo=UTC)

@@ -13,11 +13,11 @@ import pytest
 from psycopg import errors
 
 from conftest import new_key
-from known_numbers import VECTORS, first_number
 from recollect.core.text.names import similarity
 from recollect.errors import ConflictError, InvalidInputError, NotFoundError
 from recollect.models.knowledge import EntityType, NewFact, ValidTime
 from recollect.store.knowledge import entities, facts
+from support.service.known_numbers import VECTORS, first_number
 
 START = datetime(2020, 1, 1, tzinfo=UTC)
 

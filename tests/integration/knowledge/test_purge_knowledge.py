@@ -10,10 +10,7 @@ import psycopg
 import pytest
 
 from conftest import addresses_of, execute
-from fake_chat import FakeChatModel
-from folders import open_folder
 from integration.conversations.test_purge import SCOPED, Haystack
-from known_numbers import first_number
 from recollect.errors import NotFoundError
 from recollect.jobs.enrich import close_silent
 from recollect.llm.fake import FakeEmbedder
@@ -24,7 +21,10 @@ from recollect.settings import Settings
 from recollect.store.embedded.cluster import Cluster
 from recollect.verbs.knowledge.enrich import enrich
 from recollect.wiring import connected, prepare
-from scripted_extractions import Script, entity, fact
+from support.models.fake_chat import FakeChatModel
+from support.models.scripted_extractions import Script, entity, fact
+from support.programs.folders import open_folder
+from support.service.known_numbers import first_number
 
 START = datetime(2020, 1, 1, tzinfo=UTC)
 NOON = datetime(2026, 3, 2, 12, tzinfo=UTC)

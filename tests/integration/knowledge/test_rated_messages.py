@@ -8,14 +8,14 @@ from dataclasses import replace
 
 import pytest
 
-from fake_chat import FakeChatModel
-from known_numbers import first_number
 from recollect.core.agents.reflection import Insight, Insights, Questions
 from recollect.models.agents import Profile
 from recollect.models.conversations import NewMessage
 from recollect.models.memories import ImportanceFrom, Kind, Role
 from recollect.models.recall import Cue
 from recollect.verbs.knowledge.enrich import enrich
+from support.models.fake_chat import FakeChatModel
+from support.service.known_numbers import first_number
 
 SAID = ["Hello!", "My mother died on Monday.", "I had soup for lunch.", "The soup was warm."]
 

@@ -9,7 +9,6 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from fake_chat import FakeChatModel
 from recollect.core.knowledge.entities import AnyNameMatches
 from recollect.core.knowledge.extractions import AnyExtraction
 from recollect.errors import BudgetError, ChatModelError, ConflictError, InvalidInputError, NotFoundError
@@ -21,7 +20,8 @@ from recollect.settings import Settings
 from recollect.verbs.knowledge import rerun as verb
 from recollect.verbs.knowledge.enrich import enrich
 from recollect.wiring import connected
-from scripted_extractions import entity, fact
+from support.models.fake_chat import FakeChatModel
+from support.models.scripted_extractions import entity, fact
 
 NOON = datetime(2026, 3, 2, 12, tzinfo=UTC)
 OLD, NEW = "old@1", "new@1"

@@ -7,13 +7,13 @@ import re
 
 import pytest
 
-import command_line
-from command_line import settings_of
 from integration.knowledge.test_rerun import ANN, NOON, OSLO, extraction, fact
 from recollect.models.conversations import NewMessage
 from recollect.models.memories import Role
 from recollect.verbs.knowledge.enrich import enrich
-from scripted_chat import chatting
+from support.models.scripted_chat import chatting
+from support.programs import command_line
+from support.programs.command_line import settings_of
 
 ANSWER = extraction("They speak of Ann.", [ANN, OSLO], [fact("Ann", "lives in", "Oslo")])
 USAGE = {"prompt_tokens": 1_000, "completion_tokens": 100}

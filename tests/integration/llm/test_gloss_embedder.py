@@ -10,7 +10,7 @@ from recollect.llm.embedder import GLOSS, Embedder
 from recollect.llm.local.encoder import Encoder
 from recollect.llm.local.gloss.embedder import load_gloss
 from recollect.llm.local.minilm import load_minilm
-from waiting import heartbeat
+from support.programs.waiting import heartbeat
 
 pytestmark = [
     pytest.mark.real_model,

@@ -5,8 +5,6 @@ import json
 import numpy as np
 import pytest
 
-from command_line import run, settings_of
-from onnx_models import HIDDEN, POSITIONS, run_by_formulas, write_minilm, write_xlm_roberta
 from recollect.errors import EmbedderError, SetupError
 from recollect.llm.build import build_embedder, has_minilm
 from recollect.llm.embedder import Embedder
@@ -16,6 +14,8 @@ from recollect.llm.local.layout import load_known
 from recollect.llm.local.minilm import load_minilm
 from recollect.settings import Settings
 from recollect.wiring import connected
+from support.models.onnx_models import HIDDEN, POSITIONS, run_by_formulas, write_minilm, write_xlm_roberta
+from support.programs.command_line import run, settings_of
 
 pytest.importorskip("tokenizers")
 TEXTS = ["the cat sat on the mat", "li grows tomatoes.", "a dog", "", "猫 ran in the house? \ud800", "cat " * 200]

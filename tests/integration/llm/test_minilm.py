@@ -16,7 +16,7 @@ from recollect.llm.local import minilm
 from recollect.llm.local.encoder import Encoder
 from recollect.llm.local.minilm import find_file, load_minilm
 from recollect.llm.local.wordpiece import WordPiece
-from waiting import heartbeat, until
+from support.programs.waiting import heartbeat, until
 
 pytestmark = [
     pytest.mark.real_model,

@@ -7,15 +7,15 @@ import shutil
 import httpx
 import pytest
 
-from command_line import run
-from model_hub import COMMIT, serving_models
-from onnx_models import write_xlm_roberta
 from recollect.errors import SetupError
 from recollect.llm.local import installed
 from recollect.llm.local.installed import open_models
 from recollect.llm.local.layout import load_known
 from recollect.llm.local.sources import HubSource
 from recollect.models.outside import KnownModel
+from support.models.model_hub import COMMIT, serving_models
+from support.models.onnx_models import write_xlm_roberta
+from support.programs.command_line import run
 
 pytest.importorskip("tokenizers")
 REPOSITORY, LARGE = "some/small", 20_000

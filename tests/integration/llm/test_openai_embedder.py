@@ -20,9 +20,9 @@ from recollect.llm.embedder import Embedder
 from recollect.llm.endpoint import Breaker, State, read_retry_after
 from recollect.llm.local.minilm import load_minilm
 from recollect.llm.openai.embedder import EmbedderEndpoint, OpenAIEmbedder
-from waiting import until
+from support.programs.waiting import until
 
-pytest_plugins = ("embedding_server",)
+pytest_plugins = ("support.models.embedding_server",)
 
 SECRET, TEXT = "sk-very-secret", "the user's private sentence"
 

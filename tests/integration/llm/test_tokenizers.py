@@ -27,7 +27,7 @@ from recollect.llm.tokens import count as tokens
 from recollect.llm.tokens import vocabulary
 from recollect.llm.tokens.count import load_tokenizers
 from recollect.llm.tokens.vocabulary import VOCABULARIES
-from sizes import Sizes
+from support.measuring.sizes import Sizes
 
 ROOT = Path(__file__).parents[3]
 EXACT = tuple(VOCABULARIES)

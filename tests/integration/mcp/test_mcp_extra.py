@@ -9,12 +9,12 @@ from dataclasses import replace
 import httpx
 import pytest
 
-import command_line
 from conftest import new_key
-from mcp_doors import listening
 from recollect.client import Client
 from recollect.doors.http.app import create_app
 from recollect.errors import SetupError
+from support.programs import command_line
+from support.service.mcp_doors import listening
 
 ADVICE = "run: pip install 'recollect-memory[mcp]'"
 

@@ -13,10 +13,10 @@ import pytest
 from mcp.shared.exceptions import MCPError
 
 from conftest import http_client, new_key
-from mcp_doors import bound_key, listening, over_http
 from recollect.doors.http import middleware
 from recollect.models.service import Right
-from waiting import hurry
+from support.programs.waiting import hurry
+from support.service.mcp_doors import bound_key, listening, over_http
 
 MODES = ["auto", "legacy", "2026-07-28"]
 HEADERS = {"Accept": "application/json, text/event-stream", "Content-Type": "application/json"}

@@ -9,10 +9,10 @@ import subprocess
 
 import pytest
 
-from command_line import settings_of
-from folders import open_folder
-from mcp_doors import bound_key, listening, over_stdio
-from programs import COMMAND
+from support.programs.command_line import settings_of
+from support.programs.folders import open_folder
+from support.programs.programs import COMMAND
+from support.service.mcp_doors import bound_key, listening, over_stdio
 
 GREETING = {
     "jsonrpc": "2.0",

@@ -7,9 +7,7 @@ from datetime import UTC, datetime
 
 import pytest
 
-import plans
 from conftest import http_client, new_key
-from mcp_doors import listening
 from recollect import sync
 from recollect.client import Client
 from recollect.core.text.terms import analyse, hash_term
@@ -20,6 +18,8 @@ from recollect.models.recall import NO_FILTER, Filter
 from recollect.models.service import Right, Scope
 from recollect.store.memories.memories import RowQuery
 from recollect.verbs.memories.read import END
+from support.database import plans
+from support.service.mcp_doors import listening
 
 SCOPE = {"agent": "ada", "user": "li"}
 LONG_AGO = datetime(2020, 1, 1, tzinfo=UTC)

@@ -14,7 +14,7 @@ from psycopg.types.json import Jsonb
 
 from recollect.models.memories import NewMemory
 from recollect.store.memories import copy_protocol
-from sizes import Sizes
+from support.measuring.sizes import Sizes
 
 EXAMPLES = Sizes("examples", ci=30, long=400)
 TYPES = "bigint smallint real text[] bytea timestamptz jsonb bytea bytea text"

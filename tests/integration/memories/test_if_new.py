@@ -8,16 +8,16 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-import command_line
-from accesses import with_access
-from command_line import settings_of
 from conftest import http_client, new_key
 from integration.mcp.test_mcp import call
-from mcp_doors import listening, over_http
 from recollect.client import Client
 from recollect.errors import ConflictError, InvalidInputError
 from recollect.models.conversations import NewMessage
 from recollect.models.memories import Kind, MemoryUpdate, NewMemory, Role
+from support.programs import command_line
+from support.programs.command_line import settings_of
+from support.service.accesses import with_access
+from support.service.mcp_doors import listening, over_http
 
 SCOPE = {"agent": "ada", "user": "li"}
 LONG = (

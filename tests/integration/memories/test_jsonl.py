@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from datetime import UTC, datetime, timedelta
 
-import command_line
 from recollect.doors.imports.jsonl import export_lines, import_lines
 from recollect.models.items import PutItem
 from recollect.models.knowledge import NewFact
 from recollect.models.memories import NewMemory
+from support.programs import command_line
 
 START = datetime(2020, 1, 1, tzinfo=UTC)
 

@@ -14,11 +14,7 @@ import pytest
 from procrastinate.exceptions import ConnectorException
 from procrastinate.worker import Worker
 
-import command_line
-from accesses import with_access
-from command_line import settings_of
 from conftest import execute, http_client, new_key
-from known_numbers import SPACE, VECTORS
 from recollect.client import Client, RemoteMind
 from recollect.core.text.terms import analyse
 from recollect.doors.imports import jsonl
@@ -32,7 +28,11 @@ from recollect.store.memories.spaces import drop_space, ensure_space
 from recollect.store.service import scopes
 from recollect.verbs.memories.load import Load
 from recollect.verbs.memories.rows import prepare_all
-from waiting import WAIT_SECONDS, blocked, heartbeat, hurry, until
+from support.programs import command_line
+from support.programs.command_line import settings_of
+from support.programs.waiting import WAIT_SECONDS, blocked, heartbeat, hurry, until
+from support.service.accesses import with_access
+from support.service.known_numbers import SPACE, VECTORS
 
 CANARY = "canary-in-a-name"
 JSON = {"Content-Type": "application/json"}

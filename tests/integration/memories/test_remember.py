@@ -10,12 +10,12 @@ import numpy as np
 import pytest
 
 from conftest import http_client, new_key
-from known_numbers import VECTORS, first_number
 from recollect.core.service.numbers import bucket_of, number_scope
 from recollect.errors import ConflictError, ForbiddenError, InvalidInputError
 from recollect.models.memories import Kind, MemoryProgress, NewMemory
 from recollect.models.recall import Cue
 from recollect.models.service import Right
+from support.service.known_numbers import VECTORS, first_number
 
 ZHANG_WEI = "张伟是一位资深软件工程师，在腾讯工作了五年"
 

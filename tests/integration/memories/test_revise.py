@@ -8,12 +8,12 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from accesses import with_access
 from recollect.errors import ConflictError, InvalidInputError, NotFoundError
 from recollect.models.agents import EnrichSource, Profile
 from recollect.models.knowledge import NewFact
 from recollect.models.memories import Kind, MemoryUpdate, NewMemory, RecallState
 from recollect.models.recall import Cue, Filter
+from support.service.accesses import with_access
 
 
 async def store(mind, *given):

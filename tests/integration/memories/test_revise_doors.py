@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import asyncio
 
-import command_line
-from command_line import settings_of
 from conftest import http_client, new_key
 from integration.mcp.test_mcp import call
-from mcp_doors import listening, over_http
 from recollect import sync
 from recollect.client import Client
 from recollect.models.memories import MemoryUpdate
+from support.programs import command_line
+from support.programs.command_line import settings_of
+from support.service.mcp_doors import listening, over_http
 
 SCOPE = {"agent": "ada", "user": "li"}
 

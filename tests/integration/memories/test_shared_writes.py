@@ -13,8 +13,8 @@ from recollect.errors import ConflictError, InvalidInputError
 from recollect.models.conversations import LEGACY, NewMessage
 from recollect.models.memories import Kind, MemoryProgress, NewMemory, Role
 from recollect.models.recall import Cue
-from sizes import Sizes
-from waiting import until, until_blocked
+from support.measuring.sizes import Sizes
+from support.programs.waiting import until, until_blocked
 
 WRITERS = Sizes("writers of one scope", ci=24, long=200)
 TRANSACTIONS = "select count(distinct created_at) from memories"

@@ -8,13 +8,13 @@ from uuid import uuid4
 import pytest
 
 from conftest import http_client, new_key
-from mcp_doors import listening
 from recollect import sync
 from recollect.client import Client
 from recollect.errors import ForbiddenError, InvalidInputError, NotFoundError
 from recollect.models.memories import Kind, MemoryUpdate, NewMemory
 from recollect.models.service import KeyBinding, Right
 from recollect.store.memories import evidence
+from support.service.mcp_doors import listening
 
 SCOPE = {"agent": "ada", "user": "li"}
 

@@ -6,8 +6,8 @@ import httpx
 import pytest
 from neo4j import AsyncGraphDatabase
 
-from engines import java
-from engines.fixtures import require_java
+from support.engines import java
+from support.engines.fixtures import require_java
 
 pytestmark = pytest.mark.engines
 
@@ -34,7 +34,7 @@ async def test_the_graph_server_is_neo4j_over_bolt(graph_server):
 
 
 def test_a_missing_jdk_skips_at_home_and_fails_in_ci(monkeypatch):
-    monkeypatch.setattr("engines.fixtures.can_run", lambda: False)
+    monkeypatch.setattr("support.engines.fixtures.can_run", lambda: False)
     monkeypatch.delenv("CI", raising=False)
     with pytest.raises(pytest.skip.Exception, match="JDK of 21 or later"):
         require_java()

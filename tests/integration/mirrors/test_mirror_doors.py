@@ -9,13 +9,13 @@ import sys
 
 import pytest
 
-from command_line import call, settings_of
-from engine_proxy import EngineProxy
-from mirrored import mirrored, search_settings
 from recollect.errors import MirrorError, SetupError
 from recollect.models.memories import NewMemory
 from recollect.settings import Settings
 from recollect.store.mirrors.build import build_mirrors
+from support.engines.engine_proxy import EngineProxy
+from support.engines.mirrored import mirrored, search_settings
+from support.programs.command_line import call, settings_of
 
 NAME = "opensearch"
 WITHOUT = """

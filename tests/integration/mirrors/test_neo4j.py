@@ -6,13 +6,13 @@ from datetime import UTC, datetime
 
 import pytest
 
-from mirrored import feed_of, follow, held_ids, mirrored, scope_of
 from recollect.core.mirrors.rows import MirrorBatch, MirroredRow, MirroredTable, RowKey
 from recollect.errors import MirrorError
 from recollect.jobs.mirror import check
 from recollect.models.knowledge import NewFact
 from recollect.models.memories import Kind
 from recollect.models.recall import Cue
+from support.engines.mirrored import feed_of, follow, held_ids, mirrored, scope_of
 
 pytestmark = pytest.mark.engines
 NAME, ALONE = "neo4j", ("neo4j",)
@@ -173,11 +173,11 @@ async def test_a_mirror_that_knows_less_than_it_had_is_mended(recollect, mind, o
 
 
 async def test_a_deleted_conversation_takes_its_names_out_of_sight(addresses, embedder, graph_server, script):
-    from fake_chat import FakeChatModel
     from recollect.settings import Settings
     from recollect.verbs.knowledge.enrich import enrich
     from recollect.wiring import connected
-    from scripted_extractions import entity, fact
+    from support.models.fake_chat import FakeChatModel
+    from support.models.scripted_extractions import entity, fact
 
     settings = Settings(embedder="fake", neo4j_url=graph_server.url)
     async with connected(settings, addresses, embedder, FakeChatModel(script)) as recollect:

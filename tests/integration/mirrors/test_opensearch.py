@@ -7,7 +7,6 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from mirrored import feed_of, follow, held_ids, mirrored, scope_of, search_settings
 from recollect.channels import mirror as channel
 from recollect.core.mirrors.rows import MirrorBatch, MirroredTable, RowKey
 from recollect.errors import ConflictError, InvalidInputError, MirrorError, NotFoundError
@@ -15,6 +14,7 @@ from recollect.jobs import mirror as job
 from recollect.jobs.mirror import check, feed_tenant
 from recollect.models.memories import Kind, MemoryUpdate, NewMemory
 from recollect.models.recall import Cue
+from support.engines.mirrored import feed_of, follow, held_ids, mirrored, scope_of, search_settings
 
 pytestmark = pytest.mark.engines
 ALONE = ("opensearch",)

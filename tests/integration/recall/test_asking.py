@@ -14,7 +14,6 @@ import psycopg
 import pytest
 from psycopg import sql
 
-from known_numbers import VECTORS
 from recollect.channels.channel import Proposal, skipped
 from recollect.channels.past import PastChannel
 from recollect.channels.recent import RecentChannel
@@ -30,7 +29,8 @@ from recollect.store.service.scopes import locate
 from recollect.verbs.recall import channels as asking
 from recollect.verbs.recall.channels import PlannedCue, ask_channels, send
 from recollect.wiring import connected
-from waiting import WAIT_SECONDS
+from support.programs.waiting import WAIT_SECONDS
+from support.service.known_numbers import VECTORS
 
 BOX = 0.5
 LATE = f"skipped: it did not answer within {BOX:g} s"

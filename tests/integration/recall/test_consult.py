@@ -11,8 +11,6 @@ from datetime import UTC, datetime
 
 import pytest
 
-from accesses import with_access
-from fake_chat import FakeChatModel
 from recollect.core.recall.model_cues import Match, Matches
 from recollect.llm.chat import ignore_cost
 from recollect.models.memories import NewMemory
@@ -23,7 +21,9 @@ from recollect.verbs.recall.judge import JudgeAnswer, ask_all
 from recollect.verbs.recall.read_cue import DEADLINE_SHARE, write_question
 from recollect.verbs.recall.recall import read_cue
 from recollect.wiring import connected
-from waiting import until
+from support.models.fake_chat import FakeChatModel
+from support.programs.waiting import until
+from support.service.accesses import with_access
 
 NOW = datetime(2026, 5, 20, 10, tzinfo=UTC)
 CUE = Cue("umbrella", channels=("text", "topic", "date"), touch=False, now=NOW, zone="Asia/Shanghai")

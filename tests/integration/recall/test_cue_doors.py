@@ -8,7 +8,6 @@ from datetime import UTC, datetime, timedelta
 import pytest
 from typer.testing import CliRunner
 
-from accesses import with_access
 from conftest import http_client, new_key
 from recollect import wiring
 from recollect.client import Client
@@ -26,6 +25,7 @@ from recollect.models.recall import FIELDS, Cue, Filter, Mode, StreamWeights
 from recollect.models.service import Right
 from recollect.settings import Settings
 from recollect.wiring import connected
+from support.service.accesses import with_access
 
 MAY = datetime(2025, 5, 1, tzinfo=UTC)
 EVERYTHING = Cue(

@@ -8,14 +8,14 @@ from dataclasses import replace
 import pytest
 
 from conftest import http_client, new_key
-from integration.recall.test_recalls_kept import APPLES, KEPT, count, hits_of, of
-from mcp_doors import listening
+from integration.recall.kept.test_recalls_kept import APPLES, KEPT, count, hits_of, of
 from recollect import sync
 from recollect.client import Client
 from recollect.models import Cue
 from recollect.models.recall import CandidateOutcome
 from recollect.models.service import Right
 from recollect.verbs.recall import save as verb
+from support.service.mcp_doors import listening
 
 SCOPE = {"agent": "ada", "user": "li"}
 ASKED = replace(KEPT, keep=False, explain=True, limit=2)

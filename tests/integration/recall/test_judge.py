@@ -9,7 +9,6 @@ from dataclasses import replace
 
 import pytest
 
-from fake_chat import FakeChatModel
 from recollect.llm.chat import ignore_cost
 from recollect.models.memories import Kind, NewMemory
 from recollect.models.recall import Cue
@@ -17,7 +16,8 @@ from recollect.settings import Settings
 from recollect.store.service.scopes import locate
 from recollect.verbs.recall.judge import JudgeAnswer, judge, judge_hits, write_question
 from recollect.wiring import connected
-from waiting import until
+from support.models.fake_chat import FakeChatModel
+from support.programs.waiting import until
 
 CUE = Cue("Which trains to Ghent are late?", limit=20)
 LEDGER = "select step, outcome from ledger order by at"

@@ -10,7 +10,7 @@ from recollect.errors import InvalidInputError
 from recollect.models.memories import Kind, NewMemory
 from recollect.models.recall import Cue, Filter
 from recollect.verbs.memories.read import Browsing, browse
-from sizes import Sizes
+from support.measuring.sizes import Sizes
 
 NOW = datetime(2026, 1, 31, 12, tzinfo=UTC)
 DAY = timedelta(days=1)

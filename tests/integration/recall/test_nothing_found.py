@@ -6,13 +6,13 @@ from datetime import UTC, datetime
 
 import pytest
 
-import command_line
 from conftest import http_client, new_key
 from recollect.models.memories import Kind
 from recollect.models.recall import Cue
 from recollect.models.service import KeyBinding, Right
 from recollect.settings import Settings
 from recollect.wiring import connected
+from support.programs import command_line
 
 PAST = datetime(2020, 1, 31, tzinfo=UTC)
 

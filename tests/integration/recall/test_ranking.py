@@ -8,12 +8,12 @@ from datetime import UTC, datetime, timedelta
 import psycopg
 import pytest
 
-from accesses import with_access
 from recollect.errors import InvalidInputError
 from recollect.models.agents import Profile
 from recollect.models.conversations import NewMessage
 from recollect.models.memories import Kind, NewMemory, Role
 from recollect.models.recall import Cue, QuestionType
+from support.service.accesses import with_access
 
 NOW = datetime(2026, 11, 18, 10, tzinfo=UTC)
 

@@ -13,11 +13,11 @@ import httpx
 import psycopg
 import pytest
 
-import command_line
-from folders import open_folder
-from programs import COMMAND, plain_environment
-from saved_folder import read_saved_folder, write_saved_folder
-from served import running_up
+from support.imports.saved_folder import read_saved_folder, write_saved_folder
+from support.programs import command_line
+from support.programs.folders import open_folder
+from support.programs.programs import COMMAND, plain_environment
+from support.service.served import running_up
 
 
 @pytest.fixture(scope="module")

@@ -18,7 +18,7 @@ from recollect.models import Cue, Kind
 from recollect.models.agents import Association, Profile
 from recollect.models.memories import Triple
 from recollect.models.service import Right
-from serving import serving
+from support.service.serving import serving
 
 
 @pytest.fixture

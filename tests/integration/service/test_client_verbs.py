@@ -12,7 +12,6 @@ import pytest
 from starlette.responses import Response
 
 from conftest import PATIENT, new_key
-from fake_chat import FakeChatModel
 from integration.agents.test_feedback import fill, mark_by_importance
 from integration.agents.test_reflect import QUESTIONS, think, thoughts_of, work_off
 from recollect import sync
@@ -38,7 +37,8 @@ from recollect.models.service import KeyBinding, Right
 from recollect.settings import Settings
 from recollect.verbs.conversations.converse import AssistantReply
 from recollect.wiring import connected
-from serving import serving
+from support.models.fake_chat import FakeChatModel
+from support.service.serving import serving
 
 NOW = datetime(2026, 5, 4, 12, tzinfo=UTC)
 NO_MODEL = "No chat model is configured"

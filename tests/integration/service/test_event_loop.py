@@ -10,13 +10,13 @@ import time
 import pytest
 
 from conftest import http_client, new_key
-from loop_holds import watch_loop
 from recollect.core.conversations.appends import MAX_MESSAGE_LENGTH
 from recollect.core.memories.checks import MAX_CHARACTERS, MAX_CONTENT_LENGTH, MAX_DIMENSIONS, MAX_MEMORIES
 from recollect.core.text.checks import MAX_CUE_LENGTH, MAX_HITS
 from recollect.doors.http.middleware import MAX_BODY_BYTES
 from recollect.models.memories import NewMemory
 from recollect.verbs.recall import recall
+from support.programs.loop_holds import watch_loop
 
 LONGEST_HOLD_SECONDS = 0.05
 ATTEMPTS = 4

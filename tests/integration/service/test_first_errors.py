@@ -8,9 +8,7 @@ import sys
 
 import pytest
 
-from command_line import run, settings_of
 from conftest import new_key
-from ports import free_port
 from recollect import sync
 from recollect.client import Client
 from recollect.client.transport import Transport
@@ -19,7 +17,9 @@ from recollect.doors.http.app import create_app
 from recollect.errors import InvalidInputError, NotFoundError, SetupError, UnavailableError
 from recollect.models import Cue
 from recollect.verbs.memories import rows
-from serving import serving
+from support.programs.command_line import run, settings_of
+from support.programs.ports import free_port
+from support.service.serving import serving
 
 ENGINE = ("numpy", "pgvector", "procrastinate", "psycopg", "psycopg_pool", "pydantic_settings", "tiktoken")
 

@@ -15,15 +15,15 @@ import typer
 from typer.main import get_command
 from typer.testing import CliRunner
 
-import command_line
-from folders import open_folder
-from programs import COMMAND, Started, plain_environment
 from recollect.doors import local_server
 from recollect.doors.cli import main
 from recollect.doors.cli.operators.doctor import hide_password
 from recollect.errors import SetupError
 from recollect.loading import package_version
 from recollect.settings import Settings
+from support.programs import command_line
+from support.programs.folders import open_folder
+from support.programs.programs import COMMAND, Started, plain_environment
 
 LIBRARIES = [sys.executable, "-c", "import httpx, pydantic_settings, rich.console, typer"]
 MOST_OF_LIBRARIES = 1.6

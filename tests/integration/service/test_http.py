@@ -18,7 +18,7 @@ from recollect.doors.http.app import create_app
 from recollect.doors.http.middleware import MAX_BODY_BYTES
 from recollect.models.service import Right
 from recollect.settings import Settings
-from waiting import hurry
+from support.programs.waiting import hurry
 
 SCOPE = {"agent": "ada", "user": "li"}
 GIVEN = SCOPE | {"name": "x"}

@@ -10,8 +10,6 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from fake_chat import FakeChatModel
-from known_numbers import first_number
 from recollect.core.agents.reflection import Insight, Insights, Questions
 from recollect.models.agents import EnrichSource, Profile
 from recollect.models.conversations import NewMessage
@@ -28,6 +26,8 @@ from recollect.models.memories import (
 )
 from recollect.models.recall import Cue, Filter
 from recollect.verbs.knowledge.enrich import enrich
+from support.models.fake_chat import FakeChatModel
+from support.service.known_numbers import first_number
 
 MORNING = datetime(2026, 3, 2, 8, tzinfo=UTC)
 LIVED = [

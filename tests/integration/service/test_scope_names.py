@@ -6,11 +6,11 @@ import asyncio
 
 import pytest
 
-from command_line import call, settings_of
 from conftest import http_client, new_key
-from mcp_doors import bound_key, listening, over_http
 from recollect.client import Client
 from recollect.errors import ForbiddenError, InvalidInputError
+from support.programs.command_line import call, settings_of
+from support.service.mcp_doors import bound_key, listening, over_http
 
 AGENT, USER = "阿信", "Isabella Rodriguez"
 

@@ -8,14 +8,14 @@ from datetime import datetime
 
 import pytest
 
-import plans
 from conftest import http_client, new_key
-from mcp_doors import listening
 from recollect import sync
 from recollect.client import Client
 from recollect.errors import ForbiddenError, InvalidInputError
 from recollect.models.service import KeyBinding, Right, ScopeOrder, ScopeQuery
 from recollect.store.service.scope_lists import FIRST, compose
+from support.database import plans
+from support.service.mcp_doors import listening
 
 MANY = """
     insert into scopes (id, tenant_id, agent, "user", memory_count, last_written_at)

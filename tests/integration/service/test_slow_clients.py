@@ -11,8 +11,8 @@ import pytest
 from conftest import application, http_client, new_key
 from recollect.doors.http import middleware
 from recollect.doors.http.server import protocol
-from serving import serving
-from waiting import hurry
+from support.programs.waiting import hurry
+from support.service.serving import serving
 
 WAIT_SECONDS = 60
 

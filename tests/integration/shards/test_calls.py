@@ -16,9 +16,9 @@ from recollect.models.memories import Role
 from recollect.models.recall import Cue
 from recollect.settings import Settings
 from recollect.wiring import connected
-from waiting import until
+from support.programs.waiting import until
 
-pytest_plugins = ("two_shards",)
+pytest_plugins = ("support.shards.two_shards",)
 
 TENANTS = ("one", "two", "three", "four")
 

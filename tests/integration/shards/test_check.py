@@ -5,7 +5,6 @@ import json
 
 import pytest
 
-from command_line import call, run
 from conftest import addresses_of, http_client, new_key
 from recollect.errors import ConflictError, SetupError, WrongServerError
 from recollect.llm.fake import FakeEmbedder
@@ -16,10 +15,11 @@ from recollect.settings import Settings
 from recollect.store.shards import catalog, repair
 from recollect.store.shards.entry import add_shard
 from recollect.wiring import connected
-from shard_callers import count_rows
-from shards import query
+from support.programs.command_line import call, run
+from support.shards.shard_callers import count_rows
+from support.shards.shards import query
 
-pytest_plugins = ("two_shards",)
+pytest_plugins = ("support.shards.two_shards",)
 
 SERVED = "select first_bucket, last_bucket, generation, state from placements order by 1"
 

@@ -7,14 +7,14 @@ import base64
 import psycopg
 import pytest
 
-from cold_scopes import chilly, objects_in, send_out
 from recollect.core.service.numbers import bucket_of
 from recollect.llm.fake import FakeEmbedder
 from recollect.models.outside import StorageTier
 from recollect.store.cold.tiers import defer_waking
-from shards import NAMES
+from support.memories.cold_scopes import chilly, objects_in, send_out
+from support.shards.shards import NAMES
 
-pytest_plugins = ("two_shards",)
+pytest_plugins = ("support.shards.two_shards",)
 
 USERS = [f"user-{number}" for number in range(6)]
 KEY, LATER = (base64.b64encode(bytes([number]) * 32).decode() for number in (1, 2))

@@ -4,9 +4,9 @@ from uuid import uuid4
 
 import pytest
 
-from command_line import run
 from recollect.store.database.ownership import ensure_database
-from shards import NAMES, started
+from support.programs.command_line import run
+from support.shards.shards import NAMES, started
 
 
 @pytest.fixture(scope="module")

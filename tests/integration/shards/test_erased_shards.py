@@ -12,7 +12,7 @@ from recollect.settings import Settings
 from recollect.store.imports import erasures
 from recollect.wiring import connected
 
-pytest_plugins = ("two_shards",)
+pytest_plugins = ("support.shards.two_shards",)
 
 AGENTS = [f"agent-{number}" for number in range(8)]
 USER = "li-who-leaves"

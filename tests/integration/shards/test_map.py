@@ -9,9 +9,9 @@ from recollect.models.shards import ShardState
 from recollect.store.agents import agents
 from recollect.store.shards import catalog
 from recollect.store.shards.map import ShardMap
-from shards import NAMES
+from support.shards.shards import NAMES
 
-pytest_plugins = ("two_shards",)
+pytest_plugins = ("support.shards.two_shards",)
 
 NOBODY = "host=127.0.0.1 port=1 dbname=none user=none"
 

@@ -7,14 +7,14 @@ from datetime import UTC, datetime
 import pytest
 
 from conftest import PATIENT
-from mirrored import PATIENT as MIRRORED
-from mirrored import feed_of, mirrored, search_settings
 from recollect.llm.fake import FakeEmbedder
 from recollect.models.knowledge import NewFact
 from recollect.models.recall import Cue
-from shards import quiet
+from support.engines.mirrored import PATIENT as MIRRORED
+from support.engines.mirrored import feed_of, mirrored, search_settings
+from support.shards.shards import quiet
 
-pytest_plugins = ("two_shards",)
+pytest_plugins = ("support.shards.two_shards",)
 
 pytestmark = pytest.mark.engines
 SEARCH, GRAPH = "opensearch", "neo4j"

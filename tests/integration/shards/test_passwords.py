@@ -4,12 +4,12 @@ import psycopg
 import pytest
 from psycopg.conninfo import make_conninfo
 
-from command_line import run
 from conftest import QUICK
-from folders import open_folder
-from ports import free_port
 from recollect.store.database.ownership import ensure_database
 from recollect.store.embedded.cluster import Cluster
+from support.programs.command_line import run
+from support.programs.folders import open_folder
+from support.programs.ports import free_port
 
 SECRET = "kept-in-a-passfile"
 STORED = "select service_address || owner_address || direct_address from {} order by 1"

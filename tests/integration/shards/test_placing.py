@@ -13,7 +13,7 @@ from recollect.models.imports import ExportRequest, ImportOptions
 from recollect.models.recall import Cue
 from recollect.store.shards import placing
 
-pytest_plugins = ("two_shards",)
+pytest_plugins = ("support.shards.two_shards",)
 
 WRITES = {
     "/v1/memories": {"agent": "ada", "content": "It is too late."},

@@ -7,7 +7,6 @@ import logging
 import psycopg
 import pytest
 
-from command_line import run
 from conftest import addresses_of
 from recollect.errors import ConflictError, InvalidInputError, UnavailableError, WrongServerError
 from recollect.llm.fake import FakeEmbedder
@@ -20,9 +19,10 @@ from recollect.store.database.pool import Database
 from recollect.store.shards import catalog
 from recollect.store.shards.entry import add_shard
 from recollect.wiring import connected
-from shards import lay_out, query
+from support.programs.command_line import run
+from support.shards.shards import lay_out, query
 
-pytest_plugins = ("two_shards",)
+pytest_plugins = ("support.shards.two_shards",)
 
 IDENTITY = "select number from server_identity"
 

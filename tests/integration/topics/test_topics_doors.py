@@ -16,7 +16,7 @@ from recollect.errors import ConflictError, NotFoundError
 from recollect.models.memories import NewMemory
 from recollect.models.service import Right
 from recollect.models.topics import LinkStrength, NewTopicLink
-from serving import serving
+from support.service.serving import serving
 
 SCOPE = {"agent": "ada", "user": "li"}
 

@@ -21,7 +21,7 @@ from recollect.core.topics.rating import damp_link
 from recollect.models.agents import Profile
 from recollect.models.topics import LinkStrength
 from recollect.verbs.knowledge.steps import choose_steps
-from topic_cases import propose
+from support.memories.topic_cases import propose
 
 __all__ = ["plain"]
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 import psycopg
 import pytest
 
-from plans import MODES
 from recollect.channels.topic import MAX_LINKS, compose
 from recollect.models.memories import NewMemory
 from recollect.models.recall import Filter
+from support.database.plans import MODES
 
 TOPICS, LINKS = 2_000, 3_000
 TABLES = ("topics", "topic_links", "related_topics", "memories")

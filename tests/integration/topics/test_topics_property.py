@@ -17,8 +17,8 @@ from recollect.errors import ConflictError, InvalidInputError, NotFoundError
 from recollect.mind import Mind
 from recollect.models.memories import NewMemory
 from recollect.models.topics import LinkStrength, NewTopicLink, TopicLink
-from sizes import Sizes
-from topic_cases import propose
+from support.measuring.sizes import Sizes
+from support.memories.topic_cases import propose
 
 EXAMPLES = Sizes("examples", ci=15, long=400)
 NOW = datetime(2026, 3, 31, tzinfo=UTC)

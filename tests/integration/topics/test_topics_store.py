@@ -8,15 +8,15 @@ from uuid import uuid4
 
 import pytest
 
-from accesses import with_access
-from generative_agents import read_golden
 from recollect.errors import ConflictError, ForbiddenError, InvalidInputError, NotFoundError
 from recollect.models.conversations import NewMessage
 from recollect.models.memories import Kind, NewMemory, Role
 from recollect.models.recall import Cue, Status
 from recollect.models.service import Right
 from recollect.models.topics import LinkStrength, NewTopicLink, Topic
-from topic_cases import at, links_of, propose, references
+from support.imports.generative_agents import read_golden
+from support.memories.topic_cases import at, links_of, propose, references
+from support.service.accesses import with_access
 
 NOW = datetime(2026, 3, 31, 12, tzinfo=UTC)
 TABLES = ("topics", "topic_links", "related_topics")

@@ -6,9 +6,9 @@ import os
 
 import pytest
 
-from engines import objects
-from engines.java import ADVICE, can_run
-from engines.servers import running
+from support.engines import objects
+from support.engines.java import ADVICE, can_run
+from support.engines.servers import running
 
 
 def require_java() -> None:

@@ -11,7 +11,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-from engines.servers import EngineServer
+from support.engines.servers import EngineServer
 
 VERSION = "v1.8.0"
 PACKAGE = f"github.com/versity/versitygw/cmd/versitygw@{VERSION}"

@@ -11,8 +11,8 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from engines.java import build, find_java
-from ports import free_port
+from support.engines.java import build, find_java
+from support.programs.ports import free_port
 
 START_SECONDS = 120
 STOP_SECONDS = 30

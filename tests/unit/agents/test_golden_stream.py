@@ -12,7 +12,6 @@ from uuid import UUID
 import numpy as np
 import pytest
 
-from generative_agents import MINDS, SavedMind, read_golden, read_mind
 from recollect.core.agents.reflection import add_importance
 from recollect.core.agents.scoring import ScoringInput, resolve_weighing, score
 from recollect.core.text.keywords import file_under, keywords_of, normalise_keyword
@@ -21,6 +20,7 @@ from recollect.models.recall import Candidate, ChannelStats, Mode, StreamWeights
 from recollect.models.service import Caller, Scope
 from recollect.store.service.scopes import LockedScope
 from recollect.verbs.memories.rows import Write, assign, prepare_all
+from support.imports.generative_agents import MINDS, SavedMind, read_golden, read_mind
 
 STREAMED = ("ga_july1_step_3_12/maria_lopez", "ga_zh_25_1/ayesha_khan", "ga_zh_25_1/francisco_lopez")
 NEAR = {"rel": 0, "abs": 1e-9}

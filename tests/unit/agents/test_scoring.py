@@ -27,7 +27,7 @@ from recollect.core.agents.scoring import (
 )
 from recollect.models.memories import Kind
 from recollect.models.recall import ChannelStats, Mode, StreamWeights
-from sizes import Sizes
+from support.measuring.sizes import Sizes
 
 LONG = Sizes("memories", ci=20_000, long=200_000)
 START = datetime(2023, 2, 13, tzinfo=UTC)

@@ -32,7 +32,7 @@ from recollect.core.conversations.threads import ThreadNode, walk
 from recollect.errors import InvalidInputError
 from recollect.models.conversations import Attachment, BudgetShares, Message, MessageStatus, Part, PartType
 from recollect.models.memories import Role
-from sizes import Sizes
+from support.measuring.sizes import Sizes
 
 TREES = Sizes("trees", fast=300, ci=800, long=10_000)
 DEEP = Sizes("messages", ci=10_000, long=40_000)

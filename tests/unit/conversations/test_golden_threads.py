@@ -7,12 +7,12 @@ from uuid import UUID
 
 import pytest
 
-from generative_agents import read_golden
 from recollect.core.conversations.budget import fit, fit_upstream, prune_upstream
 from recollect.core.conversations.messages import to_prompt
 from recollect.core.conversations.threads import NIL, ThreadNode, bound_fetch, order_nodes, walk, walk_upstream
 from recollect.models.conversations import Message, MessageStatus
 from recollect.models.memories import Role
+from support.imports.generative_agents import read_golden
 
 
 @pytest.fixture

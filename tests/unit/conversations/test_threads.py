@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from recollect.core.conversations.threads import NIL, ThreadNode, bound_fetch, order_nodes, walk, walk_upstream
 from recollect.errors import InvalidInputError, NotFoundError
-from sizes import Sizes
+from support.measuring.sizes import Sizes
 
 DEEP = Sizes("messages", ci=20_000, long=100_000)
 

@@ -6,7 +6,6 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from date_phrases import NOW, read_moment, read_span
 from recollect.core.dates.calendar import (
     DAY,
     FAR_YEARS,
@@ -35,6 +34,7 @@ from recollect.core.dates.calendar import (
     weekend_of,
     year_of,
 )
+from support.memories.date_phrases import NOW, read_moment, read_span
 
 
 def test_a_day_begins_at_midnight():

@@ -6,8 +6,8 @@ import re
 
 import pytest
 
-from date_phrases import find, read_moment, read_span
 from recollect.core.dates.chinese_rules import either, read_number
+from support.memories.date_phrases import find, read_moment, read_span
 
 
 def read_table(*tables):

@@ -11,13 +11,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from date_phrases import NOW, find, read_phrases, read_span
 from recollect.core.dates.chinese_rules import YEAR_PARTS, read_number
 from recollect.core.dates.english_rules import DAYS, HOURS, LEAD, MONTHS, NUMBERS, SHIFTS, WEEKDAYS
 from recollect.core.dates.find import find_periods
 from recollect.core.dates.holidays import CHINESE_HOLIDAYS, ENGLISH_HOLIDAYS, LUNAR
 from recollect.core.dates.periods import MAX_PERIODS, choose_periods, rate, rate_moments, to_microseconds
 from recollect.models.recall import Period
+from support.memories.date_phrases import NOW, find, read_phrases, read_span
 
 NEW_YORK, SHANGHAI = ZoneInfo("America/New_York"), ZoneInfo("Asia/Shanghai")
 HOUR, DAY = timedelta(hours=1), timedelta(days=1)

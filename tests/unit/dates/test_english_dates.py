@@ -8,9 +8,9 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from date_phrases import NOW, find, read_moment, read_span
 from recollect.core.dates.english import before, open_side
 from recollect.core.dates.english_rules import either, rule
+from support.memories.date_phrases import NOW, find, read_moment, read_span
 
 DAY = timedelta(days=1)
 ONES = "one two three four five six seven eight nine"

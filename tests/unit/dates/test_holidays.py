@@ -6,8 +6,8 @@ from datetime import UTC, datetime
 
 import pytest
 
-from date_phrases import find, read_span
 from recollect.core.dates.holidays import CHINESE_HOLIDAYS, CHINESE_SEASONS, ENGLISH_HOLIDAYS, ENGLISH_SEASONS
+from support.memories.date_phrases import find, read_span
 
 NEXT_YEAR = datetime(2027, 6, 1, tzinfo=UTC)
 ENDINGS = {"春": "天", "夏": "天", "秋": "天", "冬": "天", "十一": "假期"}

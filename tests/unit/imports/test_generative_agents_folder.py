@@ -28,7 +28,15 @@ from recollect.errors import InvalidInputError
 from recollect.models.agents import Overview, Profile
 from recollect.models.memories import Kind, Memory, Triple
 from recollect.models.recall import StreamWeights
-from saved_folder import LINES, SCRATCH, STRENGTHS, make_embeddings, make_nodes, read_saved_folder, write_saved_folder
+from support.imports.saved_folder import (
+    LINES,
+    SCRATCH,
+    STRENGTHS,
+    make_embeddings,
+    make_nodes,
+    read_saved_folder,
+    write_saved_folder,
+)
 
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
 

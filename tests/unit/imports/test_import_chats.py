@@ -5,7 +5,13 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from foreign_exports import (
+from recollect.core.imports import chatgpt, claude
+from recollect.core.imports.parsed import MALFORMED, REFUSED, SILENT, TWICE
+from recollect.core.imports.text import CLEANED, INVALID_TIME, LARGE, LONG
+from recollect.models.conversations import Attachment, Part, PartType
+from recollect.models.imports import UserField
+from recollect.models.memories import Kind, Role
+from support.imports.foreign_exports import (
     BEGINNING,
     ROOT,
     chatgpt_conversation,
@@ -16,12 +22,6 @@ from foreign_exports import (
     moment,
     name,
 )
-from recollect.core.imports import chatgpt, claude
-from recollect.core.imports.parsed import MALFORMED, REFUSED, SILENT, TWICE
-from recollect.core.imports.text import CLEANED, INVALID_TIME, LARGE, LONG
-from recollect.models.conversations import Attachment, Part, PartType
-from recollect.models.imports import UserField
-from recollect.models.memories import Kind, Role
 
 
 def told(conversation):

@@ -6,7 +6,14 @@ import json
 
 import pytest
 
-from foreign_exports import (
+from recollect.core.imports import claude, graphiti, letta, mem0
+from recollect.core.imports.parsed import MALFORMED, TWICE
+from recollect.core.imports.text import hash_parts
+from recollect.models.conversations import Attachment
+from recollect.models.imports import UserField
+from recollect.models.knowledge import EntityType
+from recollect.models.memories import Kind, NewMemory, Role, Triple
+from support.imports.foreign_exports import (
     BEGINNING,
     claude_conversation,
     claude_message,
@@ -24,13 +31,6 @@ from foreign_exports import (
     moment,
     name,
 )
-from recollect.core.imports import claude, graphiti, letta, mem0
-from recollect.core.imports.parsed import MALFORMED, TWICE
-from recollect.core.imports.text import hash_parts
-from recollect.models.conversations import Attachment
-from recollect.models.imports import UserField
-from recollect.models.knowledge import EntityType
-from recollect.models.memories import Kind, NewMemory, Role, Triple
 
 MINUTES = 5
 

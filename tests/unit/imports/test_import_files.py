@@ -9,11 +9,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from foreign_exports import chatgpt_line, zip_up
 from recollect.doors.imports import files
 from recollect.doors.imports.files import read_documents
 from recollect.errors import InvalidInputError
 from recollect.models.imports import Format
+from support.imports.foreign_exports import chatgpt_line, zip_up
 
 
 def write(folder, content, name="export.json"):

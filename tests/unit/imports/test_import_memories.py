@@ -7,7 +7,15 @@ from datetime import UTC, datetime
 
 import pytest
 
-from foreign_exports import (
+from recollect.core.imports import chatgpt, formats, graphiti, letta, mem0, zep
+from recollect.core.imports.parsed import DIVIDED, MALFORMED, REFUSED, SILENT, TWICE
+from recollect.core.imports.text import INVALID_TIME, LARGE, hash_parts, to_identifier, to_moment
+from recollect.errors import InvalidInputError
+from recollect.models.conversations import Part, PartType
+from recollect.models.imports import FileImport, Format, UserField
+from recollect.models.knowledge import EntityType
+from recollect.models.memories import Kind, Triple
+from support.imports.foreign_exports import (
     BEGINNING,
     graphiti_edge,
     graphiti_episode,
@@ -25,14 +33,6 @@ from foreign_exports import (
     zep_message,
     zep_thread,
 )
-from recollect.core.imports import chatgpt, formats, graphiti, letta, mem0, zep
-from recollect.core.imports.parsed import DIVIDED, MALFORMED, REFUSED, SILENT, TWICE
-from recollect.core.imports.text import INVALID_TIME, LARGE, hash_parts, to_identifier, to_moment
-from recollect.errors import InvalidInputError
-from recollect.models.conversations import Part, PartType
-from recollect.models.imports import FileImport, Format, UserField
-from recollect.models.knowledge import EntityType
-from recollect.models.memories import Kind, Triple
 
 
 def remarks(data):

@@ -12,7 +12,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from extraction_bounds import check_bounds
 from recollect.core.knowledge.extractions import (
     MAX_LABEL_LENGTH,
     AnyExtraction,
@@ -21,7 +20,8 @@ from recollect.core.knowledge.extractions import (
 )
 from recollect.core.text.answers import read_moment
 from recollect.models.knowledge import EntityType, Mention, Statement, ValidTime
-from sizes import Sizes
+from support.measuring.sizes import Sizes
+from support.models.extraction_bounds import check_bounds
 
 GOOD = {
     "summary": "阿信决定不吃猪肉了，小雅很支持他。",

@@ -7,9 +7,9 @@ from uuid import UUID, uuid5
 
 import pytest
 
-from generative_agents import read_golden
 from recollect.core.knowledge.facts import add_version, believed_at, place
 from recollect.models.knowledge import Fact, ValidTime
+from support.imports.generative_agents import read_golden
 
 EPOCH = datetime(2026, 1, 1, tzinfo=UTC)
 SPACE = UUID(int=7)

@@ -10,12 +10,12 @@ import httpx
 import pytest
 from pydantic import BaseModel, Field
 
-from fake_chat import FakeChatModel
 from recollect.core.text.tokens import estimate
 from recollect.errors import ChatModelError, SetupError
 from recollect.llm.chat import ChatModel, ModelAnswer, Usage
 from recollect.llm.endpoint import Breaker
 from recollect.llm.openai.chat import ChatEndpoint, ChatTotals, OpenAIChatModel, unwrap
+from support.models.fake_chat import FakeChatModel
 
 SECRET, PROMPT = "sk-very-secret", "the user's private sentence"
 ENDPOINT = ChatEndpoint("http://chat.test/v1", "tiny", key=SECRET, seconds=5)

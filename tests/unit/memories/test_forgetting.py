@@ -12,7 +12,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from generative_agents import read_golden
 from recollect.core.memories.fading import (
     FadingMemory,
     Policy,
@@ -29,6 +28,7 @@ from recollect.core.memories.fading import (
 from recollect.errors import InvalidInputError
 from recollect.models.agents import Profile
 from recollect.models.memories import FadeReason, FadingRules, Kind
+from support.imports.generative_agents import read_golden
 
 NOW = datetime(2026, 6, 1, 12, tzinfo=UTC)
 INSTANT = timedelta(microseconds=1)

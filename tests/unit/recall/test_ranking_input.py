@@ -41,7 +41,7 @@ from recollect.models.recall import (
     StreamWeights,
 )
 from recollect.models.saved_recalls import SavedHit
-from sizes import Sizes
+from support.measuring.sizes import Sizes
 
 EXAMPLES = Sizes("ranking_inputs", fast=10, ci=30, long=1_000)
 IDS = [UUID(int=7 << 76 | number) for number in range(12)]

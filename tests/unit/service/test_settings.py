@@ -10,7 +10,6 @@ from pathlib import Path
 import pytest
 from pydantic import SecretStr
 
-from programs import plain_environment
 from recollect.errors import SetupError
 from recollect.settings import (
     FILE,
@@ -22,6 +21,7 @@ from recollect.settings import (
     find_misspelt,
 )
 from recollect.wiring import read_settings
+from support.programs.programs import plain_environment
 
 ROOT = Path(__file__).parents[3]
 GONE = {"ROUNDS", "EXAMPLES", "SECONDS", "SIZE", "WALK", "RACES", "TREES"}

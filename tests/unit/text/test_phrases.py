@@ -6,7 +6,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from generative_agents import read_json
 from recollect.core.text.checks import check_line, check_text
 from recollect.core.text.phrases import (
     MAX_LABEL_LENGTH,
@@ -16,6 +15,7 @@ from recollect.core.text.phrases import (
     split_sentences,
     summarize,
 )
+from support.imports.generative_agents import read_json
 
 ENGLISH = [
     "Hi! My dog Rex is sick. The vet, Dr. Lee, said that it is an ear infection.",

@@ -9,7 +9,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from generative_agents import read_golden
 from recollect.core.text.names import normalize_name
 from recollect.core.topics.paths import (
     MAX_LABELS_LENGTH,
@@ -29,7 +28,8 @@ from recollect.core.topics.paths import (
 from recollect.core.topics.rating import collect, damp_link, rate_recency, update_link
 from recollect.errors import InvalidInputError
 from recollect.models.topics import LinkStrength, Topic, TopicLink, TopicTree
-from topic_cases import at, links_of, reach_of, references
+from support.imports.generative_agents import read_golden
+from support.memories.topic_cases import at, links_of, reach_of, references
 
 NOW = datetime(2026, 3, 31, 12, tzinfo=UTC)
 STRIPPED_HERE = {"a {slices: 3}->b": "a->b"}

@@ -8,13 +8,13 @@ import pytest
 from procrastinate.jobs import Status
 
 from conftest import PATIENT
-from fake_chat import FakeChatModel
 from recollect.jobs.lease import CHATTING
 from recollect.jobs.worker import build_app
 from recollect.settings import Settings
 from recollect.wiring import connected
-from sizes import Sizes
-from waiting import until
+from support.measuring.sizes import Sizes
+from support.models.fake_chat import FakeChatModel
+from support.programs.waiting import until
 
 WAITING = Sizes("jobs", ci=20_000, long=100_000)
 LOUD, QUIET, OTHER = 5, 9, 3

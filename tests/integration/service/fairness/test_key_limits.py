@@ -11,15 +11,15 @@ from uuid import uuid4
 import httpx
 import pytest
 
-from command_line import run, settings_of
 from conftest import http_client, new_key
 from recollect.client import Client
 from recollect.doors.http import rate_limit
 from recollect.doors.http.app import create_app
 from recollect.errors import InvalidInputError, NotFoundError, RateLimitError
 from recollect.models.service import DEFAULT_STREAMS, KeyBinding, KeyRequest, Limits, Right
-from serving import serving
-from waiting import until
+from support.programs.command_line import run, settings_of
+from support.programs.waiting import until
+from support.service.serving import serving
 
 MEMORY = {"agent": "ada", "memories": [{"content": "Ann waters the plants"}]}
 SLOW = Limits(requests_per_second=0.001, burst=2)
