@@ -3,7 +3,7 @@ import { keepPreviousData, useInfiniteQuery, useQuery } from '@tanstack/react-qu
 import { api, type Schemas, take } from '../../api/client';
 import type { Scope } from '../../parts/address';
 
-export type Conversation = Schemas['Conversation'];
+export type Conversation = Schemas['ConversationInfo'];
 export type Message = Schemas['Message'];
 export type Segment = Schemas['SegmentRecord'];
 export type Prompt = Schemas['Context'];
