@@ -22,12 +22,12 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
-from recollect import models
 from recollect.client import special
 from recollect.core.items.verbs import ItemVerbs
 from recollect.mind import agents, conversations, items, knowledge, memories, recall, topics
 from recollect.mind.mind import OPERATIONS, Mind
 from recollect.mind.operations import CONVERSATION
+from values import list_values
 
 ROOT = Path(__file__).parents[1]
 CLIENT, SYNC = ROOT / "src/recollect/client", ROOT / "src/recollect/sync"
@@ -107,7 +107,7 @@ def write_table() -> str:
 
 def in_models(text: str) -> str:
     """Name the values of an annotation as those of `models`, which are loaded at their first use."""
-    known = set(models.__all__)
+    known = set(list_values())
     return re.sub(r"[A-Za-z_]\w*", lambda found: f"models.{found[0]}" if found[0] in known else found[0], text)
 
 

@@ -29,6 +29,7 @@ from recollect.mind.knowledge import KnowledgeView
 from recollect.mind.memories import FadeView
 from recollect.mind.recall import BlockView, RecallsView, compare_evaluations, evaluate, fit_relevance
 from recollect.mind.topics import TopicsView
+from values import list_values
 
 ROOT = Path(__file__).parents[1]
 DOCS = ROOT / "docs"
@@ -142,7 +143,7 @@ def write_python() -> Iterator[str]:
     yield "## Functions\n\n| function | gives | what it does |\n|---|---|---|"
     yield from (row(*describe_function(each)) for each in (compare_evaluations, evaluate, fit_relevance))
     yield "\n## Values\n\nAll are frozen. Those that have no table have their fields behind the colon.\n"
-    for name in sorted(models.__all__):
+    for name in list_values():
         yield from write_value(name, getattr(models, name))
     yield "## Errors\n\n| error | code | when |\n|---|---|---|"
     yield from (

@@ -122,7 +122,7 @@ def explain_argument(name: str, known: Collection[str], annotations: Mapping[str
     """Explain an unknown argument: suggest the nearest one, or the value that has a field of this name."""
     words = [(argument, word) for argument in known for word in re.findall(r"\w+", annotations.get(argument, ""))]
     for argument, word in () if find_nearest(name, known) else words:
-        kind: Any = getattr(models, word) if word in models.__all__ else None
+        kind: Any = getattr(models, word, None)
         if is_dataclass(kind) and name in {field.name for field in fields(kind)}:
             return f"`{name}` is a field of {word}; pass {argument}={word}(..., {name}=...)"
     return explain_name(name, known)

@@ -278,7 +278,7 @@ async def list_servers(settings: Settings) -> list[Settings]:
     if not settings.catalog_url:
         return [settings]
     shards = await catalog.list_servers(require_catalog(settings))
-    return [choose_server(settings, each) for each in shards]
+    return [choose_server(settings, each) for each in shards.values()]
 
 
 async def look_at_shards(settings: Settings) -> list[tuple[str, str, str]]:

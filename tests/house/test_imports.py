@@ -14,6 +14,7 @@ import pytest
 
 import recollect
 from recollect import models
+from values import list_values
 
 ROOT = Path(__file__).parents[2]
 ENGINE = {"numpy", "pgvector", "procrastinate", "psycopg", "psycopg_pool", "pydantic_settings", "Stemmer", "tiktoken"}
@@ -64,9 +65,9 @@ def test_the_package_has_sixteen_names():
     assert set(recollect.__all__) == {*listed.split(), "Settings", "RecollectError"}
 
 
-@pytest.mark.parametrize("package", [recollect, models], ids=lambda package: package.__name__)
-def test_every_public_name_is_there_when_it_is_asked_for(package):
-    for name in package.__all__:
+@pytest.mark.parametrize(("package", "names"), [(recollect, recollect.__all__), (models, list_values())])
+def test_every_public_name_is_there_when_it_is_asked_for(package, names):
+    for name in names:
         assert getattr(package, name) is not None
     with pytest.raises(AttributeError, match="no_such_name"):
         package.no_such_name  # noqa: B018 - the test is to read it

@@ -18,7 +18,7 @@ from recollect.models.service import EmbeddingSpace
 from recollect.store.database.filter import MAX_CACHED_STATEMENTS, Columns, bind, restrict
 from recollect.store.database.pool import Connection, load_queries, to_sql
 from recollect.store.memories.embeddings import to_vector, vector_type, vectors_table
-from recollect.store.recall.columns import NO_MEMORIES, in_columns, note_first_hits, read_columns, tag_cue
+from recollect.store.recall.columns import NOTHING, in_columns, note_first_hits, read_columns, tag_cue
 from recollect.store.service.scopes import ScopeHandle
 
 QUERIES = load_queries(__file__)
@@ -66,7 +66,7 @@ def compose(space: EmbeddingSpace, only: Filter, noted: bool) -> sql.SQL:  # noq
         dimensions=sql.Literal(space.dimensions),
         filter=restrict(only, COLUMNS),
     )
-    return to_sql(in_columns(query, note_first_hits("vector") if noted else NO_MEMORIES))
+    return to_sql(in_columns(query, note_first_hits("vector") if noted else NOTHING))
 
 
 @lru_cache(maxsize=MAX_CACHED_STATEMENTS)
@@ -75,7 +75,7 @@ def compose_indexed(space: EmbeddingSpace, noted: bool) -> sql.SQL:  # noqa: FBT
     query = sql.SQL(QUERIES["nearest_indexed"]).format(
         vectors=vectors_table(space.id), type=vector_type(space), dimensions=sql.Literal(space.dimensions + 2)
     )
-    return to_sql(in_columns(query, note_first_hits("vector") if noted else NO_MEMORIES))
+    return to_sql(in_columns(query, note_first_hits("vector") if noted else NOTHING))
 
 
 async def read_vector_candidates(answer: AsyncCursor[DictRow], method: str) -> Proposal:

@@ -18,7 +18,7 @@ from recollect.verbs.imports.checked import CheckedScope, check_upload
 from recollect.verbs.imports.erase import erase_user, list_erasures
 from recollect.verbs.imports.exports import export
 from recollect.verbs.imports.import_as_new import import_scopes_as_new
-from recollect.verbs.imports.progress import Progress, silence_library_logs
+from recollect.verbs.imports.progress import Progress, ignore_progress
 from recollect.verbs.imports.restore import restore
 from recollect.verbs.service.follow_moves import following
 
@@ -33,7 +33,7 @@ class Exports:
     parts: Dependencies
 
     async def write_export_file(
-        self, caller: Caller, order: ExportRequest, file: BinaryIO, report: Progress = silence_library_logs
+        self, caller: Caller, order: ExportRequest, file: BinaryIO, report: Progress = ignore_progress
     ) -> ExportReport:
         """Write scopes with everything they hold to a file; deleted conversations, too, so it needs `admin`."""
         check_right(caller, Right.READ)
@@ -52,7 +52,7 @@ class Exports:
         caller: Caller,
         order: ImportOptions,
         file: BinaryIO,
-        report: Progress = silence_library_logs,
+        report: Progress = ignore_progress,
         *,
         limited: bool = True,
     ) -> ImportResult:
@@ -83,7 +83,7 @@ class Erasures:
 
     @following
     async def forget_user(
-        self, caller: Caller, user: str, report: Progress = silence_library_logs, *, dry_run: bool = False
+        self, caller: Caller, user: str, report: Progress = ignore_progress, *, dry_run: bool = False
     ) -> UserErasure:
         """Erase a user over all agents for good, in every table, or only count what would go."""
         check_right(caller, Right.ADMIN)

@@ -21,7 +21,7 @@ from support.programs.waiting import until_blocked
 NEWEST = module.number_of(module.list_migrations()[-1].name)
 LATER = "insert into schema_migrations (name, checksum, oldest_program) values ('9000_later', 'x', %s)"
 UNRELEASED = "created by an unreleased version"
-MIGRATE = "un `recollect migrate`"
+MIGRATE = "Run `recollect migrate`"
 
 
 @pytest.fixture
@@ -118,8 +118,8 @@ async def test_a_newer_schema_is_served_if_it_admits_the_program(addresses, owne
     async with opened(addresses) as recollect:
         await recollect.ready()
         owner.execute("update schema_migrations set oldest_program = %s where name = '9000_later'", [NEWEST + 1])
-        assert "pgrade Recollect" in await not_ready(recollect)
-    assert "pgrade Recollect" in await refusal(addresses)
+        assert "Upgrade Recollect." in await not_ready(recollect)
+    assert "Upgrade Recollect." in await refusal(addresses)
 
 
 async def test_a_running_service_is_not_ready_while_a_migration_is_missing(recollect, owner):

@@ -249,7 +249,7 @@ async def test_the_user_is_who_wrote_in_dify(bring, dify, recollect, by, users):
     arrival = await bring(user_by=by)
     for name, user in users.items():
         assert contents(await read(recollect, name, user=user)) == ["q 1", "a 1"]
-    assert arrival.remarks.get(dify_words.NO_USER, 0) == 3 - len(users)
+    assert arrival.remarks.get(dify_words.USER_NOT_NAMED, 0) == 3 - len(users)
     assert arrival.remarks.get(dify_words.RENAMED, 0) == (by in {DifyUserField.AUTO, DifyUserField.SESSION})
 
 

@@ -23,7 +23,7 @@ from recollect.models.recall import Cue
 from recollect.verbs.conversations.append import append_each
 from recollect.verbs.imports.conversations import CLOSED_HERE
 from recollect.verbs.imports.memories import CHANGED, EARLIER, OTHERWISE
-from recollect.verbs.imports.progress import NO_USER
+from recollect.verbs.imports.progress import USER_NOT_NAMED
 from support.imports.foreign_exports import (
     BEGINNING,
     chatgpt_conversation,
@@ -269,7 +269,7 @@ async def test_users_are_told_by_what_the_file_says(bring, recollect):
         mem0_memory("d", user_id=None),
     ]
     arrival = await bring("mem0", {"results": entries}, user="rest", user_by=UserField.USER_ID)
-    assert (arrival.remarks[NO_USER], arrival.remarks[RENAMED]) == (1, 1)
+    assert (arrival.remarks[USER_NOT_NAMED], arrival.remarks[RENAMED]) == (1, 1)
     for user, text in (("li", "a"), ("李雷", "b"), ("mo", "c"), ("rest", "d")):
         mind = await recollect.mind("assistant", user)
         assert [memory.content for memory in (await mind.browse()).memories] == [text]

@@ -6,7 +6,7 @@ import pytest
 
 from recollect.models.items import FindItems
 from recollect.models.service import Scope
-from recollect.store.items.items import compose, confusable_pattern, narrow
+from recollect.store.items.items import compose, name_parameters, narrow
 from recollect.store.service.scopes import names
 from support.database import plans
 
@@ -87,16 +87,17 @@ async def test_paths_are_listed_from_their_range(service, filled, statistics):
 
 @pytest.mark.parametrize("query", ["named", "standing"])
 async def test_names_are_looked_up_one_by_one(service, filled, statistics, query):
-    asked = confusable_pattern([(HOME, f"k{n}") for n in range(1, 101)]) | {"vectors": True, "largest": ROOM}
+    asked = name_parameters([(HOME, f"k{n}") for n in range(1, 101)]) | {"vectors": True, "largest": ROOM}
     rows, blocks, used = read(service, query, asked)
     assert (rows, used) == (1, {"items_pkey"})
     assert blocks <= 100 * 10
 
 
 async def test_what_is_dropped_is_found_by_its_name(service, filled, statistics):
-    dropped = confusable_pattern([(HOME, f"k{n}") for n in range(1, 101)]) | {"scope_id": filled}
+    dropped = name_parameters([(HOME, f"k{n}") for n in range(1, 101)]) | {"scope_id": filled}
+    read(service, "drop", dropped)  # the first run on a connection also reads what the catalog says of every function
     _, blocks, _ = read(service, "drop", dropped)
-    assert blocks <= 100 * 17, "with the change log, which is written in the same statement"
+    assert blocks <= 100 * 5, "with the change log, which is written in the same statement"
 
 
 async def test_a_missing_index_is_noticed(service, owner, filled):

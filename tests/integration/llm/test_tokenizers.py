@@ -270,21 +270,17 @@ def test_odd_texts_are_counted_and_cut_in_time(counters, label):
         assert time.process_time() - start < LENGTH.now / 20_000
 
 
-CHUNK = 6_000
-"""Longer than the longest list of names in the code: between its quotes there is no joint."""
-
-
 @pytest.mark.parametrize("name", EXACT)
 def test_a_huge_text_is_counted_in_parts_as_in_one(counters, monkeypatch, name):
     counter = counters[name]
     for text in read_corpora().values():
         expected = counter.count(text)
         with monkeypatch.context() as patch:
-            patch.setattr(tokens, "MAX_CHUNK_CHARACTERS", CHUNK)
+            patch.setattr(tokens, "MAX_CHUNK_CHARACTERS", 3_000)
             parts = list(tokens._parts(text))
             assert "".join(parts) == text
-            assert max(map(len, parts)) <= CHUNK
-            assert (len(parts) > 1) == (len(text) > CHUNK)
+            assert max(map(len, parts)) <= 3_000
+            assert (len(parts) > 1) == (len(text) > 3_000)
             assert counter.count(text) == expected
 
 

@@ -226,13 +226,13 @@ async def test_long_memories_do_not_stop_the_service_for_others(mind, embedder):
 
 
 async def test_a_load_of_long_texts_outlives_its_own_preparation(recollect, mind, monkeypatch):
-    make_ready = Load.activate_generation
+    make_ready = Load.prepare_part
 
     def make_ready_slowly(*given):
         time.sleep(0.3)
         return make_ready(*given)
 
-    monkeypatch.setattr(Load, "activate_generation", make_ready_slowly)
+    monkeypatch.setattr(Load, "prepare_part", make_ready_slowly)
     recollect.parts.database.milliseconds = "100"
     assert len(await with_access(mind, deadline_seconds=0.1).load([NewMemory("long"), NewMemory("longer")])) == 2
 

@@ -153,7 +153,7 @@ async def test_a_placing_that_broke_off_early_is_undone_by_a_repair(many, layout
         raise InterruptedError
 
     with monkeypatch.context() as patched:
-        patched.setattr(placing, "suspend_tenant", fail)
+        patched.setattr(placing, "close_tenant", fail)
         with pytest.raises(InterruptedError):
             await many.operator.placements.place("one", ["south"])
     if resumed:
@@ -168,7 +168,7 @@ async def test_a_placing_that_broke_off_early_is_undone_by_a_repair(many, layout
         await many.operator.placements.resume("one")
 
 
-@pytest.mark.parametrize("step", ["await_rows", "suspend_tenant", "place_on"])
+@pytest.mark.parametrize("step", ["await_rows", "close_tenant", "place_on"])
 async def test_a_placing_that_breaks_off_goes_on(many, layout, moving, monkeypatch, step):
     minds, _, lines, path = moving
     place = placing.catalog if step == "place_on" else placing

@@ -41,7 +41,7 @@ RENAME = (
     "alter database {0} allow_connections false",
     "select pg_terminate_backend(pid) from pg_stat_activity where datname = '{0}'",
 )
-KILLS = {"await_rows": placing, "suspend_tenant": placing, "record": placing, "resume": placing, "cut_claim": repair}
+KILLS = {"await_rows": placing, "close_tenant": placing, "record": placing, "resume": placing, "cut_claim": repair}
 """The steps after which a command may be killed."""
 STEPS = ("suspend", "export_rows", "export_keys", "place", "import_keys", "import_rows", "resume")
 """A move of a tenant, in the order of docs/howto/move-tenant.md."""

@@ -10,7 +10,7 @@ import pytest
 
 from recollect.core.recall.columns import EvidencePairs, RankingInput, to_candidates, to_ids, to_table
 from recollect.core.recall.fusion import explain_empty_scope, explain_no_match, fuse
-from recollect.core.recall.relevance import MIN_CHANNEL_SCORE, MIN_RELEVANCE_SAMPLES, WITH_VECTOR, WITHOUT_VECTOR
+from recollect.core.recall.relevance import MIN_CHANNEL_SCORE, MIN_RELEVANCE, WITH_VECTOR, WITHOUT_VECTOR
 from recollect.models.memories import Kind
 from recollect.models.recall import Candidate, Cue, Factors, Features, Period, QueryAnalysis, QuestionType, Script
 from recollect.models.service import Scope
@@ -264,10 +264,10 @@ def test_where_a_channel_ranks_by_itself_no_relevance_is_known():
 def test_nine_tenths_of_the_cue_are_enough_to_help():
     known = know({"terms": (0,)}, {"terms": (1,)})
     enough = relevances(rank(propose(recent={1: 2.0, 2: 1.0}), known, rarities=(9.0, 1.0), recent=1.0))
-    assert enough[1] == MIN_RELEVANCE_SAMPLES
-    assert enough[2] < MIN_RELEVANCE_SAMPLES
+    assert enough[1] == MIN_RELEVANCE
+    assert enough[2] < MIN_RELEVANCE
     fewer = relevances(rank(propose(recent={1: 2.0}), know({"terms": (0,)}), rarities=(8.9, 1.1), recent=1.0))
-    assert fewer[1] < MIN_RELEVANCE_SAMPLES
+    assert fewer[1] < MIN_RELEVANCE
 
 
 def test_what_is_found_by_something_that_the_cue_names_is_likely_enough_to_help():
@@ -278,13 +278,13 @@ def test_what_is_found_by_something_that_the_cue_names_is_likely_enough_to_help(
     known = know({}, {}, {}, {}, {"occurred_at": DAY}, {"occurred_at": DAY}, {})
     weights = dict.fromkeys(proposed, 1.0)
     named = relevances(rank(proposed, known, QueryAnalysis(periods=(TODAY,), topics=("tea",)), **weights))
-    assert {number for number, relevance in named.items() if relevance >= MIN_RELEVANCE_SAMPLES} == {1, 2, 4, 5}
+    assert {number for number, relevance in named.items() if relevance >= MIN_RELEVANCE} == {1, 2, 4, 5}
     # A word of the cue that is also the name of a topic may mean something else.
     unnamed = relevances(rank(proposed, known, QueryAnalysis(periods=(TODAY,)), **weights))
-    assert {number for number, relevance in unnamed.items() if relevance >= MIN_RELEVANCE_SAMPLES} == {1, 2, 5}
+    assert {number for number, relevance in unnamed.items() if relevance >= MIN_RELEVANCE} == {1, 2, 5}
 
 
 def test_what_is_likely_by_itself_is_not_held_down_to_enough():
     known = know({"terms": (0, 1), "named": True})
     (hit,) = rank(propose(text={1: 60.0}), known, text=1.0)
-    assert hit.relevance > 10 * MIN_RELEVANCE_SAMPLES
+    assert hit.relevance > 10 * MIN_RELEVANCE

@@ -28,7 +28,7 @@ DIGITS = 36
 
 DELETED = "conversations deleted in Dify: skipped"
 SILENT = "conversations without messages: skipped"
-NO_USER = "conversations without the user that --user-by names: skipped"
+USER_NOT_NAMED = "conversations without the user that --user-by names: skipped"
 CLOSED_HERE = "conversations deleted here: skipped"
 RENAMED = "conversations whose user's session does not fit: their user is the end user's id"
 LATE = "answers that came since the last import"

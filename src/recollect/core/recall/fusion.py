@@ -17,7 +17,7 @@ from recollect.core.recall.evidence_scores import EVIDENCE, passes_score_to_evid
 from recollect.core.recall.preferences import COVERAGE, DIVERSITY, SPEAKER, CandidateTable, score_preferences
 from recollect.core.recall.relevance import (
     MIN_CHANNEL_SCORE,
-    MIN_RELEVANCE_SAMPLES,
+    MIN_RELEVANCE,
     TELLING,
     WHOLE,
     estimate,
@@ -267,7 +267,7 @@ def rate_relevance(inputs: RankingInput, rated: ScoredCandidates, places: NDArra
             continue
         column = rated.columns[name]
         enough |= (column.rows[places] >= 0) & (column.scores[places] >= MIN_CHANNEL_SCORE.get(name, -np.inf))
-    relevances: list[float] = np.where(enough, np.maximum(found, MIN_RELEVANCE_SAMPLES), found).tolist()
+    relevances: list[float] = np.where(enough, np.maximum(found, MIN_RELEVANCE), found).tolist()
     return relevances
 
 

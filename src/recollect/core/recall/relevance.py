@@ -18,7 +18,7 @@ from recollect.models.recall import Script
 
 FLOOR = 0.003
 """Hits below this relevance are not worth their tokens in a prompt."""
-MIN_RELEVANCE_SAMPLES = 0.027
+MIN_RELEVANCE = 0.027
 """If no hit reaches this relevance, no hit is relevant."""
 WHOLE = 0.9
 """A hit with this share of the cue's words has enough of them, even if the cue is short."""
@@ -99,7 +99,7 @@ def choose_relevant(hits: Sequence[Rated]) -> tuple[Rated, ...]:
 
 def is_irrelevant(hits: Sequence[HasRelevance]) -> bool:
     """Return whether all hits are known to be irrelevant."""
-    return bool(hits) and all(hit.relevance is not None and hit.relevance < MIN_RELEVANCE_SAMPLES for hit in hits)
+    return bool(hits) and all(hit.relevance is not None and hit.relevance < MIN_RELEVANCE for hit in hits)
 
 
 def drop_below(hits: Sequence[Rated], least: float) -> tuple[Rated, ...]:

@@ -84,7 +84,7 @@ class TenantPlacements:
             generation = 1 + max(each.generation for each in (*placed.placements, *claims))
             await placing.await_rows(servers[target], tenant_id, tenant, generation, memories)
             for shard_id in placed.shards:
-                await placing.suspend_tenant(servers[shard_id], tenant_id)
+                await placing.close_tenant(servers[shard_id], tenant_id)
             await placing.record(connection, tenant_id, [BucketPlacement(OWN_BUCKET, LAST_BUCKET, target, generation)])
 
     async def export(self, tenant: str, write: Callable[[str], object]) -> int:

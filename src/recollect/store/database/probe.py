@@ -32,7 +32,7 @@ UNSETTLED = (
     "This database was restored from a backup and may contain erased data. Finish `recollect backup restore`, or run "
     "`recollect backup replay`."
 )
-UNREADABLE = "The database has no schema that this program can read: run `recollect migrate`."
+UNREADABLE = "The database has no schema that this program can read. Run `recollect migrate`."
 
 
 @dataclass(frozen=True, slots=True)
@@ -159,7 +159,7 @@ def check_schema(known: Sequence[Migration], applied: Mapping[str, AppliedMigrat
     if missing:
         raise SchemaError(
             f"The schema of the database is older than this program, it lacks {len(missing)} migrations from "
-            f"{missing[0]} on: run `recollect migrate`."
+            f"{missing[0]} on. Run `recollect migrate`."
         )
     program = max((number_of(step.name) for step in own), default=0)
     for name in sorted(applied.keys() - {step.name for step in known}):

@@ -30,7 +30,7 @@ NEEDED = {
 OPTIONAL = ("message_files", "end_users", "upload_files")
 AT_ONCE = 200
 """Maximum number of conversations to fetch from the server at a time."""
-NO_MEMORIES = sql.SQL("null")
+NULL_COLUMN = sql.SQL("null")
 Snapshot = AsyncConnection[DictRow]
 
 
@@ -68,7 +68,7 @@ class DifyDatabase:
         query = sql.SQL(QUERIES["conversations"]).format(
             is_deleted=self._column("conversations", "conversations", "is_deleted"),
             invoke_from=self._column("conversations", "conversations", "invoke_from"),
-            session=sql.SQL(QUERIES["session"]) if ends else NO_MEMORIES,
+            session=sql.SQL(QUERIES["session"]) if ends else NULL_COLUMN,
         )
         async with self.snapshot.cursor(name="conversations") as cursor:
             with asked():
@@ -107,7 +107,7 @@ class DifyDatabase:
         query = sql.SQL(QUERIES["files"]).format(
             transfer_method=self._column("message_files", "file", "transfer_method"),
             belongs_to=self._column("message_files", "file", "belongs_to"),
-            name=sql.SQL(QUERIES["name"]) if {"id", "name"} <= self.columns["upload_files"] else NO_MEMORIES,
+            name=sql.SQL(QUERIES["name"]) if {"id", "name"} <= self.columns["upload_files"] else NULL_COLUMN,
         )
         with asked():
             found = await self.snapshot.execute(query, {"ids": [*map(UUID, ids)]})
@@ -117,7 +117,7 @@ class DifyDatabase:
 
     def _column(self, table: str, called: str, column: str) -> sql.Composable:
         """Return the name of a column, or null if this version lacks it."""
-        return sql.Identifier(called, column) if column in self.columns[table] else NO_MEMORIES
+        return sql.Identifier(called, column) if column in self.columns[table] else NULL_COLUMN
 
 
 @asynccontextmanager

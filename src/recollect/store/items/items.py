@@ -62,14 +62,14 @@ async def ask_named(
     """Query the items of some names, with their vectors if requested."""
     return NamedItems(
         await connection.execute(
-            QUERIES["named"], names(scope) | confusable_pattern(wanted) | {"vectors": vectors, "largest": largest}
+            QUERIES["named"], names(scope) | name_parameters(wanted) | {"vectors": vectors, "largest": largest}
         )
     )
 
 
 async def query_state(connection: Connection, scope: Scope, wanted: Collection[Name]) -> AsyncCursor[DictRow]:
     """Query the state of names in a locked scope, without the values."""
-    return await connection.execute(QUERIES["standing"], names(scope) | confusable_pattern(wanted))
+    return await connection.execute(QUERIES["standing"], names(scope) | name_parameters(wanted))
 
 
 async def read_standing(asked: AsyncCursor[DictRow]) -> tuple[datetime, dict[Name, CurrentItem]]:
@@ -167,7 +167,7 @@ async def store_items(
             QUERIES["store"], {"scope_id": scope_id, **build_item_parameters(outcome.kept, embeddings)}
         )
     if outcome.dropped:
-        await connection.execute(QUERIES["drop"], {"scope_id": scope_id, **confusable_pattern(outcome.dropped)})
+        await connection.execute(QUERIES["drop"], {"scope_id": scope_id, **name_parameters(outcome.dropped)})
     if outcome.forgotten:
         # Last, when no item refers to these memories: it would be deleted with them.
         await drop_buffered(connection, scope, outcome.forgotten)
@@ -191,7 +191,7 @@ async def record_outcome(connection: Connection, scope_id: int, key: str, noted:
     await connection.execute(QUERIES["record_outcome"], parameters)
 
 
-def confusable_pattern(wanted: Collection[Name]) -> dict[str, object]:
+def name_parameters(wanted: Collection[Name]) -> dict[str, object]:
     """Return the parameters of names."""
     return {"paths": [encode_path(path) for path, _ in wanted], "keys": [key for _, key in wanted]}
 
@@ -222,7 +222,7 @@ def build_item_parameters(kept: Mapping[Name, Item], embeddings: Mapping[Name, E
     """Return the parameters of items."""
     rows = [*kept.values()]
     return {
-        **confusable_pattern(kept),
+        **name_parameters(kept),
         "values": [Jsonb(dict(item.value)) for item in rows],
         "texts": [item.text for item in rows],
         "embeddings": [

@@ -16,7 +16,7 @@ from recollect.core.recall.columns import ID, Candidates, Ids
 from recollect.store.database.pool import load_queries
 
 QUERIES = load_queries(__file__)
-NO_MEMORIES = sql.SQL("")
+NOTHING = sql.SQL("")
 BIG_ENDIAN = np.dtype(">f8")
 """The server's binary format of a float."""
 UUID_TYPE, UUID_ARRAY_TYPE = 2950, 2951
@@ -47,7 +47,7 @@ class IdArrayDumper(Dumper):
 psycopg.adapters.register_dumper(IdArray, IdArrayDumper)
 
 
-def in_columns(query: sql.Composable, more: sql.Composable = NO_MEMORIES) -> sql.Composed:
+def in_columns(query: sql.Composable, more: sql.Composable = NOTHING) -> sql.Composed:
     """Return the result of a query for IDs and scores in one row: one array each, in the query's order."""
     return sql.SQL(QUERIES["proposed"]).format(query=query, more=more)
 

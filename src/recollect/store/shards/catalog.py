@@ -160,11 +160,11 @@ def to_addresses(row: DictRow) -> ServerAddresses:
     return ServerAddresses(row["service"], row["owner"], row["direct"], identity)
 
 
-async def list_servers(owner: str, wanted: Collection[int] = ()) -> list[ServerAddresses]:
-    """List the addresses of some or all shards, after checking the identity of each."""
+async def list_servers(owner: str, wanted: Collection[int] = ()) -> dict[int, ServerAddresses]:
+    """Return the addresses of some or all shards by their numbers, after checking the identity of each."""
     known = await list_addresses(owner)
-    servers = [known[number] for number in wanted or known]
-    for each in servers:
+    servers = {number: known[number] for number in wanted or known}
+    for each in servers.values():
         async with owning_server(each):
             pass
     return servers

@@ -93,7 +93,7 @@ async def await_rows(server: ServerAddresses, tenant_id: int, name: str, generat
         await connection.execute(QUERIES["await_rows"], asked)
 
 
-async def suspend_tenant(server: ServerAddresses, tenant_id: int) -> None:
+async def close_tenant(server: ServerAddresses, tenant_id: int) -> None:
     """Stop serving a suspended tenant on one server; its rows stay."""
     async with acting(server, tenant_id) as connection:
         await connection.execute(QUERIES["close"], {"tenant_id": tenant_id})

@@ -43,24 +43,20 @@ class Tenants:
 
     async def owners_of(self, name: str) -> list[str]:
         """List the owners of the tables with rows of a tenant, its home first."""
-        if not self.several:
-            return [self._owner()]
-        placed = await catalog.find_placed(self.catalog, await self.find_tenant_number(name))
-        return [each.owner for each in await catalog.list_servers(self.catalog, placed.shards)]
+        return [each.owner for each in (await self.servers_of(name)).values()]
 
     async def servers_of(self, name: str) -> dict[int, ServerAddresses]:
         """Return the servers that have something of a tenant by their numbers, its home first; 0 is a server alone."""
         if not self.several:
             return {0: ServerAddresses("", self._owner())}
         placed = await catalog.find_placed(self.catalog, await self.find_tenant_number(name))
-        known = await catalog.list_addresses(self.catalog)
-        return {number: known[number] for number in placed.shards}
+        return await catalog.list_servers(self.catalog, placed.shards)
 
     async def owners(self) -> list[str]:
         """List the owners of all tables."""
         if not self.several:
             return [ownership.require_owner(self.owner)]
-        return [each.owner for each in await catalog.list_servers(catalog.require_owner(self.catalog))]
+        return [each.owner for each in (await catalog.list_servers(catalog.require_owner(self.catalog))).values()]
 
     def _owner(self) -> str:
         if not self.owner:

@@ -15,7 +15,7 @@ from recollect.store.database.pool import Connection
 from recollect.store.imports import exports
 from recollect.verbs.dependencies import Dependencies
 from recollect.verbs.imports.archive_object import pack, temporary, unpacked
-from recollect.verbs.imports.progress import silence_library_logs
+from recollect.verbs.imports.progress import ignore_progress
 from recollect.verbs.imports.restore import RestoreRun, by_section, restore_rows
 
 
@@ -81,7 +81,7 @@ async def restore_scope(parts: Dependencies, scope_id: int) -> bool:
         if seen is None or seen.tier is not StorageTier.COLD or not await tiers.release(connection, held):
             return False
         spaces = by_section(await exports.list_spaces(connection))
-        work = RestoreRun(by_section(packed.spaces), silence_library_logs, parts.channel_names, {})
+        work = RestoreRun(by_section(packed.spaces), ignore_progress, parts.channel_names, {})
         await restore_rows(connection, work, (scope_id, packed.scope.agent), packed.blocks(), spaces)
         await tiers.set_tier(connection, scope_id, StorageTier.HOT)
     with suppress(ColdStorageError):

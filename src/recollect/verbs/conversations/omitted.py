@@ -22,13 +22,13 @@ def list_left_out(
     count, zone = cache(tokenizer.count), find_zone(wanted.cue.zone)
     names = shorten_ids(hit.memory.id for hit in (*material.hits, *material.irrelevant))
 
-    def reason_for(hit: Hit, why: OmitReason) -> OmittedHit:
+    def to_omitted_hit(hit: Hit, why: OmitReason) -> OmittedHit:
         line = BlockMemory(hit.memory, names[hit.memory.id], hit.score, material.source_texts)
         return OmittedHit(hit.memory.id, hit.score, count(write_line(line, zone=zone, wording=material.wording)), why)
 
     reasons = OmitReasons(material, wanted, made)
-    left = [reason_for(hit, reasons.find_reason(hit.memory)) for hit in material.hits if hit.memory.id not in shown]
-    left += [reason_for(hit, OmitReason.IRRELEVANT) for hit in material.irrelevant if hit.memory.id not in shown]
+    left = [to_omitted_hit(hit, reasons.find_reason(hit.memory)) for hit in material.hits if hit.memory.id not in shown]
+    left += [to_omitted_hit(hit, OmitReason.IRRELEVANT) for hit in material.irrelevant if hit.memory.id not in shown]
     return tuple(sorted(left, key=lambda each: -each.score))
 
 

@@ -101,7 +101,7 @@ async def import_conversation(run: DifyRun, conversation: DifyConversation) -> N
     ledger = run.ledger
     user, renamed = dify.find_user(conversation, run.wanted.user_by)
     if conversation.deleted or user is None:
-        skip(ledger, dify.DELETED if conversation.deleted else dify.NO_USER)
+        skip(ledger, dify.DELETED if conversation.deleted else dify.USER_NOT_NAMED)
         return
     scope = Scope(run.caller.tenant_id, run.wanted.agent, user)
     found = await read_standing((await run.parts.at(scope)).database, scope, [conversation.id], dify.OURS)

@@ -21,7 +21,7 @@ from recollect.store.database.pool import Database
 from recollect.store.imports import erasures
 from recollect.store.shards.servers import once_per_server
 from recollect.verbs.dependencies import Dependencies
-from recollect.verbs.imports.progress import Progress, silence_library_logs
+from recollect.verbs.imports.progress import Progress, ignore_progress
 from recollect.verbs.service.follow_moves import repeat
 
 SCOPES = "scopes"
@@ -33,7 +33,7 @@ async def erase_user(
     parts: Dependencies,
     caller: Caller,
     user: str,
-    report: Progress = silence_library_logs,
+    report: Progress = ignore_progress,
     *,
     agent: str = "",
     dry_run: bool = False,
@@ -83,7 +83,7 @@ async def is_known(parts: Dependencies, tenant_id: int, user: str, agent: str) -
 
 
 async def resume_erasure(
-    parts: Dependencies, tenant_id: int, receipt: UUID, report: Progress = silence_library_logs
+    parts: Dependencies, tenant_id: int, receipt: UUID, report: Progress = ignore_progress
 ) -> tuple[UserErasure, bool]:
     """Erase remaining rows on every server; return the receipt, and whether all other servers have reported."""
     home, *_ = servers = await parts.servers.each(tenant_id)

@@ -22,11 +22,11 @@ Progress = Callable[[str, int, int], None]
 T = TypeVar("T")
 MAX_BATCH_ITEMS, MAX_CHARACTERS = 250, 250_000
 """Maximum size of one write: far below the limit of one call, to stay within its deadline."""
-NO_USER = "entries without the --user-by field: assigned to --user"
+USER_NOT_NAMED = "entries without the --user-by field: assigned to --user"
 THINGS = (CONVERSATIONS, MESSAGES, MEMORIES, FACTS)
 
 
-def silence_library_logs(_step: str, _done: int, _total: int) -> None:
+def ignore_progress(_step: str, _done: int, _total: int) -> None:
     """Report nothing."""
 
 
@@ -80,7 +80,7 @@ class ImportRun:
         """Find the scope of an entry, and record a remark if its owner is missing or invalid."""
         scope, remarks = self.find_scope(owner), self.ledger.remarks
         named = self._name(owner)
-        remarks[NO_USER] += self.wanted.user_by is not None and not named
+        remarks[USER_NOT_NAMED] += self.wanted.user_by is not None and not named
         remarks[RENAMED] += bool(named) and scope.user != named
         return scope
 

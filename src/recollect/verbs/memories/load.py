@@ -54,7 +54,7 @@ class Load:
     active: EmbeddingSpace | None
     sources: dict[UUID | int, memories.Source]
 
-    def activate_generation(self, first: int, new: Sequence[NewMemory], opening: LockedScope) -> LoadPart:
+    def prepare_part(self, first: int, new: Sequence[NewMemory], opening: LockedScope) -> LoadPart:
         """Check, analyze and encode one chunk that starts at a position of the whole load."""
         for position, memory in enumerate(new, start=first):
             check_one(position, memory)
@@ -133,11 +133,9 @@ async def send_chunks(connection: Connection, work: Load, opening: LockedScope, 
     stored: list[UUID] = []
     await bulk.stage(connection, work.space)
     chunks = split(new)
-    chunk = await asyncio.to_thread(work.activate_generation, *next(chunks, NO_MEMORIES), opening)
+    chunk = await asyncio.to_thread(work.prepare_part, *next(chunks, NO_MEMORIES), opening)
     while chunk.rows:
-        following = asyncio.create_task(
-            asyncio.to_thread(work.activate_generation, *next(chunks, NO_MEMORIES), chunk.opening)
-        )
+        following = asyncio.create_task(asyncio.to_thread(work.prepare_part, *next(chunks, NO_MEMORIES), chunk.opening))
         await store_chunk(connection, opening.scope_id, chunk)
         stored += [row.id for row in chunk.rows]
         chunk = await following

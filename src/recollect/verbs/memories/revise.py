@@ -76,7 +76,7 @@ async def revise(
     write = Write(caller, scope, [prepared], vectors, "", b"")
     plan = PlannedRevision(before, memory, new, write, to_message(parts, before, new))
     async with parts.database.transaction(scope.tenant_id) as connection:
-        return await execute_write(parts, connection, plan)
+        return await write_revision(parts, connection, plan)
 
 
 async def find_repeated(
@@ -126,7 +126,7 @@ def to_message(parts: Dependencies, before: VersionState, new: NewMemory) -> dic
     return {"occurred_at": moment, "tokens": tokens, "images": count_images(message), "parts": shown}
 
 
-async def execute_write(parts: Dependencies, connection: Connection, plan: PlannedRevision) -> UpdateResult:
+async def write_revision(parts: Dependencies, connection: Connection, plan: PlannedRevision) -> UpdateResult:
     """Lock the scope, check that nobody has revised it, and write the version."""
     scope, asked = plan.write.scope, plan.memory.id
     opened = await scopes.ask_opening(connection, scope)

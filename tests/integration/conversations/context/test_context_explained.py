@@ -107,7 +107,7 @@ async def test_what_is_hardly_likely_to_help_is_named(mind, monkeypatch):
     await mind.remember(["the cake may have any nuts", "a train leaves at noon"])
     [best, worse] = (await mind.recall(Cue(TEXT, touch=False))).hits
     monkeypatch.setattr(relevance, "FLOOR", best.relevance)
-    monkeypatch.setattr(relevance, "MIN_RELEVANCE_SAMPLES", 0.0)
+    monkeypatch.setattr(relevance, "MIN_RELEVANCE", 0.0)
     made = await ask(mind, cue={"min_relevance": None})
     assert [hit.memory.id for hit in made.hits] == [best.memory.id]
     assert reasons(made) == {worse.memory.id: OmitReason.IRRELEVANT}

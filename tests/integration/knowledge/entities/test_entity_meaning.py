@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from recollect.core.recall.relevance import MIN_RELEVANCE_SAMPLES
+from recollect.core.recall.relevance import MIN_RELEVANCE
 from recollect.errors import InvalidInputError
 from recollect.jobs.embed import embed_pending, fill_space
 from recollect.llm.fake import FakeEmbedder
@@ -106,13 +106,13 @@ async def test_each_cue_starts_from_its_own_first_hits(known):
 async def test_only_what_a_cue_names_is_sure_to_be_relevant(known):
     named = await known.recall(Cue("Berlin", channels=("text", "graph")))
     led = await known.recall(Cue("lives in", channels=("text", "graph")))
-    assert all(hit.relevance >= MIN_RELEVANCE_SAMPLES for hit in named.hits)
+    assert all(hit.relevance >= MIN_RELEVANCE for hit in named.hits)
     assert led.hits
     await known.knowledge.add([NewFact("Bob", "owns", f"boat {number}") for number in range(5)])
     found = await known.recall(Cue("lives in", channels=("text", "graph")))
     beside = [hit for hit in found.hits if "text" not in hit.channels]
     assert beside
-    assert all(hit.relevance < MIN_RELEVANCE_SAMPLES for hit in beside)
+    assert all(hit.relevance < MIN_RELEVANCE for hit in beside)
 
 
 async def test_a_new_space_gets_vectors_of_entities_too(recollect, known, owner, addresses):

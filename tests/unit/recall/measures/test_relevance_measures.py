@@ -13,7 +13,7 @@ from recollect.core.recall.checks import check_cue
 from recollect.core.recall.relevance import (
     FLOOR,
     MEASURES,
-    MIN_RELEVANCE_SAMPLES,
+    MIN_RELEVANCE,
     choose_relevant,
     drop_below,
     estimate,
@@ -83,15 +83,15 @@ def test_measures_are_of_the_chosen_places_and_of_the_best_of_all():
 
 
 def test_a_prompt_leaves_out_what_is_hardly_likely_and_all_where_nothing_is_enough():
-    best, weak, none = Rated(MIN_RELEVANCE_SAMPLES), Rated(FLOOR), Rated(FLOOR / 2)
+    best, weak, none = Rated(MIN_RELEVANCE), Rated(FLOOR), Rated(FLOOR / 2)
     assert choose_relevant([best, weak, none]) == (best, weak)
     assert choose_relevant([weak, none]) == ()
     assert choose_relevant([]) == ()
 
 
 def test_only_what_is_known_to_be_irrelevant_is_called_so():
-    assert is_irrelevant([Rated(MIN_RELEVANCE_SAMPLES / 2), Rated(0.0)])
-    assert not is_irrelevant([Rated(MIN_RELEVANCE_SAMPLES), Rated(0.0)])
+    assert is_irrelevant([Rated(MIN_RELEVANCE / 2), Rated(0.0)])
+    assert not is_irrelevant([Rated(MIN_RELEVANCE), Rated(0.0)])
     assert not is_irrelevant([Rated(None), Rated(0.0)])
     assert not is_irrelevant([])
 
