@@ -84,4 +84,4 @@ async def test_a_used_up_budget_says_when_to_go_on(run, enriched):
 
 async def test_a_model_and_a_tenant_are_needed(run, enriched):
     assert "RECOLLECT_CHAT_URL" in run("enrich", "--dry-run", fails=True)
-    assert "Unknown tenant" in run("enrich", "--tenant", "nobody", fails=True)
+    assert "There is no tenant 'nobody'" in run("enrich", "--tenant", "nobody", fails=True)

@@ -26,7 +26,7 @@ class OperatorLimits:
         await self.tenants.find_tenant_number(tenant)
         found = [await ownership.limit_tenant(owner, tenant, limits) for owner in await self.tenants.owners_of(tenant)]
         if found[0] is None:
-            raise NotFoundError(NO_TENANT)
+            raise NotFoundError(NO_TENANT.format(name=tenant))
         return found[0]
 
     async def key_limits(self, tenant: str, key_id: UUID, limits: Limits | None = None) -> Limits:

@@ -9,7 +9,7 @@ from recollect.models.shards import ServerAddresses
 from recollect.store.database import ownership
 from recollect.store.shards import catalog
 
-NO_TENANT = "Unknown tenant."
+NO_TENANT = "There is no tenant {name!r}."
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,7 +32,7 @@ class Tenants:
         """Return a tenant's number; raise an error for an unknown tenant."""
         number = await self.seek(name)
         if number is None:
-            raise NotFoundError(NO_TENANT)
+            raise NotFoundError(NO_TENANT.format(name=name))
         return number
 
     async def ensure(self, name: str) -> int:

@@ -339,7 +339,7 @@ async def test_the_command_line_shows_it_and_sets_budgets(asking, addresses, own
     assert await asyncio.to_thread(run, "tenants", "budget", "other") == waits
     assert "no limit" in await asyncio.to_thread(run, "tenants", "budget", "other", "--usual")
     refused = await asyncio.to_thread(run, "tenants", "budget", "nobody", "1", fails=True)
-    assert "not_found: Unknown tenant" in refused
+    assert "not_found: There is no tenant" in refused
 
 
 def test_prices_that_cannot_be_read_stop_the_start(addresses):
