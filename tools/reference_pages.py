@@ -40,6 +40,8 @@ PAGES = {name: DOCS / "reference" / name for name in ("cli.md", "http.md", "pyth
 INTRODUCTIONS = ROOT / "tools" / "introductions"
 WRITTEN = "Written by `python tools/reference_pages.py`; `tests/house/pages/test_reference.py` compares."
 GENERATED = "<!-- generated -->"
+RECORD = re.compile(r"^Room: (\w+)\.\n(?:Superseded\s+by\s+(\[\d+\]\(\S+\)))?", re.MULTILINE)
+"""The room of a decision, and the decision that supersedes it."""
 OWNERS: tuple[type, ...] = (
     *(recollect.Mind, recollect.Conversation, KnowledgeView, TopicsView, BlockView),
     *(FadeView, ItemsView, RecallsView, recollect.Recollect, Client),
@@ -85,10 +87,17 @@ def fill(name: str, generated: str) -> str:
 
 
 def write_decisions() -> Iterator[str]:
-    yield "| number | decision |\n|---|---|"
+    """List the decisions of each room, those in force first."""
+    rooms: dict[str, list[tuple[bool, str]]] = {}
     for page in sorted((DOCS / "adr").glob("[0-9]*.md")):
-        number, title = page.read_text(encoding="utf-8").partition("\n")[0].removeprefix("# ").split(": ", 1)
-        yield f"| {number} | [{title}]({page.name}) |"
+        text = page.read_text(encoding="utf-8")
+        number, title = text.partition("\n")[0].removeprefix("# ").split(": ", 1)
+        [(room, successor)] = RECORD.findall(text)
+        rooms.setdefault(room, []).append((successor != "", f"| {number} | [{title}]({page.name}) | {successor} |"))
+    for room, rows in sorted(rooms.items()):
+        yield f"## {room.capitalize()}\n\n| number | decision | superseded by |\n|---|---|---|"
+        yield from (line for _, line in sorted(rows))
+        yield ""
 
 
 def write_commands() -> Iterator[str]:

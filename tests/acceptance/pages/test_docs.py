@@ -352,12 +352,34 @@ def test_import_page_shows_lines_that_are_accepted():
     assert lines[1].evidence == [lines[0].id]
 
 
+def read_layers(contract: str) -> dict[str, int]:
+    """Return the layer of each name in a contract of the import walls; the lowest layer is 0."""
+    walls = configparser.ConfigParser(interpolation=None)
+    walls.read_string(read(".importlinter"))
+    layers = walls[f"importlinter:contract:{contract}"]["layers"].split("\n")[::-1]
+    return {name: place for place, layer in enumerate(layers) for name in re.findall(r"\w+", layer)}
+
+
+def test_the_architecture_shows_the_orders_of_the_import_walls():
+    shown = blocks("ARCHITECTURE.md", "text")
+    for block, contract in zip(shown, ("layers", "rooms"), strict=True):
+        layers = read_layers(contract)
+        places = [layers[name] for name in re.findall(r"\w+", block)]
+        assert places == sorted(places, reverse=contract == "layers")
+    assert {*re.findall(r"\w+", shown[0])} == {*read_layers("layers")}
+
+
 @pytest.mark.parametrize("record", sorted((DOCS / "adr").glob("0*.md")), ids=lambda record: record.stem)
 def test_decisions_are_one_page_with_three_parts(record):
     text = record.read_text(encoding="utf-8")
     assert re.findall(r"^## (.+)$", text, re.MULTILINE) == ["Context", "Decision", "Consequences"]
-    assert text.startswith(f"# {record.name[:4]}: ")
+    assert re.match(
+        rf"# {record.name[:4]}: .+\n\nRoom: ({'|'.join({*read_layers('rooms'), 'house', 'models'})})\.\n", text
+    )
     assert len(text.splitlines()) <= 60
+    for successor in re.findall(r"^Superseded\s+by\s+\[\d+\]\((\S+)\)", text, re.MULTILINE):
+        named = re.findall(r"Supersedes\s+\[\d+\]\((\S+)\)", (DOCS / "adr" / successor).read_text(encoding="utf-8"))
+        assert record.name in named
 
 
 def test_only_marked_tables_of_figures_wait_to_be_filled():
