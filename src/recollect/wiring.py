@@ -24,7 +24,7 @@ from recollect.core.conversations.retention import save_ratio
 from recollect.core.service.costs import read_prices
 from recollect.core.service.erasures import ErasureLog
 from recollect.core.text.tokens import ESTIMATE
-from recollect.errors import SetupError
+from recollect.errors import ScopeMovedError, SetupError
 from recollect.jobs.running import SHORT_STOP_SECONDS, worker_running
 from recollect.llm.build import build_chat_model, build_embedder, choose_local
 from recollect.llm.chat import ChatModel
@@ -55,8 +55,9 @@ from recollect.store.shards.servers import Servers, ShardedServers, SingleServer
 from recollect.store.shards.tenants import Tenants
 from recollect.tracing import Tracing
 from recollect.verbs.cold.restore import ColdRestorer
-from recollect.verbs.dependencies import Dependencies
+from recollect.verbs.dependencies import Dependencies, EngineOptions, ProcessState
 from recollect.verbs.knowledge.steps import choose_steps
+from recollect.verbs.recovery import Recovery
 
 CHANNELS: tuple[Callable[[], Channel], ...] = (
     *(VectorChannel, TextChannel, StreamChannel, GraphChannel),
@@ -68,6 +69,8 @@ SERVICE_ROLE = "recollect_service"
 ERASURES = "erasures"
 """The folder of the embedded server's log of erasures, next to its files."""
 RESTORE_SECONDS = 300.0
+MOVE_PAUSES = (0.0, 0.02, 0.05, 0.1, 0.2, 0.4, 0.8)
+"""The pauses in seconds before each new search for data that has moved to another server."""
 OWN_TOOLS = (
     "This command is for the embedded server. Back up and restore your own server with its tools, then run `recollect "
     "backup replay` (docs/howto/backup.md)."
@@ -142,25 +145,43 @@ async def connected(
             database,
             servers,
             channels=(*(channel() for channel in CHANNELS), *mirrored),
-            mirrors=mirrors,
-            cold=build_storage(settings),
             embedder=TracedEmbedder(embedder) if embedder and Tracing.tracer else embedder,
-            embed_wait_seconds=settings.embed_wait_seconds,
-            embed_batch=settings.embedder_batch,
             chat=chat,
             tokenizers=load_tokenizers([*settings.tokenizers.replace(",", " ").split(), ESTIMATE]),
-            prices=read_prices(settings.chat_prices),
-            tokens_per_day=settings.tokens_per_day,
-            fading_days=settings.fading_days,
-            channel_seconds=settings.channel_seconds,
-            judge_seconds=settings.judge_seconds,
             steps=choose_steps(settings.steps),
-            keep_share=save_ratio(settings),
-            feeds=feeds,
+            mirrors=mirrors,
+            cold=build_storage(settings),
+            recoveries=[follow_moves(servers)] if addresses.catalog else [],
+            options=read_options(settings),
+            process=ProcessState(feeds=feeds),
         )
-        waker = ColdRestorer(parts, settings.deadline_seconds)
-        stack.push_async_callback(waker.cancel_restores)
-        yield Recollect(replace(parts, waker=waker), settings, addresses, probe)
+        restorer = ColdRestorer(parts, settings.deadline_seconds)
+        stack.push_async_callback(restorer.cancel_restores)
+        whole = replace(parts, recoveries=[*parts.recoveries, restorer.recovery])
+        yield Recollect(whole, settings, addresses, probe, restorer)
+
+
+def read_options(settings: Settings) -> EngineOptions:
+    """Return what the settings say about all calls."""
+    return EngineOptions(
+        embed_wait_seconds=settings.embed_wait_seconds,
+        embed_batch=settings.embedder_batch,
+        prices=read_prices(settings.chat_prices),
+        tokens_per_day=settings.tokens_per_day,
+        fading_days=settings.fading_days,
+        channel_seconds=settings.channel_seconds,
+        judge_seconds=settings.judge_seconds,
+        keep_share=save_ratio(settings),
+    )
+
+
+def follow_moves(servers: Servers) -> Recovery:
+    """Look for the data of a tenant again after it has moved to another server."""
+
+    async def read_anew(tenant_id: int, _met: ScopeMovedError) -> None:
+        await servers.read_anew(tenant_id)
+
+    return Recovery(ScopeMovedError, read_anew, MOVE_PAUSES)
 
 
 async def join_server(
@@ -363,11 +384,11 @@ async def join_restored(settings: Settings, server: ServerAddresses) -> AsyncIte
     patient = settings.model_copy(update={"deadline_seconds": RESTORE_SECONDS})
     database = await open_pool(patient, server.service)
     try:
-        parts = Dependencies(database, SingleServer(database), (), None, 0.0, 1, cold=build_storage(settings))
-        waker = ColdRestorer(parts, RESTORE_SECONDS)
+        parts = Dependencies(database, SingleServer(database), cold=build_storage(settings))
+        restorer = ColdRestorer(parts, RESTORE_SECONDS)
         try:
-            yield replace(parts, waker=waker)
+            yield replace(parts, recoveries=[restorer.recovery])
         finally:
-            await waker.cancel_restores()
+            await restorer.cancel_restores()
     finally:
         await database.close()

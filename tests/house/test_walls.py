@@ -31,6 +31,10 @@ CONTRACTS = (WAYS, PURE, DRIVER, DOORS, CHANNELS, SDK, ROOMS, NOUNS, FACADE)
 IMPORTS = {
     "core imports the driver": ("core/planted_driver.py", "import psycopg", PURE, "core.planted_driver -> psycopg"),
     "core reads the clock": ("core/planted_clock.py", "from time import time", PURE, "core.planted_clock -> time"),
+    "core keeps state beside its arguments": (
+        *("core/planted_state.py", "from contextvars import ContextVar", PURE),
+        "core.planted_state -> contextvars",
+    ),
     "core knows a verb": (
         *("core/planted_verb.py", "from recollect.verbs.recall import recall", WAYS),
         "core.planted_verb -> recollect.verbs.recall.recall",

@@ -29,7 +29,7 @@ async def embed_first(parts: Dependencies, scope_id: int) -> None:
     """Embed a scope's waiting messages; without an embedder, topics are separated by terms."""
     if parts.embedder is not None:
         with suppress(EmbedderError):
-            await embed_pending(parts.database, parts.embedder, parts.embed_batch, scope_id)
+            await embed_pending(parts.database, parts.embedder, parts.options.embed_batch, scope_id)
 
 
 async def close_silent(database: Database, idle_minutes: float) -> None:

@@ -113,7 +113,7 @@ class Tasks:
         remaining = partial(embeddings.count_pending, self.parts.database, scope_id)
         async with reporting(self.parts.database, lease_of(context), remaining) as counter:
             await embed_pending(
-                self.parts.database, self._embedder(), self.parts.embed_batch, scope_id, counter.set_total
+                self.parts.database, self._embedder(), self.parts.options.embed_batch, scope_id, counter.set_total
             )
 
     async def enrich(self, context: JobContext, scope_id: int) -> None:
@@ -136,7 +136,7 @@ class Tasks:
         if space is not None and space.id == space_id and serves(self._embedder(), space):
             async with reporting(self.parts.database, lease_of(context)) as counter:
                 await fill_space(
-                    self.parts.database, self._embedder(), self.parts.embed_batch, space, counter.set_total
+                    self.parts.database, self._embedder(), self.parts.options.embed_batch, space, counter.set_total
                 )
 
     async def fold(self, scope_id: int) -> None:
@@ -161,11 +161,11 @@ class Tasks:
 
     async def fade(self, context: JobContext, scope_id: int) -> None:
         """Fade memories of a scope."""
-        await RetentionPass(self.parts.database, scope_id).run(self.parts.fading_days, lease_of(context))
+        await RetentionPass(self.parts.database, scope_id).run(self.parts.options.fading_days, lease_of(context))
 
     async def fade_daily(self, _context: JobContext, timestamp: int) -> None:  # noqa: ARG002 - the engine's call
         """Queue a job once a day for each scope whose agent lets memories fade."""
-        await maintenance.defer_due(self.parts.database, "fade", usual=self.parts.fading_days)
+        await maintenance.defer_due(self.parts.database, "fade", usual=self.parts.options.fading_days)
 
     async def retain(self, _context: JobContext, timestamp: int) -> None:  # noqa: ARG002 - the engine's call
         """Change the state of conversations that were not used for long."""

@@ -7,7 +7,6 @@ from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, replace
-from functools import partial
 from typing import Self
 
 from recollect.core.service.permissions import check_all_users, check_right
@@ -16,7 +15,7 @@ from recollect.models.recall import Cue
 from recollect.models.service import Caller, Right, Scope
 from recollect.store.database.pool import Database
 from recollect.store.service.scopes import ScopeHandle, locate
-from recollect.verbs.dependencies import Dependencies, with_scope_restored
+from recollect.verbs.dependencies import Dependencies
 
 RIGHT_TO_RECALL = "`read`; `write` to keep the recall, or to date an access"
 
@@ -32,13 +31,6 @@ class Access:
     place: ScopeHandle | None = None
     """The place of the scope when the caller was authorized, valid for that request; None looks it up each time."""
 
-    @asynccontextmanager
-    async def authorized_call(self, right: Right, *, all_users: bool = False) -> AsyncIterator[Self]:
-        """Do something that needs a right, within the deadline."""
-        self.require(right, all_users=all_users)
-        async with within(self.deadline_seconds):
-            yield self
-
     def require(self, right: Right, *, all_users: bool = False) -> None:
         """Refuse a caller without a right, or one who is bound to one user where all users are concerned."""
         if all_users:
@@ -46,16 +38,13 @@ class Access:
         check_right(self.caller, right)
 
     async def renew_access(self) -> Self:
-        """Return the access to the scope in its current database, after the scope has been moved."""
-        await self.parts.servers.read_anew(self.scope.tenant_id)
+        """Return the access to the scope in its current database."""
         database = await self.parts.servers.for_scope(self.scope)
         return replace(self, parts=replace(self.parts, database=connection_for(self.caller, database)), place=None)
 
     async def locate(self) -> ScopeHandle:
         """Return the place of the scope."""
-        if self.place is not None:
-            return self.place
-        return await with_scope_restored(self.parts, partial(locate, self.parts.database, self.scope))
+        return self.place or await locate(self.parts.database, self.scope)
 
 
 def connection_for(caller: Caller, database: Database) -> Database:

@@ -57,7 +57,9 @@ class AgentVerbs:
         """Get an agent's metadata."""
         return await read_metadata(self.access.parts, self.access.scope)
 
-    @operation("POST /v1/tune", "`read`; `admin` to apply", answer="tunings", agent_only=True, command="tune")
+    @operation(
+        "POST /v1/tune", "`read`; `admin` to apply", answer="tunings", agent_only=True, timed=False, command="tune"
+    )
     async def tune(self, *, apply: bool = False) -> list[Tuning]:
         """Learn ranking weights from feedback and optionally apply them."""
         access = self.access

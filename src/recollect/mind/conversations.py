@@ -88,9 +88,10 @@ class Conversation:
         """
         asked = Cue(cue) if isinstance(cue, str) else cue
         wanted = PromptRequest(asked, budget, shares or BudgetShares(), window or HistoryOptions(), system)
-        async with self.access.authorized_call(right_for([wanted.cue])) as access:
-            called = (access.parts, access.caller, access.scope)
-            return await context(*called, self.conversation, wanted, access.place)
+        access = self.access
+        access.require(right_for([wanted.cue]))
+        called = (access.parts, access.caller, access.scope)
+        return await context(*called, self.conversation, wanted, access.place)
 
     @operation("POST /v1/converse", Right.WRITE, timed=False)
     async def converse(

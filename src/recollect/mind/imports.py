@@ -12,15 +12,14 @@ from recollect.core.text.checks import check_line, check_scope
 from recollect.errors import InvalidInputError
 from recollect.models.imports import ExportReport, ExportRequest, ImportOptions, ImportResult, UserErasure
 from recollect.models.service import Caller, Right, Scope
-from recollect.store.shards.servers import Servers
-from recollect.verbs.dependencies import Dependencies, with_scope_restored
+from recollect.verbs.dependencies import Dependencies
 from recollect.verbs.imports.checked import CheckedScope, check_upload
 from recollect.verbs.imports.erase import erase_user, list_erasures
 from recollect.verbs.imports.exports import export
 from recollect.verbs.imports.import_as_new import import_scopes_as_new
 from recollect.verbs.imports.progress import Progress, ignore_progress
 from recollect.verbs.imports.restore import restore
-from recollect.verbs.service.follow_moves import following
+from recollect.verbs.recovery import recover, recovered
 
 ANY_TRUST = 100
 """New memories may come from any: they get at most the trust of their caller."""
@@ -65,7 +64,8 @@ class Exports:
             for scope, _ in targets:
                 check_bounds(caller, scope.agent, scope.user)
             if not as_new:
-                return await with_scope_restored(self.parts, partial(restore, self.parts, targets, export, report))
+                restoring = partial(restore, self.parts, targets, export, report)
+                return await recover(self.parts.recoveries, caller.tenant_id, restoring)
             bringing = replace(caller, origin=f"import:{order.name}")
             return await import_scopes_as_new(self.parts, bringing, targets, export, report)
 
@@ -76,12 +76,7 @@ class Erasures:
 
     parts: Dependencies
 
-    @property
-    def servers(self) -> Servers:
-        """Return where the tenant's rows are."""
-        return self.parts.servers
-
-    @following
+    @recovered
     async def forget_user(
         self, caller: Caller, user: str, report: Progress = ignore_progress, *, dry_run: bool = False
     ) -> UserErasure:
@@ -90,7 +85,7 @@ class Erasures:
         check_unbound(caller)
         return await erase_user(self.parts, caller, user, report, dry_run=dry_run)
 
-    @following
+    @recovered
     async def receipts(self, caller: Caller, user: str = "", limit: int = 50) -> list[UserErasure]:
         """List what erasures removed, the latest first; of one user if named."""
         check_right(caller, Right.ADMIN)

@@ -23,8 +23,7 @@ class ItemsView(ItemVerbs):
     @operation("POST /v1/items", "`read` for reads, `write` for writes", answer="results")
     async def batch(self, operations: Sequence[ItemOperation], *, idempotency_key: str = "") -> list[ItemResult]:
         """Run a batch of key-value operations in one transaction. Reads see the state before the writes."""
-        writing = [is_write(operation) for operation in operations]
-        if not all(writing):
-            self.access.require(Right.READ)
-        async with self.access.authorized_call(Right.WRITE if any(writing) else Right.READ) as access:
-            return await batch(access.parts, access.caller, access.scope, operations, idempotency_key, access.place)
+        access = self.access
+        for right in sorted({Right.WRITE if is_write(each) else Right.READ for each in operations} or {Right.READ}):
+            access.require(right)
+        return await batch(access.parts, access.caller, access.scope, operations, idempotency_key, access.place)

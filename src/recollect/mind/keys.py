@@ -21,9 +21,8 @@ from recollect.models.service import ApiKey, Caller, CurrentKey, KeyBinding, Key
 from recollect.store.database.pool import Database
 from recollect.store.service import keys
 from recollect.store.service.scopes import find_tenant
-from recollect.store.shards.servers import Servers
 from recollect.verbs.dependencies import Dependencies
-from recollect.verbs.service.follow_moves import following
+from recollect.verbs.recovery import recovered
 
 SESSION_HOURS = 12
 NO_SESSION = "This is a session, and a session cannot begin another one: sign in with an API key."
@@ -54,7 +53,7 @@ class KeyVerbs:
         """Make a key for the caller's tenant: no more rights, trust or time and no wider bounds than its maker has."""
         return await self._create(caller, KeyRequest(name, frozenset(rights), trust, bounds, expires_at))
 
-    @following
+    @recovered
     async def make_key(self, caller: Caller, wanted: KeyRequest) -> tuple[ApiKey, str]:
         """Make any key with `admin`; with `delegate` one for a scope and a day, that ends with the caller's own."""
         child = makes_children(caller)
@@ -72,11 +71,6 @@ class KeyVerbs:
         parent = maker.id if child and maker else None
         return await keys.create_key(await self._home(caller), caller.tenant_id, replace(wanted, parent=parent))
 
-    @property
-    def servers(self) -> Servers:
-        """Return where the keys are."""
-        return self.parts.servers
-
     async def _home(self, caller: Caller) -> Database:
         return await self.parts.servers.home(caller.tenant_id)
 
@@ -89,13 +83,13 @@ class KeyVerbs:
             own if own.parent is None else await keys.read_key(await self._home(caller), caller.tenant_id, own.parent)
         )
 
-    @following
+    @recovered
     async def list_keys(self, caller: Caller) -> list[ApiKey]:
         """List the keys of the caller's tenant."""
         check_unbound(caller)
         return await keys.list_keys(await self._home(caller), caller.tenant_id)
 
-    @following
+    @recovered
     async def current_key(self, caller: Caller) -> CurrentKey:
         """Return the rights of the caller's own key, and its expiry."""
         if caller.key_id is None:
@@ -104,13 +98,13 @@ class KeyVerbs:
         rest = (key.agent, key.user, key.created_at, key.expires_at)
         return CurrentKey(key.id, key.name, key.rights, key.trust, caller.tenant_id, *rest)
 
-    @following
+    @recovered
     async def revoke_key(self, caller: Caller, key_id: UUID) -> ApiKey:
         """Revoke a key of the caller's tenant; without the right `admin`, one that the caller's key has made."""
         maker = await self._maker(caller) if makes_children(caller) else None
         return await keys.revoke_key(await self._home(caller), caller.tenant_id, key_id, maker.id if maker else None)
 
-    @following
+    @recovered
     async def begin_session(self, caller: Caller) -> tuple[ApiKey, str]:
         """Make a child of the caller's key with the same rights, trust and bounds, for as long as a session lasts."""
         until, name = datetime.now(UTC) + timedelta(hours=SESSION_HOURS), OPERATOR
@@ -124,7 +118,7 @@ class KeyVerbs:
         wanted = KeyRequest(name, caller.rights, caller.trust, caller.bounds, until, caller.key_id)
         return await keys.create_key(await self._home(caller), caller.tenant_id, wanted)
 
-    @following
+    @recovered
     async def end_session(self, caller: Caller) -> None:
         """Revoke the key that the caller has shown, if it expires anyway, as every session does."""
         own = await self.current_key(caller)

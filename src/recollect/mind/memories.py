@@ -128,8 +128,9 @@ class FadeView:
         cursor: UUID | None = None,
     ) -> FadeReport:
         """Fade decayed and expired memories, or list what would fade. Returns a cursor if time runs out."""
-        async with self.access.authorized_call(Right.READ if dry_run else Right.WRITE) as access:
-            return await fade(access.parts, access.scope, rules or FadingRules(), dry_run=dry_run, cursor=cursor)
+        access = self.access
+        access.require(Right.READ if dry_run else Right.WRITE)
+        return await fade(access.parts, access.scope, rules or FadingRules(), dry_run=dry_run, cursor=cursor)
 
     @operation("POST /v1/fading/explain", Right.READ, answer="judgements", command="fade")
     async def explain(

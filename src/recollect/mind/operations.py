@@ -6,16 +6,15 @@ From these declarations the HTTP door makes its routes, `tools/clients.py` the c
 from __future__ import annotations
 
 import inspect
-from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine
+from collections.abc import AsyncIterator, Callable, Coroutine
 from dataclasses import dataclass, replace
 from functools import partial, wraps
 from typing import Any, Concatenate, ParamSpec, Protocol, TypeAlias, TypeVar, cast, get_type_hints
 
-from recollect.mind.access import Access
+from recollect.mind.access import Access, within
 from recollect.misspelt import check_arguments
 from recollect.models.service import Right
-from recollect.verbs.dependencies import with_scope_restored
-from recollect.verbs.service.follow_moves import repeat
+from recollect.verbs.recovery import recover
 
 Given = ParamSpec("Given")
 Answer = TypeVar("Answer")
@@ -70,40 +69,30 @@ def operation(
 ) -> Callable[[Method[Given, Answer]], Method[Given, Answer]]:
     """Declare a method as an operation: its right is checked, and it ends by the deadline unless it is not timed.
 
-    Where the right depends on the arguments, a sentence says so, and the method sees to both. What else is declared
-    are fields of an `Operation`.
+    Where the right depends on the arguments, a sentence says so, and the method checks it. What else is declared are
+    fields of an `Operation`.
     """
 
     def declare(carry_out: Method[Given, Answer]) -> Method[Given, Answer]:
-        async def attempt(view: HasAccess, *arguments: Given.args, **named: Given.kwargs) -> Answer:
-            carrying = partial(with_scope_restored, view.access.parts, partial(carry_out, view, *arguments, **named))
-            if not isinstance(right, Right):
-                return await carrying()
-            if not timed:
-                view.access.require(right, all_users=agent_only)
-                return await carrying()
-            async with view.access.authorized_call(right, all_users=agent_only):
-                return await carrying()
-
         @wraps(carry_out)
         async def call(self: HasAccess, /, *arguments: Given.args, **named: Given.kwargs) -> Answer:
             check_arguments(carry_out, named)
-            return await follow_moves(self, lambda view: attempt(view, *arguments, **named))
+            access = self.access
+            if isinstance(right, Right):
+                access.require(right, all_users=agent_only)
+
+            async def again() -> Answer:
+                view = replace(cast("Any", self), access=await access.renew_access())
+                return await carry_out(view, *arguments, **named)
+
+            async with within(access.deadline_seconds if timed else None):
+                attempt = partial(carry_out, self, *arguments, **named)
+                return await recover(access.parts.recoveries, access.scope.tenant_id, attempt, again)
 
         note(call, carry_out, http, right, agent_only=agent_only, **more)
         return call
 
     return declare
-
-
-async def follow_moves(view: HasAccess, attempt: Callable[[HasAccess], Awaitable[Answer]]) -> Answer:
-    """Make an attempt; if the scope has gone to another server, or is going there, look for it and try again."""
-    seen = [view]
-
-    async def look() -> None:
-        seen[0] = replace(cast("Any", view), access=await view.access.renew_access())
-
-    return await repeat(lambda: attempt(seen[0]), look)
 
 
 def streaming(

@@ -21,6 +21,7 @@ from recollect.verbs.recall import evaluate as evaluation
 from recollect.verbs.recall.no_hits import recall_for
 from recollect.verbs.recall.replay import explain_recall, replay
 from recollect.verbs.recall.save import list_recalls
+from recollect.verbs.recovery import recover
 
 
 class RecallVerbs:
@@ -34,17 +35,18 @@ class RecallVerbs:
         """Search memories, best match first."""
         asked = Cue(cue) if isinstance(cue, str) else cue
         asked = asked if limit is None else replace(asked, limit=limit)
-        async with self.access.authorized_call(right_for([asked])) as access:
-            place = await access.locate()
-            return (await recall_for(access.parts, access.caller, access.scope, [asked], place))[0]
+        access = self.access
+        access.require(right_for([asked]))
+        return (await recall_for(access.parts, access.caller, access.scope, [asked], await access.locate()))[0]
 
     @operation("POST /v1/recall-each", RIGHT_TO_RECALL, answer="recollections")
     async def recall_each(self, cues: Sequence[str | Cue], *, isolated: bool = False) -> list[RecallResult]:
         """Run several recalls. With `isolated`, all use one snapshot."""
         asked = [Cue(cue) if isinstance(cue, str) else cue for cue in cues]
-        async with self.access.authorized_call(right_for(asked)) as access:
-            place = await access.locate()
-            return await recall_for(access.parts, access.caller, access.scope, asked, place, isolated=isolated)
+        access = self.access
+        access.require(right_for(asked))
+        place = await access.locate()
+        return await recall_for(access.parts, access.caller, access.scope, asked, place, isolated=isolated)
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,8 +71,9 @@ class BlockView:
         shown again, in fewer and fewer words.
         """
         asked = BlockRequest(Cue(cue) if isinstance(cue, str) else cue, budget, conversation, repeat, tokenizer)
-        async with self.access.authorized_call(right_for([asked.cue])) as access:
-            return await block(access.parts, access.scope, asked, access.place)
+        access = self.access
+        access.require(right_for([asked.cue]))
+        return await block(access.parts, access.scope, asked, access.place)
 
     @operation("GET /v1/blocks/{short_id}", Right.READ)
     async def resolve(self, short_id: str, conversation: str = "") -> ResolvedId:
@@ -134,7 +137,7 @@ async def fit_relevance(
     """
     access = mind.access
     access.require(Right.READ)
-    place = await access.locate()
+    place = await recover(access.parts.recoveries, access.scope.tenant_id, access.locate)
     return await evaluation.fit_relevance(access.parts, access.scope, place, questions, like or Cue())
 
 

@@ -52,13 +52,14 @@ from recollect.store.service.jobs import nothing_ready
 from recollect.store.shards.probe import AnyProbe
 from recollect.store.shards.servers import OpenServer, Servers
 from recollect.store.shards.tenants import Tenants
+from recollect.verbs.cold.restore import ColdRestorer
 from recollect.verbs.conversations.receipts import page_receipts
-from recollect.verbs.dependencies import Dependencies, with_scope_restored
+from recollect.verbs.dependencies import Dependencies
 from recollect.verbs.imports.imports import Imports
 from recollect.verbs.knowledge.rerun import EnrichRuns
 from recollect.verbs.memories import load
+from recollect.verbs.recovery import recover, recovered
 from recollect.verbs.service.costs import Costs
-from recollect.verbs.service.follow_moves import following, repeat
 from recollect.verbs.service.jobs import JobControl, wait_for_jobs
 from recollect.verbs.service.readers import Readers
 from recollect.verbs.service.tenants import list_scopes, read_status
@@ -101,6 +102,7 @@ class Recollect(KeyVerbs):
     settings: Settings
     addresses: Addresses
     probe: AnyProbe
+    restorer: ColdRestorer
     opened: set[Scope] = field(default_factory=set[Scope])
     """The scopes that were opened in this process by their names: those that `wait` waits for."""
 
@@ -124,10 +126,9 @@ class Recollect(KeyVerbs):
 
         async def authorize_key() -> tuple[scopes.AuthorizedScope, Database]:
             home = await servers.home(tenant_id)
-            authorizing = partial(scopes.authorize, home, secret, door, agent, user)
-            return await with_scope_restored(self.parts, authorizing), home
+            return await scopes.authorize(home, secret, door, agent, user), home
 
-        authorized, home = await repeat(authorize_key, lambda: servers.read_anew(tenant_id))
+        authorized, home = await recover(self.parts.recoveries, tenant_id, authorize_key)
         record_caller(authorized.caller)
         return authorized, home
 
@@ -192,7 +193,7 @@ class Recollect(KeyVerbs):
     @property
     def jobs(self) -> JobControl:
         """Return the view of jobs."""
-        return JobControl(self.parts.servers, self.addresses.tenants)
+        return JobControl(self.parts, self.addresses.tenants)
 
     @property
     def tenant(self) -> TenantView:
@@ -243,17 +244,17 @@ class TenantView:
         """Return where the tenant's rows are."""
         return self.parts.servers
 
-    @following
+    @recovered
     async def scopes(self, caller: Caller, wanted: ScopeQuery, cursor: str = "", limit: int = 50) -> ScopePage:
         """Fetch one page of the scopes of the caller's tenant."""
         return await list_scopes(self.parts, caller, wanted, cursor, limit)
 
-    @following
+    @recovered
     async def status(self, caller: Caller) -> ServiceStatus:
         """Return how the service is set up, and the work that is waiting for the caller's tenant."""
         return await read_status(self.parts, self.probe, caller)
 
-    @following
+    @recovered
     async def receipts(self, caller: Caller, bounds: KeyBinding, cursor: str = "", limit: int = 50) -> PurgeReceiptPage:
         """Fetch one page of what purges of conversations removed, the latest first: of a scope, or of the tenant."""
         return await page_receipts(self.parts, caller, bounds, cursor, limit)
@@ -345,7 +346,7 @@ class Operator:
         embedder, batch = self.recollect.parts.embedder, self.recollect.settings.embedder_batch
         if embedder is None:
             raise EmbedderError("No embedder is configured: set RECOLLECT_EMBEDDER.", lasting=True)
-        place = await mind.access.locate()
+        place = await recover(mind.access.parts.recoveries, mind.access.scope.tenant_id, mind.access.locate)
         if place.scope_id is None:
             return 0
         return await embed_pending(mind.access.parts.database, embedder, batch, place.scope_id, report)

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
-from contextlib import asynccontextmanager
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, ParamSpec, Protocol, TypeVar
 
@@ -13,7 +12,7 @@ from numpy.typing import NDArray
 
 from recollect.channels.channel import Channel
 from recollect.core.service.costs import Price
-from recollect.errors import EmbedderError, InvalidInputError, ScopeRestoringError
+from recollect.errors import EmbedderError, InvalidInputError
 from recollect.llm.chat import ChatModel
 from recollect.llm.embedder import Embedder, RecentVectors
 from recollect.llm.tokens.count import Tokenizer
@@ -24,12 +23,11 @@ from recollect.store.database.pool import Database
 from recollect.store.mirrors.mirror import Mirror
 from recollect.store.service.changes import ChangeFeeds
 from recollect.store.shards.servers import Servers
+from recollect.verbs.recovery import Recovery
 from recollect.verbs.shared import SharedWrites
 
 Given = ParamSpec("Given")
 Result = TypeVar("Result")
-MAX_RESTORE_ATTEMPTS = 5
-"""Maximum number of restores in one call: it may read several scopes, and they may leave again."""
 NO_CHAT_MODEL = "No chat model is configured: set RECOLLECT_CHAT_URL and RECOLLECT_CHAT_MODEL."
 
 
@@ -52,31 +50,14 @@ class EnrichStep(Protocol):
         ...
 
 
-class ScopeRestorer(Protocol):
-    """Restores scopes from object storage."""
-
-    observe: Callable[[float], None] | None
-    """Called with the seconds that a restore took."""
-
-    async def wake(self, scope_id: int) -> None:
-        """Wait until a scope is hot, or raise WakingError."""
-        ...
-
-
 @dataclass(frozen=True, slots=True)
-class Dependencies:
-    """The database, the channels, and the models if there are any."""
+class EngineOptions:
+    """What an operator has chosen for all calls."""
 
-    database: Database
-    """The database of the requested scope; of no scope before it is chosen among several servers."""
-    servers: Servers
-    channels: Sequence[Channel]
-    embedder: Embedder | None
-    embed_wait_seconds: float
-    embed_batch: int
-    chat: ChatModel | None = None
-    tokenizers: Sequence[Tokenizer] = ()
-    """Every message is counted by them; the first one is the default."""
+    embed_wait_seconds: float = 0.0
+    """Seconds that a call waits for the embedder."""
+    embed_batch: int = 1
+    """Maximum number of texts that are embedded together."""
     prices: Mapping[str, Price] = field(default_factory=dict[str, Price])
     """The prices of models by name."""
     tokens_per_day: int = 0
@@ -87,22 +68,44 @@ class Dependencies:
     """Seconds that a recall waits for one of several channels."""
     judge_seconds: float = 4.0
     """Seconds that a recall waits for the chat model to judge its hits, and to parse its query."""
-    steps: Mapping[str, EnrichStep] = field(default_factory=dict[str, EnrichStep])
-    """The steps of enrichment, each by its name and in order."""
     keep_share: float = 0.0
     """The share of recalls to save if their query does not specify it: from 0 for none to 1 for all."""
+
+
+@dataclass(frozen=True, slots=True)
+class ProcessState:
+    """What the calls in this process share."""
+
+    recent_vectors: RecentVectors = field(default_factory=RecentVectors)
+    """Vectors of recent messages, which are compared with each following message."""
+    writes: SharedWrites[Any, list[Receipt]] = field(default_factory=SharedWrites[Any, list[Receipt]])
+    """The writes that wait for others of their scope."""
+    feeds: ChangeFeeds | None = None
+    """Wakes the followers of changes."""
+
+
+@dataclass(frozen=True, slots=True)
+class Dependencies:
+    """The database, the channels, and the models if there are any."""
+
+    database: Database
+    """The database of the requested scope; of no scope before it is chosen among several servers."""
+    servers: Servers
+    channels: Sequence[Channel] = ()
+    embedder: Embedder | None = None
+    chat: ChatModel | None = None
+    tokenizers: Sequence[Tokenizer] = ()
+    """Every message is counted by them; the first one is the default."""
+    steps: Mapping[str, EnrichStep] = field(default_factory=dict[str, EnrichStep])
+    """The steps of enrichment, each by its name and in order."""
     mirrors: Mapping[str, Mirror] = field(default_factory=dict[str, Mirror])
     """The mirrors that this process has an address of, by name."""
     cold: ColdStorage | None = None
     """The storage of cold scopes, if this process has one."""
-    waker: ScopeRestorer | None = None
-    """Restores them."""
-    recent_vectors: RecentVectors = field(default_factory=RecentVectors)
-    """Vectors of recent messages, which are compared with each following message."""
-    writes: SharedWrites[Any, list[Receipt]] = field(default_factory=SharedWrites[Any, list[Receipt]])
-    """The writes that wait for others of their scope in this process."""
-    feeds: ChangeFeeds | None = None
-    """Wakes the followers of changes."""
+    recoveries: Sequence[Recovery] = ()
+    """How calls continue after errors of optional parts."""
+    options: EngineOptions = field(default_factory=EngineOptions)
+    process: ProcessState = field(default_factory=ProcessState)
 
     @property
     def channel_names(self) -> list[str]:
@@ -119,10 +122,10 @@ class Dependencies:
 
     async def embed_in_time(self, texts: Sequence[str], *, cues: bool = False) -> NDArray[np.float32] | None:
         """Embed memories or queries if the model answers soon; None means to continue without vectors."""
-        if self.embedder is None or len(texts) > self.embed_batch:
+        if self.embedder is None or len(texts) > self.options.embed_batch:
             return None
         try:
-            async with asyncio.timeout(self.embed_wait_seconds):
+            async with asyncio.timeout(self.options.embed_wait_seconds):
                 return await (self.embedder.embed_cues if cues else self.embedder.embed)(texts)
         except (EmbedderError, TimeoutError):
             return None
@@ -136,29 +139,6 @@ async def run_in_thread_if_heavy(
 ) -> Result:
     """Run heavy work in a thread, so that the event loop stays free, and light work at once."""
     return await asyncio.to_thread(work, *arguments, **named) if heavy else work(*arguments, **named)
-
-
-async def with_scope_restored(parts: Dependencies, call: Callable[[], Awaitable[Result]]) -> Result:
-    """Run a call; if its scope is not in the database, or about to leave, restore it and retry."""
-    for _ in range(MAX_RESTORE_ATTEMPTS if parts.waker else 0):
-        try:
-            return await call()
-        except ScopeRestoringError as met:
-            if parts.waker is None or not met.scope_id:
-                raise
-            await parts.waker.wake(met.scope_id)
-    return await call()
-
-
-@asynccontextmanager
-async def restore_once(parts: Dependencies) -> AsyncIterator[None]:
-    """Restore the scope of a call that cannot be repeated here; raise the error, so that the caller retries later."""
-    try:
-        yield
-    except ScopeRestoringError as met:
-        if parts.waker is not None and met.scope_id:
-            await parts.waker.wake(met.scope_id)
-        raise
 
 
 def require_chat_model(parts: Dependencies) -> ChatModel:

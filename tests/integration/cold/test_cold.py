@@ -224,7 +224,7 @@ async def test_a_call_whose_time_is_over_is_told_to_come_again(recollect, owner,
         return await moves.restore_scope(parts, scope_id)
 
     monkeypatch.setattr("recollect.verbs.cold.restore.restore_scope", slowly)
-    recollect.parts.waker.deadline_seconds = 0.2
+    recollect.restorer.deadline_seconds = 0.2
     _, secret = await new_key(recollect)
     async with http_client(recollect, secret) as http:
         asked = {"agent": "ada", "user": "li", "text": "green tea"}

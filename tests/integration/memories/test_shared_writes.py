@@ -32,7 +32,7 @@ async def held(addresses, mind):
 @pytest.fixture
 def waiting(mind):
     """Tell how many writes wait in this process."""
-    lists = mind.access.parts.writes._waiting
+    lists = mind.access.parts.process.writes._waiting
     return lambda: sum(map(len, lists.values()))
 
 
@@ -61,7 +61,7 @@ async def test_what_waits_is_written_in_one_transaction(held, owner, waiting, mi
     stored = owner.execute("select id, content from memories where content like 'note%' order by id").fetchall()
     assert stored == [(identity, f"note {n}") for n, identity in enumerate(ids)]
     assert waiting() == 0
-    assert mind.access.parts.writes._waiting == {}
+    assert mind.access.parts.process.writes._waiting == {}
 
 
 async def test_counters_and_terms_are_those_of_writes_one_by_one(recollect, owner, held, waiting, mind):

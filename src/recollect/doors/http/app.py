@@ -112,8 +112,7 @@ def find_mcp(*, required: bool) -> list[Any]:
 
 def observed(recollect: Recollect) -> Recollect:
     """Record how long scopes take to return from object storage."""
-    if recollect.parts.waker is not None:
-        recollect.parts.waker.observe = metrics.WAKING.observe
+    recollect.restorer.observe = metrics.WAKING.observe
     return recollect
 
 

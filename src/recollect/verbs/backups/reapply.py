@@ -19,8 +19,9 @@ from recollect.store.imports import erasures
 from recollect.store.memories import memories
 from recollect.store.memories.memories import RowQuery
 from recollect.store.service import maintenance
-from recollect.verbs.dependencies import Dependencies, with_scope_restored
+from recollect.verbs.dependencies import Dependencies
 from recollect.verbs.imports.erase import remove_objects
+from recollect.verbs.recovery import recover
 
 ORIGIN = "restore"
 """The origin of a restore's erasures in receipts."""
@@ -31,7 +32,7 @@ async def reapply(parts: Dependencies, entries: Sequence[LoggedErasure]) -> Rest
     applied, receipts = 0, set[tuple[int, UUID]]()
     for entry in entries:
         scope = await record.find_scope(parts.database, entry.scope_id)
-        if scope is not None and await with_scope_restored(parts, partial(erase, parts, scope, entry)):
+        if scope is not None and await recover(parts.recoveries, scope.tenant_id, partial(erase, parts, scope, entry)):
             applied += 1
             if entry.receipt is not None and not entry.conversation:
                 receipts.add((scope.tenant_id, entry.receipt))

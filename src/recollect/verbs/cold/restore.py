@@ -17,7 +17,10 @@ from recollect.store.cold.storage import require_storage
 from recollect.store.service import scopes
 from recollect.verbs.cold.moves import restore_scope
 from recollect.verbs.dependencies import Dependencies
+from recollect.verbs.recovery import Recovery
 
+MAX_RESTORES = 5
+"""Maximum number of restores in one call: it may read several scopes, and they may leave again."""
 AT_ONCE = 4
 """Maximum number of scopes that a process restores at a time: each takes a connection."""
 WAIT_SECONDS = 0.8
@@ -34,6 +37,16 @@ class ColdRestorer:
     observe: Callable[[float], None] | None = None
     _under_way: dict[int, asyncio.Task[None]] = field(default_factory=dict[int, asyncio.Task[None]])
     _places: asyncio.Semaphore = field(default_factory=lambda: asyncio.Semaphore(AT_ONCE))
+
+    @property
+    def recovery(self) -> Recovery:
+        """Return how a call continues that met a scope in object storage."""
+        return Recovery(ScopeRestoringError, self._refresh, (0.0,) * MAX_RESTORES)
+
+    async def _refresh(self, _tenant_id: int, met: ScopeRestoringError) -> None:
+        if not met.scope_id:
+            raise met
+        await self.wake(met.scope_id)
 
     async def wake(self, scope_id: int) -> None:
         """Wait until a scope is hot; if that takes too long, queue a job, and raise WakingError.

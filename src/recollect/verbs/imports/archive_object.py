@@ -25,7 +25,7 @@ from recollect.store.imports import exports
 from recollect.verbs.dependencies import Dependencies
 from recollect.verbs.imports.checked import RowBlock
 from recollect.verbs.imports.zipped import ExportReader, ExportWriter, open_export
-from recollect.verbs.service.follow_moves import repeat
+from recollect.verbs.recovery import recover
 
 Found = TypeVar("Found")
 IN_MEMORY = 16 << 20
@@ -53,7 +53,7 @@ async def home_shard_keys(
     async def look() -> Found:
         return await find(await servers.home(tenant_id), tenant_id)
 
-    return await repeat(look, partial(servers.read_anew, tenant_id))
+    return await recover(parts.recoveries, tenant_id, look)
 
 
 async def pack(

@@ -22,7 +22,7 @@ from recollect.store.imports import erasures
 from recollect.store.shards.servers import once_per_server
 from recollect.verbs.dependencies import Dependencies
 from recollect.verbs.imports.progress import Progress, ignore_progress
-from recollect.verbs.service.follow_moves import repeat
+from recollect.verbs.recovery import recover
 
 SCOPES = "scopes"
 NOBODY = "Unknown user: no memories about them."
@@ -143,7 +143,7 @@ async def defer_erasure(parts: Dependencies, tenant_id: int, receipt: UUID) -> N
     """Queue a job that resumes an erasure until every server has reported."""
     going = partial(resume_erasure, parts, tenant_id, receipt)
     try:
-        _, reported = await repeat(going, partial(parts.servers.read_anew, tenant_id))
+        _, reported = await recover(parts.recoveries, tenant_id, going)
     except ScopeMovedError as problem:
         raise UnavailableError(str(problem)) from None
     if not reported:

@@ -14,10 +14,11 @@ from recollect.core.memories.checks import count_characters
 from recollect.models.imports import ImportResult
 from recollect.models.memories import NewMemory
 from recollect.models.service import Caller, Scope
-from recollect.verbs.dependencies import Dependencies, with_scope_restored
+from recollect.verbs.dependencies import Dependencies
 from recollect.verbs.imports.checked import CheckedExport, CheckedScope
 from recollect.verbs.imports.progress import Progress
 from recollect.verbs.memories.load import load
+from recollect.verbs.recovery import recover
 
 MEMORIES, WITH_THEM = "memories/memories", ("memories/memory_features", "memories/evidence")
 TOGETHER, CHARACTERS = 5_000, 1_000_000
@@ -59,7 +60,8 @@ class NewMemoryImport:
         """Store the waiting memories in one transaction."""
         if self.waiting:
             caller = replace(self.caller, trust=self.trust)
-            ids = await with_scope_restored(self.parts, partial(load, self.parts, caller, self.scope, self.waiting))
+            storing = partial(load, self.parts, caller, self.scope, self.waiting)
+            ids = await recover(self.parts.recoveries, caller.tenant_id, storing)
             self.stored += b"".join(each.bytes for each in ids)
             self.waiting, self.size = [], 0
 

@@ -55,6 +55,6 @@ async def judge_proposals(
     """Ask the chat model about all proposals in one question; if it fails or is late, none is confirmed."""
     chat = metered(parts, scope_id, STEP, prompt_version=version_of(PROMPT))
     with suppress(RecollectError, TimeoutError):
-        async with asyncio.timeout(min(parts.judge_seconds, parts.database.deadline_seconds / 2)):
+        async with asyncio.timeout(min(parts.options.judge_seconds, parts.database.deadline_seconds / 2)):
             return confirm(proposals, await match_names(chat, scope.agent, to_doubts(proposals)))
     return list(proposals)

@@ -29,7 +29,7 @@ from recollect.store.knowledge.reruns import RerunSegment, RunIdentity
 from recollect.store.knowledge.segments import ClosedSegment
 from recollect.store.service.scopes import locate
 from recollect.store.shards.tenants import Tenants
-from recollect.verbs.dependencies import Dependencies, require_chat_model, with_scope_restored
+from recollect.verbs.dependencies import Dependencies, require_chat_model
 from recollect.verbs.knowledge.enrich import (
     MAX_ATTEMPTS,
     EnrichJob,
@@ -45,6 +45,7 @@ from recollect.verbs.knowledge.steps.link import find_moment
 from recollect.verbs.knowledge.steps.staged import StagedStatements
 from recollect.verbs.knowledge.switch import SegmentResult, SwitchReport, switch
 from recollect.verbs.memories.rows import embed_missing, prepare
+from recollect.verbs.recovery import recover
 
 LOG = logging.getLogger("recollect.rerun")
 RESUME_HINT = "Run the same command again to resume. Finished work is kept."
@@ -105,7 +106,7 @@ class EnrichRuns:
                 for each in await reruns.list_scopes(own, tenant_id, wanted.agent, wanted.user)
             ]
             for work in found:
-                await with_scope_restored(work.parts, partial(locate, work.parts.database, work.scope))
+                await recover(parts.recoveries, tenant_id, partial(locate, work.parts.database, work.scope))
             yield found
         finally:
             if other is not None:
@@ -139,7 +140,7 @@ async def plan_scope(work: EnrichJob, wanted: EnrichRequest, past: RunCosts) -> 
             if not kept:
                 prompts.append(await count_prompt(context, draft))
     cost = expect(past, prompts)
-    price = price_of(work.parts.prices, terms.model, cost.prompt_tokens, cost.completion_tokens)
+    price = price_of(work.parts.options.prices, terms.model, cost.prompt_tokens, cost.completion_tokens)
     return EnrichPlan(work.scope.agent, work.scope.user, counted, messages, replace(cost, price=price))
 
 

@@ -76,7 +76,7 @@ async def find_rules(parts: Dependencies, scope: Scope, asked: FadingRules) -> t
     """Find a scope, and complete the rules of fading."""
     check_rules(asked)
     place = await locate(parts.database, scope)
-    return place.scope_id, complete_rules(asked, place.profile, parts.fading_days)
+    return place.scope_id, complete_rules(asked, place.profile, parts.options.fading_days)
 
 
 def check_ids(ids: Sequence[UUID]) -> None:

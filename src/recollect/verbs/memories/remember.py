@@ -58,7 +58,7 @@ async def write_shared(parts: Dependencies, write: Write) -> list[Receipt]:
         return [await attempt(parts, each) for each in writes]
 
     alike = (write.scope, write.caller.origin, write.caller.key_id)
-    return await parts.writes.run(alike, write, write_together)
+    return await parts.process.writes.run(alike, write, write_together)
 
 
 async def write_in_bulk(parts: Dependencies, writes: Sequence[Write]) -> list[list[Receipt]]:

@@ -131,7 +131,7 @@ async def ask_in_turn(
     waiting = questions
     started = time.monotonic()
     whole = ASKING_SHARE * parts.database.deadline_seconds
-    box = whole if alone else min(parts.channel_seconds, MAX_CHANNEL_TIME_SHARE * whole)
+    box = whole if alone else min(parts.options.channel_seconds, MAX_CHANNEL_TIME_SHARE * whole)
     while waiting:
         seconds = min(box, whole - (time.monotonic() - started))
         if seconds < MIN_CHANNEL_SECONDS:

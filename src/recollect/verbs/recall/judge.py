@@ -60,7 +60,7 @@ async def judge_hits(parts: Dependencies, scope_id: int, cue: Cue, hits: Sequenc
     chat = metered(parts, scope_id, STEP, prompt_version=version_of(PROMPT))
     # If the model parsed the query before, half of the time is used.
     share = DEADLINE_SHARE / 2 if cue.consult else DEADLINE_SHARE
-    seconds = min(parts.judge_seconds, share * parts.database.deadline_seconds)
+    seconds = min(parts.options.judge_seconds, share * parts.database.deadline_seconds)
     verdicts = await ask_all(parts, scope_id, cue, hits, chat, seconds)
     kept = tuple(hit for hit in hits if verdicts.get(hit.memory.id, True))
     unjudged = len(hits) - len(verdicts)

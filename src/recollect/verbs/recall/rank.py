@@ -126,7 +126,7 @@ async def fetch_features(
     try:
         evidence = lending and place.has_evidence and not asked.reading.filter.left
         look = FeatureRequest(ids, distant, accesses=bool(asked.cue.weights.get(ACCESSED)), evidence=evidence)
-        found, pairs = await load_features(parts.database, place, look, asked.reading, parts.channel_seconds)
+        found, pairs = await load_features(parts.database, place, look, asked.reading, parts.options.channel_seconds)
     except UnavailableError:
         return None
     known = found.knows(near.ids)

@@ -50,7 +50,7 @@ async def consult(parts: Dependencies, place: ScopeHandle, cue: Cue, reading: Pa
         return reading, NO_CHAT_MODEL
     if not cue.text.strip():
         return reading, SKIPPED + "there is no text to read"
-    seconds = min(parts.judge_seconds, DEADLINE_SHARE * parts.database.deadline_seconds)
+    seconds = min(parts.options.judge_seconds, DEADLINE_SHARE * parts.database.deadline_seconds)
     task = asyncio.create_task(match_cue(parts, place, cue, reading))
     try:
         await asyncio.wait([task], timeout=seconds)

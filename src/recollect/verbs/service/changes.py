@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import AsyncGenerator, AsyncIterator
-from contextlib import aclosing
 from datetime import UTC, datetime
 from uuid import UUID
 
 from recollect.core.service.numbers import read_cursor, write_cursor
-from recollect.errors import CursorExpiredError, ScopeMovedError, SetupError
+from recollect.errors import CursorExpiredError, SetupError
 from recollect.models.service import Caller, Change, Scope
 from recollect.store.service.changes import LogPage, read_log
 from recollect.verbs.dependencies import Dependencies
-from recollect.verbs.service.follow_moves import PAUSES
+from recollect.verbs.recovery import recover
 
 PAGE = 500
 BEGAN = "began"
@@ -25,30 +23,31 @@ async def follow_changes(parts: Dependencies, caller: Caller, scope: Scope, sinc
 
     A scope that moves to another server is followed there.
     """
-    start, began, waits = read_cursor(since) if since else None, False, iter(PAUSES)
-    while True:
-        try:
-            async with aclosing(follow_there(parts, caller, scope, start)) as changes:
-                async for change in changes:
-                    start, waits = read_cursor(change.cursor), iter(PAUSES)
-                    if not began or change.operation != BEGAN:
-                        began = True
-                        yield change
-        except ScopeMovedError:
-            if (pause := next(waits, None)) is None:
-                raise
-            await asyncio.sleep(pause)
-            await parts.servers.read_anew(scope.tenant_id)
-            parts = await parts.at(scope)
+    start, began = read_cursor(since) if since else None, False
+    changes = follow_there(parts, caller, scope, start)
+
+    async def follow_anew() -> Change | None:
+        nonlocal changes
+        changes = follow_there(await parts.at(scope), caller, scope, start)
+        return await anext(changes, None)
+
+    try:
+        while change := await recover(parts.recoveries, scope.tenant_id, lambda: anext(changes, None), follow_anew):
+            start = read_cursor(change.cursor)
+            if not began or change.operation != BEGAN:
+                began = True
+                yield change
+    finally:
+        await changes.aclose()
 
 
 async def follow_there(
     parts: Dependencies, caller: Caller, scope: Scope, start: tuple[UUID, int] | None
 ) -> AsyncGenerator[Change]:
     """Follow a scope on its current server."""
-    if parts.feeds is None:
+    if parts.process.feeds is None:
         raise SetupError("changes() needs Recollect opened with its own database")
-    feed = parts.feeds.of(parts.database)
+    feed = parts.process.feeds.of(parts.database)
     async with feed.following(caller.tenant_id, caller.key_id) as follower:
         page = await read_log(parts.database, scope, start[1] if start else None, PAGE)
         incarnation, number = start or (page.incarnation, page.newest)

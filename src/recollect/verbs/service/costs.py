@@ -22,10 +22,9 @@ from recollect.models.service import Caller, CostReport, DailyBudget, Right
 from recollect.store.database import ownership
 from recollect.store.service import ledger
 from recollect.store.service.ledger import LedgerEntry
-from recollect.store.shards.servers import Servers
 from recollect.store.shards.tenants import Tenants
 from recollect.verbs.dependencies import Dependencies, require_chat_model
-from recollect.verbs.service.follow_moves import following
+from recollect.verbs.recovery import recovered
 
 ANSWERED, PARTIAL, UNUSABLE = "answered", "partial", "failed: UnusableReplyError"
 LAST_WORDS_SECONDS = 5.0
@@ -117,7 +116,10 @@ class MeteredChatModel:
     async def _enter(self, entries: list[LedgerEntry]) -> None:
         """Record the cost; an answer that cannot be recorded is not returned either."""
         priced = [
-            replace(entry, price=price_of(self.parts.prices, entry.model, entry.prompt_tokens, entry.completion_tokens))
+            replace(
+                entry,
+                price=price_of(self.parts.options.prices, entry.model, entry.prompt_tokens, entry.completion_tokens),
+            )
             for entry in entries
         ]
         await ledger.enter(self.parts.database, priced)
@@ -182,7 +184,7 @@ async def read_budget(parts: Dependencies, tenant_id: int) -> DailyBudget:
     servers = await parts.servers.each(tenant_id)
     home, *others = await asyncio.gather(*(ledger.read_today(each, tenant_id) for each in servers))
     used = home.used + sum(each.used for each in others)
-    limit = choose_limit(parts.tokens_per_day, home.own_limit)
+    limit = choose_limit(parts.options.tokens_per_day, home.own_limit)
     waits = limit is not None and used >= limit
     return DailyBudget(limit, used, home.ends_at if waits else None)
 
@@ -194,12 +196,7 @@ class Costs:
     parts: Dependencies
     tenants: Tenants
 
-    @property
-    def servers(self) -> Servers:
-        """Return the servers with the tenant's rows."""
-        return self.parts.servers
-
-    @following
+    @recovered
     async def read_costs(self, caller: Caller, agent: str = "", user: str = "", *, days: int = 30) -> CostReport:
         """Sum up the last days by day, step and model: of one scope, or of the whole tenant if no agent is named.
 

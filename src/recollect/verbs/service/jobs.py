@@ -15,7 +15,8 @@ from recollect.store.service import jobs
 from recollect.store.service.jobs import Backlog, JobQuery
 from recollect.store.shards.servers import Servers
 from recollect.store.shards.tenants import Tenants
-from recollect.verbs.service.follow_moves import following
+from recollect.verbs.dependencies import Dependencies
+from recollect.verbs.recovery import recovered
 
 MISSING = "No such job. Finished jobs are deleted."
 BETWEEN = "."
@@ -27,10 +28,10 @@ FIRST_LOOK_SECONDS, MAX_POLL_SECONDS = 0.02, 0.5
 class JobControl:
     """The jobs of a tenant; for operators, of all tenants."""
 
-    servers: Servers
+    parts: Dependencies
     tenants: Tenants
 
-    @following
+    @recovered
     async def page(
         self,
         caller: Caller,
@@ -51,7 +52,7 @@ class JobControl:
 
     async def _list(self, tenant_id: int, wanted: JobQuery, cursor: str | None, limit: int) -> list[tuple[str, Job]]:
         """List jobs by parts of the tenant, newest of each first, with the cursors after them."""
-        databases = await self.servers.each(tenant_id)
+        databases = await self.parts.servers.each(tenant_id)
         place, before = read_place(cursor, len(databases))
         found: list[tuple[str, Job]] = []
         for number, database in enumerate(databases[place:], place):
@@ -62,13 +63,13 @@ class JobControl:
             before = None
         return found
 
-    @following
+    @recovered
     async def read_job(self, caller: Caller, job_id: str) -> Job:
         """Read one job of the caller's tenant; jobs of other tenants are not found."""
         require(caller, Right.READ)
         return await self._find(caller.tenant_id, job_id)
 
-    @following
+    @recovered
     async def retry(self, caller: Caller, job_id: str) -> Job:
         """Retry a failed job of the caller's tenant; other jobs stay unchanged."""
         require(caller, Right.ADMIN)
@@ -82,7 +83,7 @@ class JobControl:
             # It has run since then, and was deleted.
             return replace(found, state=JobState.SUCCEEDED, reason="", lag_seconds=None)
 
-    @following
+    @recovered
     async def retry_many(self, caller: Caller, task: str | None = None, bounds: KeyBinding | None = None) -> int:
         """Retry failed jobs of the caller's tenant, of one task or of some scopes if named; return how many."""
         require(caller, Right.ADMIN)
@@ -98,18 +99,20 @@ class JobControl:
 
     async def counts_by_server(self) -> list[tuple[str, str, str, int]]:
         """Count the jobs of all tenants by server, task and status, for an operator."""
-        servers = await self.servers.answering()
+        servers = await self.parts.servers.answering()
         return [(each.name, *counted) for each in servers for counted in await jobs.count_jobs(each.database)]
 
     async def unfinished(self) -> list[Backlog]:
         """List unfinished jobs of all tenants by task and reason, for an operator."""
         return [
-            each for server in await self.servers.answering() for each in await jobs.list_unfinished(server.database)
+            each
+            for server in await self.parts.servers.answering()
+            for each in await jobs.list_unfinished(server.database)
         ]
 
     async def find_job_anywhere(self, job_id: str) -> Job:
         """Read a job of any scope, for an operator."""
-        for server in await self.servers.answering():
+        for server in await self.parts.servers.answering():
             tenant_id = await jobs.find_tenant(server.database, job_id)
             if tenant_id is not None:
                 return await self._find(tenant_id, job_id)
@@ -122,17 +125,17 @@ class JobControl:
         tenant_id = None if tenant is None else await self.tenants.find_tenant_number(tenant)
         if tenant_id is not None:
             return await self._retry(tenant_id, JobQuery(job_id, task))
-        servers = await self.servers.answering()
+        servers = await self.parts.servers.answering()
         return [each for one in servers for each in await jobs.retry_failed(one.database, None, JobQuery(job_id, task))]
 
     async def _find(self, tenant_id: int, job_id: str) -> Job:
-        for database in await self.servers.each(tenant_id):
+        for database in await self.parts.servers.each(tenant_id):
             for job in await jobs.find_jobs(database, tenant_id, JobQuery(job_id)):
                 return job
         raise NotFoundError(MISSING)
 
     async def _retry(self, tenant_id: int, wanted: JobQuery) -> list[str]:
-        databases = await self.servers.each(tenant_id)
+        databases = await self.parts.servers.each(tenant_id)
         return [each for one in databases for each in await jobs.retry_failed(one, tenant_id, wanted)]
 
 

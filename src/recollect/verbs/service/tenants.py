@@ -77,7 +77,7 @@ async def read_status(parts: Dependencies, probe: AnyProbe, caller: Caller) -> S
         embedder=EmbedderStatus(parts.embedder.model if parts.embedder else "", serves(parts.embedder, space)),
         by_words=explain_not_served(parts.embedder, space),
         chat_model=parts.chat.model if parts.chat else "",
-        keep_recalls="off" if parts.keep_share <= 0 else "on" if parts.keep_share >= 1 else "sampled",
+        keep_recalls="off" if parts.options.keep_share <= 0 else "on" if parts.options.keep_share >= 1 else "sampled",
         jobs=add_up([await jobs.count_by_task(each, caller.tenant_id, caller.bounds) for each in servers]),
         budget=None if bound else await read_budget(parts, caller.tenant_id),
     )

@@ -226,7 +226,7 @@ async def test_nothing_runs_when_nobody_follows(mind, owner):
         await take(changes, 0)
     listening = "select from pg_stat_activity where query like 'listen%%' and datname = current_database()"
     await until(lambda: not owner.execute(listening).fetchall())
-    await until(lambda: mind.access.parts.feeds.of(mind.access.parts.database)._work is None)
+    await until(lambda: mind.access.parts.process.feeds.of(mind.access.parts.database)._work is None)
 
 
 # Over HTTP.

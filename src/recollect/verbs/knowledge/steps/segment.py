@@ -55,13 +55,13 @@ async def find_vectors(context: StepContext, texts: Sequence[str]) -> dict[str, 
     The vectors of memories cannot be used: they include the speaker and the previous message, which hide changes of
     topic. So these vectors are computed again, and cached for the next time.
     """
-    embedder, recent = context.parts.embedder, context.parts.recent_vectors
+    embedder, recent = context.parts.embedder, context.parts.process.recent_vectors
     if embedder is None or not serves(embedder, context.place.space):
         return {}
     read = {text for text in texts if embedder.reads(text)}
     # Without vectors, turns are compared by the terms they share.
     with suppress(EmbedderError):
-        return await recent.embed(embedder, sorted(read), context.parts.embed_batch)
+        return await recent.embed(embedder, sorted(read), context.parts.options.embed_batch)
     return {}
 
 
