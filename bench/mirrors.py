@@ -32,7 +32,7 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 from datasets import FILES, in_training, load
 from ground import DIMENSIONS, OUT, NoEmbedder, open_folder
 from quality import Asked, average, difference, open_embedder
-from recollect import Recollect, Settings
+from recollect import Recollect
 from recollect.core.recall.quality import measure as measure_ranking
 from recollect.core.recall.weights import DEFAULT_CHANNELS
 from recollect.jobs.mirror import feed_tenant
@@ -43,6 +43,7 @@ from recollect.store.database.ownership import ensure_database
 from recollect.store.embedded.cluster import Cluster
 from recollect.wiring import connected, prepare
 from stored import serving, store
+from support.service.made_settings import make_settings
 
 TESTS = Path(__file__).resolve().parents[1] / "tests"
 MIRROR = "opensearch"
@@ -63,7 +64,12 @@ def searching() -> Iterator[dict[str, Any]]:
     sys.path.append(str(TESTS))
     running = import_module("support.engines.servers").running
     with open_folder("mirrors") as folder, running("search", folder / "search") as node:
-        yield {"opensearch_url": node.url, "opensearch_replicas": 0, "opensearch_shards": 2, "mirror_seconds": 120}
+        yield {
+            "opensearch__url": node.url,
+            "opensearch__replicas": 0,
+            "opensearch__shards": 2,
+            "mirrors__timeout_seconds": 120,
+        }
 
 
 async def measure(name: str, questions: int, embedder: Embedder | None, bar: Progress) -> dict[str, list[Asked]]:
@@ -99,7 +105,9 @@ async def written_to(settings: Mapping[str, Any]) -> AsyncIterator[Recollect]:
         await ensure_database(cluster.dsn(), "lag")
         addresses = Addresses(cluster.dsn("lag", "recollect_service"), cluster.dsn("lag"))
         await prepare(addresses, NoEmbedder())  # type: ignore[arg-type]
-        async with connected(Settings(deadline_seconds=60, steps="", **settings), addresses, None) as recollect:
+        async with connected(
+            make_settings(request_timeout_seconds=60, enrich_steps="", **settings), addresses, None
+        ) as recollect:
             await recollect.operator.mirrors.build(MIRROR, lambda _: None)
             given = {"database_url": addresses.service, "owner_database_url": addresses.owner, **settings}
             variables = {f"RECOLLECT_{name.upper()}": str(value) for name, value in given.items()}
