@@ -134,7 +134,7 @@ async def measure(recollect: Recollect, owner: psycopg.Connection, sizes: Sizes)
 
 async def run(cluster: Cluster, sizes: Sizes, url: str, options: str) -> dict[str, dict[str, float]]:
     """Measure on a database of its own."""
-    async with running(cluster, "cold", cold__url=url, cold__options=options) as recollect:
+    async with running(cluster, "cold", cold={"url": url, "options": options}) as recollect:
         with psycopg.connect(recollect.addresses.owner, autocommit=True) as owner:
             return await measure(recollect, owner, sizes)
 

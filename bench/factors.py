@@ -24,13 +24,13 @@ from matplotlib.figure import Figure
 from rich.console import Console
 
 from ground import open_folder
-from recollect import Hit
+from recollect import Hit, Settings
 from recollect.core.agents.scoring import resolve_weighing
 from recollect.doors.imports.generative_agents.transfer import import_folder
 from recollect.llm.build import has_minilm
 from recollect.models import Cue, Mode, StreamWeights
+from recollect.setting_groups import EmbeddingSettings
 from recollect.wiring import open_recollect
-from support.service.made_settings import make_settings
 
 ROOT = Path(__file__).resolve().parents[1]
 SAVED = ROOT.parent / "shared" / "data" / "ga_july1_step_3_12" / "maria_lopez"
@@ -52,8 +52,11 @@ Hits = dict[Mode, Sequence[Hit]]
 async def recall() -> Hits:
     """Import the saved memories and recall by the same cue in every mode."""
     with open_folder("factors") as folder:
-        settings = make_settings(
-            database_url="embedded", data_dir=folder / "data", embedder="local", embedding__wait_timeout_seconds=60
+        settings = Settings(
+            database_url="embedded",
+            data_dir=folder / "data",
+            embedder="local",
+            embedding=EmbeddingSettings(wait_timeout_seconds=60),
         )
         async with open_recollect(settings, work=False) as recollect:
             mind = await recollect.mind("maria_lopez")

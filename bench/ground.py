@@ -13,12 +13,11 @@ from types import MappingProxyType
 
 import numpy as np
 
-from recollect import Recollect
+from recollect import Recollect, Settings
 from recollect.mind.service import Addresses
 from recollect.store.database.ownership import ensure_database
 from recollect.store.embedded.cluster import Cluster
 from recollect.wiring import connected, prepare
-from support.service.made_settings import make_settings
 
 DIMENSIONS = 384
 OUT = Path(__file__).resolve().parent / "out"
@@ -53,12 +52,12 @@ class NoEmbedder:
 
 
 @asynccontextmanager
-async def running(cluster: Cluster, database: str, **settings: str) -> AsyncIterator[Recollect]:
+async def running(cluster: Cluster, database: str, **settings: dict[str, str]) -> AsyncIterator[Recollect]:
     """Open Recollect on a database of its own."""
     await ensure_database(cluster.dsn(), database)
     addresses = Addresses(cluster.dsn(database, "recollect_service"), cluster.dsn(database))
     await prepare(addresses, NoEmbedder())
-    async with connected(make_settings(request_timeout_seconds=120, **settings), addresses, None) as recollect:
+    async with connected(Settings(request_timeout_seconds=120, **settings), addresses, None) as recollect:
         yield recollect
 
 

@@ -32,18 +32,18 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 from datasets import FILES, in_training, load
 from ground import DIMENSIONS, OUT, NoEmbedder, open_folder
 from quality import Asked, average, difference, open_embedder
-from recollect import Recollect
+from recollect import Recollect, Settings
 from recollect.core.recall.quality import measure as measure_ranking
 from recollect.core.recall.weights import DEFAULT_CHANNELS
 from recollect.jobs.mirror import feed_tenant
 from recollect.llm.embedder import Embedder
 from recollect.mind.service import Addresses
 from recollect.models.memories import NewMemory
+from recollect.settings import to_variable
 from recollect.store.database.ownership import ensure_database
 from recollect.store.embedded.cluster import Cluster
 from recollect.wiring import connected, prepare
 from stored import serving, store
-from support.service.made_settings import make_settings
 
 TESTS = Path(__file__).resolve().parents[1] / "tests"
 MIRROR = "opensearch"
@@ -65,10 +65,8 @@ def searching() -> Iterator[dict[str, Any]]:
     running = import_module("support.engines.servers").running
     with open_folder("mirrors") as folder, running("search", folder / "search") as node:
         yield {
-            "opensearch__url": node.url,
-            "opensearch__replicas": 0,
-            "opensearch__shards": 2,
-            "mirrors__timeout_seconds": 120,
+            "opensearch": {"url": node.url, "replicas": 0, "shards": 2},
+            "mirrors": {"timeout_seconds": 120},
         }
 
 
@@ -106,11 +104,18 @@ async def written_to(settings: Mapping[str, Any]) -> AsyncIterator[Recollect]:
         addresses = Addresses(cluster.dsn("lag", "recollect_service"), cluster.dsn("lag"))
         await prepare(addresses, NoEmbedder())  # type: ignore[arg-type]
         async with connected(
-            make_settings(request_timeout_seconds=60, enrich_steps="", **settings), addresses, None
+            Settings(request_timeout_seconds=60, enrich_steps="", **settings), addresses, None
         ) as recollect:
             await recollect.operator.mirrors.build(MIRROR, lambda _: None)
-            given = {"database_url": addresses.service, "owner_database_url": addresses.owner, **settings}
-            variables = {f"RECOLLECT_{name.upper()}": str(value) for name, value in given.items()}
+            variables = {
+                "RECOLLECT_DATABASE_URL": addresses.service,
+                "RECOLLECT_OWNER_DATABASE_URL": addresses.owner,
+                **{
+                    to_variable(f"{group}.{name}"): str(table[name])
+                    for group, table in settings.items()
+                    for name in table
+                },
+            }
             command = [sys.executable, "-c", "from recollect.doors.cli.main import main; main()", "worker"]
             process = subprocess.Popen(command, env={**os.environ, **variables}, stderr=subprocess.DEVNULL)  # noqa: ASYNC220
             try:

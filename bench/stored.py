@@ -20,7 +20,7 @@ from rich.progress import Progress
 
 from datasets import DIALOGUES, OWNERS, Conversation, Question, Turn, read_moments
 from ground import OUT, open_folder
-from recollect import Mind, Recollect
+from recollect import Mind, Recollect, Settings
 from recollect.core.service.batches import divide
 from recollect.core.text.terms import embedded_text, utterance_before
 from recollect.llm.embedder import Embedder
@@ -29,11 +29,11 @@ from recollect.models.agents import Profile
 from recollect.models.conversations import NewMessage
 from recollect.models.memories import Kind, NewMemory, Role
 from recollect.models.recall import Cue
+from recollect.setting_groups import RecallSettings
 from recollect.store.database.ownership import ensure_database
 from recollect.store.embedded.cluster import Cluster
 from recollect.verbs.memories import rows
 from recollect.wiring import connected, prepare
-from support.service.made_settings import make_settings
 
 Vectors = NDArray[np.float32]
 ROLES = {"user": Role.USER, "assistant": Role.ASSISTANT}
@@ -67,8 +67,8 @@ async def serving(embedder: Embedder | None, **more: Any) -> AsyncIterator[Recol
         await prepare(addresses, embedder)
         # Nothing is learned from the messages: what is measured is recall without any model but the embedder.
         # No channel is given up, however busy the machine is: its speed must not show in the figures.
-        settings = make_settings(
-            request_timeout_seconds=300, recall__channel_timeout_seconds=60, enrich_steps="", **more
+        settings = Settings(
+            request_timeout_seconds=300, recall=RecallSettings(channel_timeout_seconds=60), enrich_steps="", **more
         )
         # Ids by the same chance each time: the same memories, stored again, must rank the same.
         with patch.object(rows.os, "urandom", Random(7).randbytes):
