@@ -44,7 +44,7 @@ async def a_day_passes(recollect, owner):
     """Do what is done daily; whoever is marked was so since yesterday."""
     owner.execute("update scopes set tier_since = tier_since - interval '1 day' where tier = 'leaving'")
     parts, settings = recollect.parts, recollect.settings
-    await run_cold_pass(parts.database, parts.cold, settings.cold_after_days, default_rules(settings))
+    await run_cold_pass(parts.database, parts.cold, settings.cold.after_days, default_rules(settings))
     await recollect.work(until_empty=True)
 
 
