@@ -134,7 +134,7 @@ async def measure(recollect: Recollect, owner: psycopg.Connection, sizes: Sizes)
 
 async def run(cluster: Cluster, sizes: Sizes, url: str, options: str) -> dict[str, dict[str, float]]:
     """Measure on a database of its own."""
-    async with running(cluster, "cold", cold_url=url, cold_options=options) as recollect:
+    async with running(cluster, "cold", cold={"url": url, "options": options}) as recollect:
         with psycopg.connect(recollect.addresses.owner, autocommit=True) as owner:
             return await measure(recollect, owner, sizes)
 
@@ -146,7 +146,7 @@ def main() -> None:
     parser.add_argument("--memories", type=int, default=2 * ROUNDS, help="of a scope; a multiple of 20")
     parser.add_argument("--recalls", type=int, default=500, help="scopes that come back by a recall")
     parser.add_argument("--url", default="", help="of an object storage; a folder of this machine if not given")
-    parser.add_argument("--options", default="", help="as RECOLLECT_COLD_OPTIONS")
+    parser.add_argument("--options", default="", help="as RECOLLECT_COLD__OPTIONS")
     asked = parser.parse_args()
     sizes = Sizes(asked.scopes, asked.memories, min(asked.recalls, asked.scopes))
     with open_folder("cold") as folder, Cluster(folder / "postgres", settings=LARGE_MACHINE) as cluster:

@@ -75,7 +75,7 @@ async def fill(addresses: Addresses, sizes: Sizes, console: Console) -> str:
     """Fill the scope, and return a key with every right."""
     embedder = FakeEmbedder()
     await prepare(addresses, embedder)
-    async with connected(Settings(embedder="fake", deadline_seconds=120), addresses, embedder) as recollect:
+    async with connected(Settings(embedder="fake", request_timeout_seconds=120), addresses, embedder) as recollect:
         mind = await recollect.mind(AGENT, USER)
         with Progress(console=console, transient=True) as bar:
             await load_events(mind, sizes, bar)

@@ -41,6 +41,7 @@ from recollect.mind.service import Addresses
 from recollect.models.conversations import NewMessage
 from recollect.models.knowledge import SegmentEnd
 from recollect.models.memories import Role
+from recollect.setting_groups import EmbeddingSettings
 from recollect.store.database.ownership import ensure_database
 from recollect.store.embedded.cluster import Cluster
 from recollect.wiring import connected, prepare
@@ -212,7 +213,7 @@ async def measure(
     await ensure_database(cluster.dsn(), "enrichment")
     addresses = Addresses(cluster.dsn("enrichment", "recollect_service"), cluster.dsn("enrichment"))
     await prepare(addresses, embedder)
-    settings = Settings(deadline_seconds=120, embed_wait_seconds=60)
+    settings = Settings(request_timeout_seconds=120, embedding=EmbeddingSettings(wait_timeout_seconds=60))
     figures = Figures()
     with Progress(console=console) as progress:
         for number, conversation in enumerate(conversations):

@@ -29,6 +29,7 @@ from recollect.core.agents.scoring import resolve_weighing
 from recollect.doors.imports.generative_agents.transfer import import_folder
 from recollect.llm.build import has_minilm
 from recollect.models import Cue, Mode, StreamWeights
+from recollect.setting_groups import EmbeddingSettings
 from recollect.wiring import open_recollect
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -51,7 +52,12 @@ Hits = dict[Mode, Sequence[Hit]]
 async def recall() -> Hits:
     """Import the saved memories and recall by the same cue in every mode."""
     with open_folder("factors") as folder:
-        settings = Settings(database_url="embedded", data_dir=folder / "data", embedder="local", embed_wait_seconds=60)
+        settings = Settings(
+            database_url="embedded",
+            data_dir=folder / "data",
+            embedder="local",
+            embedding=EmbeddingSettings(wait_timeout_seconds=60),
+        )
         async with open_recollect(settings, work=False) as recollect:
             mind = await recollect.mind("maria_lopez")
             with console.status("importing and embedding"):

@@ -52,7 +52,9 @@ console = Console(width=140)
 async def fill(addresses: Addresses, memories: int) -> dict[str, str]:
     """Give both tenants the same memories, and a key each."""
     keys: dict[str, str] = {}
-    async with connected(Settings(embedder="fake", deadline_seconds=120), addresses, FakeEmbedder()) as recollect:
+    async with connected(
+        Settings(embedder="fake", request_timeout_seconds=120), addresses, FakeEmbedder()
+    ) as recollect:
         for tenant in TENANTS:
             mind = await recollect.mind("ada", "li", tenant=tenant)
             for number in range(memories):
@@ -69,7 +71,7 @@ def started(addresses: Addresses, *command: str, port: int = 0) -> Iterator[subp
         "RECOLLECT_DATABASE_URL": addresses.service,
         "RECOLLECT_EMBEDDER": "fake",
         "RECOLLECT_PORT": str(port),
-        "RECOLLECT_CHANNEL_SECONDS": "30",
+        "RECOLLECT_RECALL__CHANNEL_TIMEOUT_SECONDS": "30",
     }
     process = subprocess.Popen([sys.executable, "-c", PROGRAM, *command], env=environment, stderr=subprocess.DEVNULL)
     try:

@@ -52,12 +52,12 @@ class NoEmbedder:
 
 
 @asynccontextmanager
-async def running(cluster: Cluster, database: str, **settings: str) -> AsyncIterator[Recollect]:
+async def running(cluster: Cluster, database: str, **settings: dict[str, str]) -> AsyncIterator[Recollect]:
     """Open Recollect on a database of its own."""
     await ensure_database(cluster.dsn(), database)
     addresses = Addresses(cluster.dsn(database, "recollect_service"), cluster.dsn(database))
     await prepare(addresses, NoEmbedder())
-    async with connected(Settings(deadline_seconds=120, **settings), addresses, None) as recollect:
+    async with connected(Settings(request_timeout_seconds=120, **settings), addresses, None) as recollect:
         yield recollect
 
 

@@ -65,7 +65,7 @@ class Side:
     def __init__(self, checkout: Path, folder: Path, asked: argparse.Namespace, options: Sequence[str]) -> None:
         self.environment = os.environ | {
             "PYTHONPATH": os.pathsep.join([str(checkout / "src"), str(ROOT / "bench")]),
-            "RECOLLECT_CHANNEL_SECONDS": "30",
+            "RECOLLECT_RECALL__CHANNEL_TIMEOUT_SECONDS": "30",
         }
         self.options = options
         command = [sys.executable, str(ROOT / "bench" / "load_side.py"), str(folder), str(asked.scopes)]

@@ -53,7 +53,7 @@ async def main() -> None:
         await ensure_database(cluster.dsn(), DATABASE)
         addresses = Addresses(cluster.dsn(DATABASE, "recollect_service"), cluster.dsn(DATABASE))
         await prepare(addresses, Named())
-        async with connected(Settings(deadline_seconds=120), addresses, None) as recollect:
+        async with connected(Settings(request_timeout_seconds=120), addresses, None) as recollect:
             await fill(recollect, folder, scopes, memories)
             caller = await recollect.operator.act_for("default")
             _, secret = await recollect.create_key(caller, "load", tuple(Right), 100)

@@ -39,6 +39,7 @@ from recollect.jobs.mirror import feed_tenant
 from recollect.llm.embedder import Embedder
 from recollect.mind.service import Addresses
 from recollect.models.memories import NewMemory
+from recollect.settings import to_variable
 from recollect.store.database.ownership import ensure_database
 from recollect.store.embedded.cluster import Cluster
 from recollect.wiring import connected, prepare
@@ -63,7 +64,10 @@ def searching() -> Iterator[dict[str, Any]]:
     sys.path.append(str(TESTS))
     running = import_module("support.engines.servers").running
     with open_folder("mirrors") as folder, running("search", folder / "search") as node:
-        yield {"opensearch_url": node.url, "opensearch_replicas": 0, "opensearch_shards": 2, "mirror_seconds": 120}
+        yield {
+            "opensearch": {"url": node.url, "replicas": 0, "shards": 2},
+            "mirrors": {"timeout_seconds": 120},
+        }
 
 
 async def measure(name: str, questions: int, embedder: Embedder | None, bar: Progress) -> dict[str, list[Asked]]:
@@ -99,10 +103,19 @@ async def written_to(settings: Mapping[str, Any]) -> AsyncIterator[Recollect]:
         await ensure_database(cluster.dsn(), "lag")
         addresses = Addresses(cluster.dsn("lag", "recollect_service"), cluster.dsn("lag"))
         await prepare(addresses, NoEmbedder())  # type: ignore[arg-type]
-        async with connected(Settings(deadline_seconds=60, steps="", **settings), addresses, None) as recollect:
+        async with connected(
+            Settings(request_timeout_seconds=60, enrich_steps="", **settings), addresses, None
+        ) as recollect:
             await recollect.operator.mirrors.build(MIRROR, lambda _: None)
-            given = {"database_url": addresses.service, "owner_database_url": addresses.owner, **settings}
-            variables = {f"RECOLLECT_{name.upper()}": str(value) for name, value in given.items()}
+            variables = {
+                "RECOLLECT_DATABASE_URL": addresses.service,
+                "RECOLLECT_OWNER_DATABASE_URL": addresses.owner,
+                **{
+                    to_variable(f"{group}.{name}"): str(table[name])
+                    for group, table in settings.items()
+                    for name in table
+                },
+            }
             command = [sys.executable, "-c", "from recollect.doors.cli.main import main; main()", "worker"]
             process = subprocess.Popen(command, env={**os.environ, **variables}, stderr=subprocess.DEVNULL)  # noqa: ASYNC220
             try:

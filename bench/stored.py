@@ -29,6 +29,7 @@ from recollect.models.agents import Profile
 from recollect.models.conversations import NewMessage
 from recollect.models.memories import Kind, NewMemory, Role
 from recollect.models.recall import Cue
+from recollect.setting_groups import RecallSettings
 from recollect.store.database.ownership import ensure_database
 from recollect.store.embedded.cluster import Cluster
 from recollect.verbs.memories import rows
@@ -66,7 +67,9 @@ async def serving(embedder: Embedder | None, **more: Any) -> AsyncIterator[Recol
         await prepare(addresses, embedder)
         # Nothing is learned from the messages: what is measured is recall without any model but the embedder.
         # No channel is given up, however busy the machine is: its speed must not show in the figures.
-        settings = Settings(deadline_seconds=300, channel_seconds=60, steps="", **more)
+        settings = Settings(
+            request_timeout_seconds=300, recall=RecallSettings(channel_timeout_seconds=60), enrich_steps="", **more
+        )
         # Ids by the same chance each time: the same memories, stored again, must rank the same.
         with patch.object(rows.os, "urandom", Random(7).randbytes):
             async with connected(settings, addresses, None) as recollect:

@@ -33,6 +33,7 @@ from support.measuring.sizes import load_profile
 from support.models.fake_chat import FakeChatModel
 from support.models.scripted_extractions import Script
 from support.programs.folders import MEMORY, find_memory, open_folder
+from support.service.made_settings import make_settings
 from support.service.served import serving
 
 pytest_plugins = [
@@ -59,7 +60,12 @@ QUICK = {
     "max_wal_size": "256MB",
 }  # fmt: skip
 # A busy machine may take its time; what a short time does is tested with a short time.
-PATIENT = {"deadline_seconds": 60, "channel_seconds": 30, "embed_wait_seconds": 30, "requests_at_once": 64}
+PATIENT = {
+    "request_timeout_seconds": 60,
+    "recall__channel_timeout_seconds": 30,
+    "embedding__wait_timeout_seconds": 30,
+    "postgres__max_requests": 64,
+}
 IDLE: list[FastAPI] = []
 SHARED = Path(__file__).parents[2] / "shared"
 
@@ -145,7 +151,7 @@ def outside(cluster):
 @pytest.fixture
 async def recollect(addresses, embedder):
     """A running Recollect on a database of its own, with the deterministic embedder."""
-    async with connected(Settings(embedder="fake", **PATIENT), addresses, embedder) as running:
+    async with connected(make_settings(embedder="fake", **PATIENT), addresses, embedder) as running:
         yield running
 
 

@@ -135,7 +135,8 @@ def run_first_recall(python: str) -> None:
         subprocess.run(command, check=True)
         (folder / "program.py").write_text("\n".join(blocks), encoding="utf-8")
         # A busy machine may take its time.
-        patient = {f"RECOLLECT_{name}_SECONDS": "120" for name in ("DEADLINE", "CHANNEL", "EMBED_WAIT")}
+        waits = ("REQUEST", "RECALL__CHANNEL", "EMBEDDING__WAIT")
+        patient = {f"RECOLLECT_{name}_TIMEOUT_SECONDS": "120" for name in waits}
         environment = {"PATH": "/usr/bin:/bin", "HOME": place, "RECOLLECT_DATA_DIR": str(folder / "data")} | patient
         subprocess.run([inside, folder / "program.py"], env=environment, cwd=folder, check=True)
 

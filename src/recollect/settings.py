@@ -7,11 +7,13 @@ import logging
 import os
 import re
 import tomllib
+from collections.abc import Collection
 from difflib import get_close_matches
 from pathlib import Path
 from typing import Any, Literal
 
-from pydantic import Field, SecretStr, ValidationError
+from pydantic import BaseModel, Field, SecretStr, ValidationError
+from pydantic.fields import FieldInfo
 from pydantic_settings import (
     BaseSettings,
     DotEnvSettingsSource,
@@ -22,6 +24,7 @@ from pydantic_settings import (
     TomlConfigSettingsSource,
 )
 
+from recollect import setting_groups as groups
 from recollect.errors import SetupError
 
 LOG = logging.getLogger("recollect.settings")
@@ -34,6 +37,8 @@ EMBEDDED = "embedded"
 CONFIG_VARIABLE, CONFIG_FILE = f"{PREFIX}CONFIG", "recollect.toml"
 FILE = "_FILE"
 """A variable with this ending names a file that holds the value of a setting, as Docker and Kubernetes mount it."""
+NEAR = 0.7
+"""How similar to an unknown name, at least, a setting is that may be meant."""
 KUBERNETES_VARIABLE = re.compile(r"(\w+_)?(SERVICE_HOST|SERVICE_PORT\w*|PORT_\d+_\w+)")
 """Variables that Kubernetes sets for a service by the name of `recollect`."""
 
@@ -41,7 +46,9 @@ KUBERNETES_VARIABLE = re.compile(r"(\w+_)?(SERVICE_HOST|SERVICE_PORT\w*|PORT_\d+
 class Settings(BaseSettings):
     """What an operator can set; every field has a default that works on one machine."""
 
-    model_config = SettingsConfigDict(env_prefix=PREFIX, env_file=".env", extra="ignore", frozen=True)
+    model_config = SettingsConfigDict(
+        env_prefix=PREFIX, env_nested_delimiter="__", env_file=".env", extra="ignore", frozen=True
+    )
 
     database_url: str = Field(
         default=EMBEDDED, description="DSN of the service role, or `embedded` for the bundled PostgreSQL."
@@ -51,48 +58,23 @@ class Settings(BaseSettings):
         description="DSN of the role that owns the tables. Needed for `migrate` and admin commands, not by the API "
         "or the worker.",
     )
-    direct_url: str = Field(
-        default="",
-        description="DSN that bypasses the connection pooler, for LISTEN and the worker. Without it, changes are "
-        "polled every second.",
-    )
-    catalog_url: str = Field(
-        default="",
-        description="DSN of the shard catalog. Replaces `database_url` when tenants are spread over several servers.",
-    )
-    owner_catalog_url: str = Field(
-        default="", description="DSN of the role that owns the catalog. Not needed by the API or the worker."
-    )
-    map_file: Path | None = Field(default=None, description="Where to cache the shard map. Default: the cache folder.")
-    shards: str = Field(default="", description="Shards this worker serves, by name. Default: all.")
     data_dir: Path | None = Field(default=None, description="Data folder of the embedded PostgreSQL.")
     pool_size: int = Field(default=10, ge=1, le=500, description="Database connections per process.")
-    prepare_statements: bool = Field(
-        default=True,
-        description="Use prepared statements. Turn off behind a pooler that does not support them.",
+    host: str = Field(default="127.0.0.1", description="Address that `recollect serve` listens on.")
+    port: int = Field(default=7077, ge=0, le=65535, description="Port that `recollect serve` listens on.")
+    console: Literal["on", "off"] = Field(default="on", description="Serve the web console at `/console`.")
+    cors_origins: str = Field(
+        default="", description="Allowed CORS origins, separated by commas, for example `https://shop.example`."
     )
-    requests_at_once: int = Field(
-        default=0,
-        ge=0,
-        le=10_000,
-        description="Maximum concurrent requests per process. 0 = 40% of `pool_size`.",
+    mcp_allowed_hosts: str = Field(
+        default="",
+        description="Names by which clients of MCP reach the server, with commas; empty = local ones where `host` is. "
+        "Needs the extra `mcp`.",
     )
-    start_wait_seconds: float = Field(
-        default=60.0,
-        ge=0,
-        le=3600,
-        description="How long `serve` and `worker` wait for PostgreSQL at startup.",
+    log_level: Literal["debug", "info", "warning", "error"] = Field(
+        default="info", description="Minimum log level. Requests are logged as `info`."
     )
-    deadline_seconds: float = Field(default=10.0, gt=0, le=300, description="Request timeout.")
-    import_bytes: int = Field(
-        default=268_435_456, ge=1, le=1 << 40, description="Maximum size of a file sent to `POST /v1/import`."
-    )
-    channel_seconds: float = Field(
-        default=1.0,
-        gt=0,
-        le=300,
-        description="How long a recall waits for one channel before it continues without it.",
-    )
+    request_timeout_seconds: float = Field(default=10.0, gt=0, le=300, description="Request timeout.")
     embedder: Literal["auto", "none", "local", "minilm", "openai", "fake"] = Field(
         default="auto",
         description="Embedding model: `auto`, `local` (MiniLM, with Chinese support if the database has it), "
@@ -100,167 +82,47 @@ class Settings(BaseSettings):
         "(tests). `auto` = `local` if installed, else `none`.",
     )
     embedder_url: str = Field(default="", description="Base URL of the embedding endpoint, ending in /v1.")
-    embedder_key: SecretStr = Field(default=SecretStr(""), description="API key of the embedding endpoint.")
+    embedder_key: SecretStr = Field(default=groups.NO_SECRET, description="API key of the embedding endpoint.")
     embedder_model: str = Field(
         default="", description="Model name. With `local`, a model downloaded with `recollect model pull`."
     )
     embedder_dimensions: int = Field(default=0, ge=0, le=4096, description="Number of vector dimensions of the model.")
-    hub_url: str = Field(
-        default="https://huggingface.co", description="Model hub or mirror used by `recollect model pull`."
-    )
-    models_dir: Path | None = Field(
-        default=None, description="Folder for downloaded models. Default: the cache folder."
-    )
-    embedder_batch: int = Field(default=64, ge=1, le=2048, description="Maximum number of texts per embedding request.")
-    embedder_characters: int = Field(
-        default=6000, ge=100, le=100_000, description="Texts are truncated to this many characters before embedding."
-    )
-    embed_wait_seconds: float = Field(
-        default=0.8,
-        ge=0,
-        le=60,
-        description="How long a write or a recall waits for the embedder before it continues without it.",
-    )
     chat_url: str = Field(
         default="",
         description="Base URL of a chat endpoint, ending in /v1. Used for extraction, reflection and answers.",
     )
-    chat_key: SecretStr = Field(default=SecretStr(""), description="API key of the chat endpoint.")
+    chat_key: SecretStr = Field(default=groups.NO_SECRET, description="API key of the chat endpoint.")
     chat_model: str = Field(default="", description="Chat model name.")
-    chat_seconds: float = Field(default=120.0, gt=0, le=3600, description="Chat request timeout.")
-    chat_characters: int = Field(
-        default=24_000, ge=500, le=1_000_000, description="Maximum characters of memories in one prompt."
-    )
-    judge_seconds: float = Field(
-        default=4.0,
-        gt=0,
-        le=300,
-        description="How long a recall waits for the chat model to judge hits. Hits not judged by then are kept.",
-    )
     chat_prices: str = Field(
         default="",
         description="Price per million tokens as `model=prompt/completion`, separated by spaces. Used in cost reports.",
     )
-    tokens_per_day: int = Field(
+    daily_token_limit: int = Field(
         default=0,
         ge=0,
         le=1_000_000_000_000,
         description="Daily token budget per tenant (UTC). Enrichment waits when it is used up. 0 = unlimited.",
-    )
-    steps: str = Field(
-        default="label segment summarise extract resolve link",
-        description="Enrichment steps to run, in order.",
     )
     tokenizers: str = Field(
         default="o200k_base cl100k_base",
         description="Tokenizers to load, default first: `o200k_base`, `cl100k_base`, `qwen`, `qwen3.5`, `deepseek`, "
         "`estimate`.",
     )
-    archive_after_days: float = Field(
-        default=0, ge=0, le=36_500, description="Archive a conversation after this many idle days; 0 = never."
+    enrich_steps: str = Field(
+        default="label segment summarise extract resolve link", description="Enrichment steps to run, in order."
     )
-    delete_after_days: float = Field(
-        default=0, ge=0, le=36_500, description="Delete a conversation after this many idle days; 0 = never."
-    )
-    purge_after_days: float = Field(
-        default=30, ge=0, le=36_500, description="Purge a deleted conversation after this many days; 0 = never."
-    )
-    fading_days: float = Field(
-        default=0, ge=0, le=36_500, description="Days until an unused memory fades from recall; 0 = never."
-    )
-    keep_recalls: Literal["off", "sampled", "on"] = Field(
-        default="off", description="Which recalls to save for `explain` and `replay`, unless the call decides."
-    )
-    keep_share: float = Field(default=0.01, ge=0, le=1, description="Share of recalls that `sampled` saves; 0.01 = 1%.")
-    recall_days: float = Field(
-        default=30, ge=0, le=36_500, description="Delete saved recalls after this many days; 0 = never."
-    )
-    ledger_days: float = Field(
-        default=400, ge=0, le=36_500, description="Delete daily cost totals after this many days; 0 = never."
-    )
-    change_days: float = Field(default=7, gt=0, le=36_500, description="Keep the change log for this many days.")
-    unread_change_days: float = Field(
-        default=30,
-        gt=0,
-        le=36_500,
-        description="Maximum days to keep the change log for a registered reader that has not read it.",
-    )
-    mirror_lag_seconds: float = Field(
-        default=60.0,
-        gt=0,
-        le=86_400,
-        description="Do not query a mirror that lags behind by more than this.",
-    )
-    mirror_seconds: float = Field(
-        default=30.0, gt=0, le=3600, description="Timeout for one request while filling a mirror."
-    )
-    cold_url: str = Field(
-        default="",
-        description="Object storage for inactive scopes: `s3://bucket/prefix`, `gs://`, `az://` or `file:///folder`.",
-    )
-    cold_options: str = Field(
-        default="",
-        description="Options of the object storage client as `name=value`, separated by spaces.",
-    )
-    cold_after_days: float = Field(
-        default=0, ge=0, le=36_500, description="Move a scope to object storage after this many idle days; 0 = never."
-    )
-    cold_seconds: float = Field(default=60.0, gt=0, le=3000, description="Object storage timeout per object.")
-    cold_key: SecretStr = Field(
-        default=SecretStr(""),
-        description="Master key that encrypts cold scopes: 32 bytes in base64.",
-    )
-    cold_key_before: SecretStr = Field(
-        default=SecretStr(""), description="Previous master key, until `recollect cold rewrap` has run."
-    )
-    erasure_log: str = Field(
-        default="",
-        description="Where to log erasures outside the database, so that a restored backup can apply them: a folder, "
-        "`s3://bucket/prefix` or `off`. Default: the data folder of the embedded PostgreSQL; off for "
-        "other servers.",
-    )
-    opensearch_url: str = Field(default="", description="URL of the OpenSearch cluster to mirror to.")
-    opensearch_user: str = Field(default="", description="OpenSearch user.")
-    opensearch_password: SecretStr = Field(default=SecretStr(""), description="OpenSearch password.")
-    opensearch_key: SecretStr = Field(
-        default=SecretStr(""), description="OpenSearch API key, instead of user and password."
-    )
-    opensearch_ca: Path | None = Field(default=None, description="CA certificate of the cluster, if it is private.")
-    opensearch_index: str = Field(
-        default="recollect",
-        pattern=r"^[a-z][a-z0-9_-]{0,60}$",
-        description="Alias and index name prefix. Use one per database.",
-    )
-    opensearch_shards: int = Field(default=4, ge=1, le=1024, description="Number of primary shards per index.")
-    opensearch_replicas: int = Field(default=1, ge=0, le=10, description="Number of replicas per shard.")
-    neo4j_url: str = Field(default="", description="URL of the Neo4j server to mirror to.")
-    neo4j_user: str = Field(default="", description="Neo4j user.")
-    neo4j_password: SecretStr = Field(default=SecretStr(""), description="OpenSearch password.")
-    neo4j_key: SecretStr = Field(default=SecretStr(""), description="Neo4j bearer token, instead of user and password.")
-    neo4j_ca: Path | None = Field(default=None, description="CA certificate of the server, if it is private.")
-    neo4j_database: str = Field(default="neo4j", description="Database reserved for the mirror.")
-    log_level: Literal["debug", "info", "warning", "error"] = Field(
-        default="info", description="Minimum log level. Requests are logged as `info`."
-    )
-    traces_url: str = Field(
-        default="",
-        description="OTLP/HTTP endpoint for traces, for example `http://127.0.0.1:4318`. Empty = no tracing.",
-    )
-    traces_share: float = Field(default=1.0, ge=0, le=1, description="Share of requests and jobs to trace; 0.01 = 1%.")
-    host: str = Field(default="127.0.0.1", description="Address that `recollect serve` listens on.")
-    mcp_hosts: str = Field(
-        default="",
-        description="Names by which clients of MCP reach the server, with commas; empty = local ones where `host` is. "
-        "Needs the extra `mcp`.",
-    )
-    console: Literal["on", "off"] = Field(default="on", description="Serve the web console at `/console`.")
-    origins: str = Field(
-        default="",
-        description="Allowed CORS origins, separated by commas, for example `https://shop.example`.",
-    )
-    port: int = Field(default=7077, ge=0, le=65535, description="Port that `recollect serve` listens on.")
-    health_port: int = Field(default=0, ge=0, le=65535, description="Port of health and metrics alone; 0 = `port`.")
-    proxies: str = Field(default="", description="Addresses of proxies whose `X-Forwarded-*` count, with commas.")
+    fading_days: groups.Days = Field(default=0, description="Days until an unused memory fades from recall; 0 = never.")
+    postgres: groups.PostgresSettings = groups.PostgresSettings()
+    embedding: groups.EmbeddingSettings = groups.EmbeddingSettings()
+    chat: groups.ChatSettings = groups.ChatSettings()
+    recall: groups.RecallSettings = groups.RecallSettings()
+    retention: groups.RetentionSettings = groups.RetentionSettings()
+    operations: groups.OperationsSettings = groups.OperationsSettings()
+    shards: groups.ShardsSettings = groups.ShardsSettings()
+    cold: groups.ColdSettings = groups.ColdSettings()
+    mirrors: groups.MirrorsSettings = groups.MirrorsSettings()
+    opensearch: groups.OpenSearchSettings = groups.OpenSearchSettings()
+    neo4j: groups.Neo4jSettings = groups.Neo4jSettings()
 
     @classmethod
     def settings_customise_sources(
@@ -272,13 +134,14 @@ class Settings(BaseSettings):
         file_secret_settings: PydanticBaseSettingsSource,  # noqa: ARG003 - the library's names
     ) -> tuple[PydanticBaseSettingsSource, ...]:
         """Read arguments first, then the environment, files that it names, `.env`, and the TOML file."""
-        files = InitSettingsSource(settings_cls, read_files(settings_cls))
-        return init_settings, env_settings, files, dotenv_settings, TomlConfigSettingsSource(settings_cls, find_toml())
+        given = {name: list_given(value) for name, value in init_settings().items()}
+        arguments, files = (InitSettingsSource(settings_cls, values) for values in (given, read_files()))
+        return arguments, env_settings, files, dotenv_settings, TomlConfigSettingsSource(settings_cls, find_toml())
 
     @property
     def embedded(self) -> bool:
         """Return whether the database is the embedded PostgreSQL."""
-        return self.database_url == EMBEDDED and not self.catalog_url
+        return self.database_url == EMBEDDED and not self.shards.catalog_url
 
     @property
     def data_folder(self) -> Path:
@@ -286,9 +149,9 @@ class Settings(BaseSettings):
         return (self.data_dir or default_data_dir()).expanduser().resolve()
 
     @property
-    def most_requests(self) -> int:
+    def max_requests(self) -> int:
         """Return how many requests a process serves at a time."""
-        return self.requests_at_once or max(2, self.pool_size * 4 // 10)
+        return self.postgres.max_requests or max(2, self.pool_size * 4 // 10)
 
 
 def default_data_dir() -> Path:
@@ -298,18 +161,40 @@ def default_data_dir() -> Path:
     return Path(os.environ.get("XDG_DATA_HOME") or Path.home() / ".local" / "share") / "recollect"
 
 
-def read_files(settings: type[BaseSettings]) -> dict[str, Any]:
+def list_given(value: Any) -> Any:  # noqa: ANN401 - any setting
+    """Return the given settings of a group, so that other sources add the rest; any other value unchanged."""
+    return value.model_dump(exclude_unset=True) if isinstance(value, BaseModel) else value
+
+
+def list_settings() -> dict[str, FieldInfo]:
+    """Return the field of each setting by its path: `port`, `cold.url`."""
+    found: dict[str, FieldInfo] = {}
+    for name, field in Settings.model_fields.items():
+        group = field.default
+        below = type(group).model_fields if isinstance(group, BaseModel) else {}
+        found |= {f"{name}.{each}": below[each] for each in below} or {name: field}
+    return found
+
+
+def to_variable(path: str) -> str:
+    """Return the environment variable of a setting: `RECOLLECT_COLD__URL` for `cold.url`."""
+    return PREFIX + path.replace(".", "__").upper()
+
+
+def read_files() -> dict[str, Any]:
     """Read the settings whose variable names a file, without the line end that editors add."""
-    values = {}
-    for field in settings.model_fields:
-        name = f"{PREFIX}{field.upper()}"
-        if path := os.environ.get(name + FILE):
-            if name in os.environ:
-                raise SetupError(f"Set {name} or {name}{FILE}, not both.")
+    values: dict[str, Any] = {}
+    for setting in list_settings():
+        variable = to_variable(setting)
+        if path := os.environ.get(variable + FILE):
+            if variable in os.environ:
+                raise SetupError(f"Set {variable} or {variable}{FILE}, not both.")
+            group, _, field = setting.rpartition(".")
             try:
-                values[field] = Path(path).read_text(encoding="utf-8").rstrip("\r\n")
+                text = Path(path).read_text(encoding="utf-8").rstrip("\r\n")
             except (OSError, UnicodeDecodeError) as problem:
-                raise SetupError(f"{name}{FILE}: {path} cannot be read ({problem}).") from None
+                raise SetupError(f"{variable}{FILE}: {path} cannot be read ({problem}).") from None
+            (values.setdefault(group, {}) if group else values)[field] = text
     return values
 
 
@@ -328,32 +213,52 @@ def check_settings() -> list[str]:
         Settings()
     except ValidationError as problem:
         first = problem.errors(include_input=False)[0]
-        raise SetupError(f"{PREFIX}{'_'.join(map(str, first['loc'])).upper()}: {first['msg']}") from None
+        raise SetupError(f"{to_variable('.'.join(map(str, first['loc'])))}: {first['msg']}") from None
     except tomllib.TOMLDecodeError as problem:
         raise SetupError(f"{find_toml()} is not valid TOML: {problem}") from None
+    except ValueError:  # a variable with the name of a group
+        raise SetupError("; ".join(find_misspelt())) from None
     return find_misspelt()
 
 
 def find_misspelt() -> list[str]:
     """Return sentences about variables and names in the TOML file that are no settings, with the nearest setting."""
     given = {name.upper() for source in (EnvSettingsSource, DotEnvSettingsSource) for name in source(Settings).env_vars}
-    names = sorted(name.removeprefix(PREFIX) for name in given if name.startswith(PREFIX))
-    settings = list(Settings.model_fields)
-    variables = [name.upper() for name in settings]
-    known = NON_SETTING_VARIABLES.union(variables, (name + FILE for name in variables))
-    unknown = [name for name in names if name not in known and not KUBERNETES_VARIABLE.fullmatch(name)]
-    found = [f"{PREFIX}{name} is not a setting{suggest(name, variables, PREFIX)}" for name in unknown]
+    settings = list(list_settings())
+    variables = {to_variable(name): name for name in (*settings, *(name + FILE.lower() for name in settings))}
+    names = {name: name.removeprefix(PREFIX) for name in sorted(given) if name.startswith(PREFIX)}
+    unknown = [
+        (variable, find_setting(name.replace("__", ".").lower(), variables.values()))
+        for variable, name in names.items()
+        if variable not in variables and name not in NON_SETTING_VARIABLES and not KUBERNETES_VARIABLE.fullmatch(name)
+    ]
+    found = [f"{name} is not a setting{suggest(near and to_variable(near))}" for name, near in unknown]
     toml = find_toml()
-    written = TomlConfigSettingsSource(Settings, toml).toml_data if toml else {}
+    tables = TomlConfigSettingsSource(Settings, toml).toml_data if toml else {}
+    written = [
+        f"{name}.{each}" if each else name
+        for name, table in tables.items()
+        for each in (table if isinstance(table, dict) else [""])
+    ]
     return found + [
-        f"{name} in {toml} is not a setting{suggest(name, settings)}" for name in written if name not in settings
+        f"{name} in {toml} is not a setting{suggest(find_setting(name, settings))}"
+        for name in written
+        if name not in settings
     ]
 
 
-def suggest(name: str, known: list[str], prefix: str = "") -> str:
-    """Name the known name that is most like an unknown one, if any is."""
-    near = get_close_matches(name, known, 1)
-    return f"; did you mean {prefix}{near[0]}?" if near else ""
+def find_setting(name: str, known: Collection[str]) -> str:
+    """Return the setting that an unknown name may mean: the same words in a group, or else the most similar ones."""
+    words = name.replace(".", "_")
+    moved = [
+        each for each in known if f"_{each.replace('.', '_')}".endswith(f"_{words}") or each.startswith(f"{name}.")
+    ]
+    return min(moved, key=len, default="") or next(iter(get_close_matches(name, known, 1, NEAR)), "")
+
+
+def suggest(near: str) -> str:
+    """Ask whether the nearest setting was meant, if there is one."""
+    return f"; did you mean {near}?" if near else ""
 
 
 def read_settings() -> Settings:

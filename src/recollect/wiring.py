@@ -36,6 +36,7 @@ from recollect.mind.operators import backups
 from recollect.mind.service import Addresses, Recollect
 from recollect.models.outside import RestoreReport
 from recollect.models.shards import ServerAddresses, Shard
+from recollect.setting_groups import ShardsSettings
 from recollect.settings import Settings, read_settings
 from recollect.store.backups.log import build_log
 from recollect.store.cold.storage import build_storage
@@ -76,7 +77,7 @@ OWN_TOOLS = (
     "backup replay` (docs/howto/backup.md)."
 )
 BACKUP_SINGLE_SERVER = (
-    "Unset RECOLLECT_CATALOG_URL, and name each shard in turn in RECOLLECT_DATABASE_URL and "
+    "Unset RECOLLECT_SHARDS__CATALOG_URL, and name each shard in turn in RECOLLECT_DATABASE_URL and "
     "RECOLLECT_OWNER_DATABASE_URL: erasures are applied on one server."
 )
 
@@ -129,7 +130,7 @@ async def connected(
     """Join the parts around an open connection pool, for a database that fits this program."""
     async with AsyncExitStack() as stack:
         mirrors = build_mirrors(settings)
-        log = build_log(addresses.erasure_log or settings.erasure_log, settings)
+        log = build_log(addresses.erasure_log or settings.operations.erasure_log, settings)
         if addresses.catalog:
             servers, probe = await join_shards(settings, addresses.catalog, stack, log)
             database: Database = UnboundServer()
@@ -138,7 +139,7 @@ async def connected(
             database, servers = one.database, one
         for mirror in mirrors.values():
             stack.push_async_callback(mirror.close_mirror)
-        mirrored = (MirrorChannel(mirror, settings.mirror_lag_seconds) for mirror in mirrors.values())
+        mirrored = (MirrorChannel(mirror, settings.mirrors.max_lag_seconds) for mirror in mirrors.values())
         feeds = ChangeFeeds(servers.home)
         stack.push_async_callback(feeds.end_followers)
         parts = Dependencies(
@@ -148,14 +149,14 @@ async def connected(
             embedder=TracedEmbedder(embedder) if embedder and Tracing.tracer else embedder,
             chat=chat,
             tokenizers=load_tokenizers([*settings.tokenizers.replace(",", " ").split(), ESTIMATE]),
-            steps=choose_steps(settings.steps),
+            steps=choose_steps(settings.enrich_steps),
             mirrors=mirrors,
             cold=build_storage(settings),
             recoveries=[follow_moves(servers)] if addresses.catalog else [],
             options=read_options(settings),
             process=ProcessState(feeds=feeds),
         )
-        restorer = ColdRestorer(parts, settings.deadline_seconds)
+        restorer = ColdRestorer(parts, settings.request_timeout_seconds)
         stack.push_async_callback(restorer.cancel_restores)
         whole = replace(parts, recoveries=[*parts.recoveries, restorer.recovery])
         yield Recollect(whole, settings, addresses, probe, restorer)
@@ -164,13 +165,13 @@ async def connected(
 def read_options(settings: Settings) -> EngineOptions:
     """Return what the settings say about all calls."""
     return EngineOptions(
-        embed_wait_seconds=settings.embed_wait_seconds,
-        embed_batch=settings.embedder_batch,
+        embed_wait_seconds=settings.embedding.wait_timeout_seconds,
+        embed_batch=settings.embedding.max_batch_size,
         prices=read_prices(settings.chat_prices),
-        tokens_per_day=settings.tokens_per_day,
+        tokens_per_day=settings.daily_token_limit,
         fading_days=settings.fading_days,
-        channel_seconds=settings.channel_seconds,
-        judge_seconds=settings.judge_seconds,
+        channel_seconds=settings.recall.channel_timeout_seconds,
+        judge_seconds=settings.chat.judge_timeout_seconds,
         keep_share=save_ratio(settings),
     )
 
@@ -190,7 +191,7 @@ async def join_server(
     """Open the connections to the one server."""
     probe = await Probe.open(address, wait_seconds)
     stack.push_async_callback(probe.disconnect)
-    database = await open_pool(settings, address, ServerCheck(settings.direct_url), log)
+    database = await open_pool(settings, address, ServerCheck(settings.postgres.direct_url), log)
     stack.push_async_callback(database.close)
     return SingleServer(database), probe
 
@@ -199,7 +200,7 @@ async def join_shards(
     settings: Settings, catalog: str, stack: AsyncExitStack, log: ErasureLog | None
 ) -> tuple[Servers, AnyProbe]:
     """Read the catalog's map; connections to a shard are opened when it is first needed."""
-    shard_map = ShardMap(catalog, settings.map_file or default_map_file())
+    shard_map = ShardMap(catalog, settings.shards.map_file or default_map_file())
     await shard_map.open()
     stack.push_async_callback(shard_map.stop_following)
     probe = ShardProbe(lambda: shard_map.shards)
@@ -218,8 +219,8 @@ async def open_pool(
     settings: Settings, address: str, server: ServerCheck | None = None, log: ErasureLog | None = None
 ) -> Database:
     """Open connections to a server, as many as the settings say, with the log of its erasures."""
-    size, seconds = settings.pool_size, settings.deadline_seconds
-    database = await Database.open(address, size, seconds, prepared=settings.prepare_statements, server=server)
+    size, seconds = settings.pool_size, settings.request_timeout_seconds
+    database = await Database.open(address, size, seconds, prepared=settings.postgres.prepare_statements, server=server)
     return database.used(erasures=log)
 
 
@@ -264,7 +265,7 @@ async def set_up(settings: Settings, report: Callable[[str], None], first_block:
 
     With several servers: the catalog and every server.
     """
-    if settings.catalog_url:
+    if settings.shards.catalog_url:
         owner = require_catalog(settings)
         await catalog.create_catalog(owner)
         for each in await list_servers(settings):
@@ -284,9 +285,9 @@ async def set_up(settings: Settings, report: Callable[[str], None], first_block:
 
 def require_catalog(settings: Settings) -> str:
     """Return the DSN of the catalog's owner, or raise."""
-    if not settings.catalog_url:
-        raise SetupError("Set RECOLLECT_CATALOG_URL: without a catalog there is one server.")
-    return catalog.require_owner(settings.owner_catalog_url)
+    if not settings.shards.catalog_url:
+        raise SetupError("Set RECOLLECT_SHARDS__CATALOG_URL: without a catalog there is one server.")
+    return catalog.require_owner(settings.shards.owner_catalog_url)
 
 
 def find_tenants(settings: Settings) -> Tenants:
@@ -296,7 +297,7 @@ def find_tenants(settings: Settings) -> Tenants:
 
 async def list_servers(settings: Settings) -> list[Settings]:
     """List the settings for each server: work of the tables' owner is done on one server at a time."""
-    if not settings.catalog_url:
+    if not settings.shards.catalog_url:
         return [settings]
     shards = await catalog.list_servers(require_catalog(settings))
     return [choose_server(settings, each) for each in shards.values()]
@@ -304,13 +305,13 @@ async def list_servers(settings: Settings) -> list[Settings]:
 
 async def look_at_shards(settings: Settings) -> list[tuple[str, str, str]]:
     """Check every shard of the catalog; return its name, its state, and its problem if it has one."""
-    return await probe_shards(settings.catalog_url, settings.map_file or default_map_file())
+    return await probe_shards(settings.shards.catalog_url, settings.shards.map_file or default_map_file())
 
 
 def choose_server(settings: Settings, addresses: ServerAddresses) -> Settings:
     """Return the settings for one server alone."""
     alone = {"database_url": addresses.service, "owner_database_url": addresses.owner}
-    return settings.model_copy(update=alone | {"catalog_url": "", "owner_catalog_url": ""})
+    return settings.model_copy(update=alone | {"shards": ShardsSettings()})
 
 
 async def register_shard(
@@ -325,21 +326,21 @@ async def register_shard(
 @contextmanager
 def connect_database(settings: Settings) -> Iterator[Addresses]:
     """Return the addresses from the settings, starting the embedded PostgreSQL if it is asked for."""
-    if settings.catalog_url:
-        yield Addresses("", "", catalog=settings.catalog_url, catalog_owner=settings.owner_catalog_url)
+    if settings.shards.catalog_url:
+        yield Addresses("", "", catalog=settings.shards.catalog_url, catalog_owner=settings.shards.owner_catalog_url)
         return
     if not settings.embedded:
-        yield Addresses(settings.database_url, settings.owner_database_url, erasure_log=settings.erasure_log)
+        yield Addresses(settings.database_url, settings.owner_database_url, erasure_log=settings.operations.erasure_log)
         return
     folder = settings.data_folder
     with load("recollect.store.embedded.cluster").Cluster(folder) as cluster:
-        owner, log = cluster.dsn(DATABASE), settings.erasure_log or str(folder / ERASURES)
+        owner, log = cluster.dsn(DATABASE), settings.operations.erasure_log or str(folder / ERASURES)
         yield Addresses(cluster.dsn(DATABASE, SERVICE_ROLE), owner, cluster.dsn(), erasure_log=log)
 
 
 def find_models(settings: Settings) -> InstalledModels:
     """Return the local models that were pulled, and what pulls more."""
-    return open_models(settings.models_dir, settings.hub_url)
+    return open_models(settings.embedding.models_dir, settings.embedding.hub_url)
 
 
 async def make_backup(settings: Settings, folder: Path) -> Path:
@@ -353,13 +354,14 @@ async def restore_backup(settings: Settings, file: Path, *, logged: bool = True)
     """Restore a dump as the embedded server."""
     require_embedded(settings)
     folder = settings.data_folder
-    home = backups.RestoreTarget(folder, DATABASE, SERVICE_ROLE, None if settings.erasure_log else folder / ERASURES)
+    log = None if settings.operations.erasure_log else folder / ERASURES
+    home = backups.RestoreTarget(folder, DATABASE, SERVICE_ROLE, log)
     return await join_restores(settings).restore(file, home, logged=logged)
 
 
 async def replay_erasures(settings: Settings, since: datetime) -> RestoreReport:
     """Repeat the erasures since a time, in a database that was restored by other means."""
-    if settings.catalog_url:
+    if settings.shards.catalog_url:
         raise SetupError(BACKUP_SINGLE_SERVER)
     with connect_database(settings) as addresses:
         server, log = ServerAddresses(addresses.service, addresses.require_owner()), addresses.erasure_log
@@ -381,7 +383,7 @@ def join_restores(settings: Settings) -> backups.Restores:
 async def join_restored(settings: Settings, server: ServerAddresses) -> AsyncIterator[Dependencies]:
     """Migrate a restored database to the newest schema, and open it; new erasures in it are logged already."""
     await migrate(server.owner)
-    patient = settings.model_copy(update={"deadline_seconds": RESTORE_SECONDS})
+    patient = settings.model_copy(update={"request_timeout_seconds": RESTORE_SECONDS})
     database = await open_pool(patient, server.service)
     try:
         parts = Dependencies(database, SingleServer(database), cold=build_storage(settings))

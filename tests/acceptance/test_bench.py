@@ -25,7 +25,7 @@ def run(script, *arguments):
     # Their servers need not outlive them, and no channel may be given up because the machine is busy.
     environment = os.environ | {
         "TMPDIR": str(find_memory() or tempfile.gettempdir()),
-        "RECOLLECT_CHANNEL_SECONDS": "60",
+        "RECOLLECT_RECALL__CHANNEL_TIMEOUT_SECONDS": "60",
     }
     done = subprocess.run(command, check=False, capture_output=True, text=True, cwd=ROOT, env=environment)
     assert done.returncode == 0, done.stdout + done.stderr

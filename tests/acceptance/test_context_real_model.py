@@ -8,9 +8,9 @@ from recollect.llm.build import has_minilm
 from recollect.llm.local.minilm import load_minilm
 from recollect.models.conversations import NewMessage
 from recollect.models.memories import Role
-from recollect.settings import Settings
 from recollect.store.memories.spaces import switch_space
 from recollect.wiring import connected, prepare
+from support.service.made_settings import make_settings
 
 TURNS = 200
 FACTS = {
@@ -42,7 +42,9 @@ WISHES = (
 async def test_an_old_fact_comes_back_by_its_meaning_while_the_history_holds_the_newest_turns(addresses):
     embedder = load_minilm()
     await prepare(addresses, embedder)
-    async with connected(Settings(embedder="local", embed_wait_seconds=60), addresses, embedder) as recollect:
+    async with connected(
+        make_settings(embedder="local", embedding__wait_timeout_seconds=60), addresses, embedder
+    ) as recollect:
         [space] = [space for space, _ in await recollect.operator.spaces.list() if space.model == embedder.model]
         await switch_space(addresses.owner, space.id)
         conversation = (await recollect.mind("ada", "li")).conversation("c")

@@ -10,10 +10,10 @@ import pytest
 
 from recollect.models.conversations import NewMessage
 from recollect.models.memories import Role
-from recollect.settings import Settings
 from recollect.wiring import connected
 from support.measuring.sizes import Sizes
 from support.programs.command_line import settings_of
+from support.service.made_settings import make_settings
 from support.service.mcp_doors import bound_key, listening, over_http, over_stdio
 
 SESSIONS = 32
@@ -21,13 +21,13 @@ PROCESSES = Sizes("processes", ci=8, long=32)
 STARTING = 4
 """How many processes start at a time; once started, all are open until the last one is done."""
 ROUNDS = Sizes("rounds each", ci=1, long=3)
-PATIENT = {"deadline_seconds": 120, "channel_seconds": 60}
+PATIENT = {"request_timeout_seconds": 120, "recall__channel_timeout_seconds": 60}
 """What is measured here is order, not speed: a machine under load answers late, and that is no error."""
 
 
 @pytest.fixture
 async def recollect(addresses, embedder):
-    async with connected(Settings(embedder="fake", **PATIENT), addresses, embedder) as running:
+    async with connected(make_settings(embedder="fake", **PATIENT), addresses, embedder) as running:
         yield running
 
 

@@ -8,12 +8,12 @@ import pytest
 
 from recollect.llm.openai.embedder import EmbedderEndpoint, OpenAIEmbedder
 from recollect.models.memories import MemoryProgress
-from recollect.settings import Settings
 from recollect.store.memories.spaces import ensure_space, switch_space
 from recollect.wiring import connected, prepare
 from support.measuring.sizes import Sizes
 from support.models.embedding_server import DIMENSIONS, MODEL, serving
 from support.programs.waiting import until
+from support.service.made_settings import make_settings
 
 MEMORIES = Sizes("writes", ci=200, long=1_000)
 BEFORE = 50
@@ -28,7 +28,7 @@ async def test_writes_survive_the_death_of_the_embedder(addresses, owner):
     with serving() as server:
         embedder = OpenAIEmbedder(EmbedderEndpoint(server.url, MODEL, DIMENSIONS, timeout_seconds=5, slow_seconds=0.2))
         await prepare(addresses, embedder)
-        settings = Settings(embedder="none", embed_wait_seconds=0.5, embedder_batch=32)
+        settings = make_settings(embedder="none", embedding__wait_timeout_seconds=0.5, embedding__max_batch_size=32)
         async with connected(settings, addresses, embedder) as recollect:
             worker = asyncio.create_task(recollect.work(concurrency=4))
             try:

@@ -7,9 +7,9 @@ import pytest
 from recollect.errors import ChatModelError
 from recollect.llm.openai.chat import ChatEndpoint, OpenAIChatModel
 from recollect.models.memories import Kind
-from recollect.settings import Settings
 from recollect.wiring import connected
 from support.models.chat_server import MODEL, find_weights, serving_chat
+from support.service.made_settings import make_settings
 
 EVENTS = ("Ann waters the plants in the kitchen", "Ann buys seeds at the market", "Bob repairs the garden fence")
 MORE = ("Ann reads a book about gardens", "Bob paints the fence", "Ann plants beans")
@@ -23,7 +23,9 @@ async def test_a_real_model_reflects_and_leaves_thoughts_with_evidence_or_nothin
     with serving_chat() as server:
         endpoint = ChatEndpoint(server.url, MODEL, seconds=240, characters=600, answer_tokens=ANSWER_TOKENS)
         chat = OpenAIChatModel(endpoint)
-        async with connected(Settings(embedder="fake", embed_wait_seconds=10), addresses, embedder, chat) as recollect:
+        async with connected(
+            make_settings(embedder="fake", embedding__wait_timeout_seconds=10), addresses, embedder, chat
+        ) as recollect:
             mind = await recollect.mind("ada", "ann")
             await mind.remember(EVENTS)
             reflection = await reflect_patiently(mind, chat)

@@ -14,9 +14,9 @@ from psycopg import errors
 from conftest import http_client, new_key
 from recollect.llm.fake import FakeEmbedder
 from recollect.models.memories import Kind, NewMemory, Triple
-from recollect.settings import Settings
 from recollect.wiring import connected
 from support.programs.waiting import WAIT_SECONDS, until
+from support.service.made_settings import make_settings
 from support.service.reader_roles import connect
 
 PAGE = Path(__file__).parents[2] / "docs" / "explanation" / "isolation.md"
@@ -190,7 +190,7 @@ class HeldEmbedder(FakeEmbedder):
 async def test_no_notification_ends_a_job(addresses, owner):
     """Whoever is logged in can notify: the job engine ended jobs by it, and stopped listening at what is no JSON."""
     embedder = HeldEmbedder()
-    settings = Settings(embedder="fake", embed_wait_seconds=0.01)
+    settings = make_settings(embedder="fake", embedding__wait_timeout_seconds=0.01)
     async with connected(settings, addresses, embedder) as recollect:
         mind = await recollect.mind("ada")
         await mind.remember("a memory without a vector")

@@ -11,10 +11,10 @@ from conftest import PATIENT, addresses_of, execute, http_client, new_key
 from recollect.models.conversations import NewMessage
 from recollect.models.knowledge import NewFact
 from recollect.models.memories import NewMemory, Role
-from recollect.settings import Settings
 from recollect.store.embedded.account import find_programs
 from recollect.wiring import connected
 from support.database.clones import NUMBERS
+from support.service.made_settings import make_settings
 
 TABLES = (
     "select oid::regclass::text from pg_class where relkind = 'r' and relnamespace = 'public'::regnamespace order by 1"
@@ -62,7 +62,7 @@ async def test_a_restored_dump_serves(recollect, mind, cluster, addresses, embed
     before = sum_up(addresses.owner)
     name = restored()
     assert sum_up(cluster.dsn(name)) == before
-    settings = Settings(embedder="fake", **PATIENT)
+    settings = make_settings(embedder="fake", **PATIENT)
     scope = {"agent": "ada", "user": "li"}
     async with (
         connected(settings, addresses_of(cluster, name), embedder) as copy,

@@ -35,7 +35,12 @@ def walked(cluster):
     need_node("console")
     need_chromium()
     console.build()
-    with serving(cluster, deadline_seconds="60", channel_seconds="30", embed_wait_seconds="30") as outside:
+    with serving(
+        cluster,
+        request_timeout_seconds="60",
+        recall__channel_timeout_seconds="30",
+        embedding__wait_timeout_seconds="30",
+    ) as outside:
         url, key = outside["RECOLLECT_URL"], outside["RECOLLECT_KEY"]
         fill_hostile(url, key)
         fill_others(url, key)

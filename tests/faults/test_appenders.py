@@ -14,9 +14,9 @@ from conftest import http_client, new_key
 from recollect.llm.fake import FakeEmbedder
 from recollect.models.conversations import HistoryOptions, NewMessage
 from recollect.models.memories import Role
-from recollect.settings import Settings
 from recollect.wiring import connected
 from support.measuring.sizes import Sizes
+from support.service.made_settings import make_settings
 
 WRITERS, READERS = 32, 3
 TURNS = Sizes("turns by each of 32 writers", ci=4, long=50)
@@ -42,7 +42,9 @@ class Ledger:
 @asynccontextmanager
 async def doors(addresses):
     """Two services with a pool each; one is asked over HTTP, the other in this process."""
-    settings = Settings(embedder="fake", pool_size=8, requests_at_once=2 * WRITERS, deadline_seconds=60)
+    settings = make_settings(
+        embedder="fake", pool_size=8, postgres__max_requests=2 * WRITERS, request_timeout_seconds=60
+    )
     async with (
         connected(settings, addresses, FakeEmbedder()) as near,
         connected(settings, addresses, FakeEmbedder()) as far,

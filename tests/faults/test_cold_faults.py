@@ -87,7 +87,9 @@ async def test_a_storage_that_does_not_answer_is_told_and_nothing_is_lost(addres
         server.close()
         await server.wait_closed()
     options = f"endpoint=http://127.0.0.1:{port} access_key_id=a secret_access_key=b region=us-east-1"
-    async with chilly(addresses, embedder, "s3://bucket/x", cold_options=options, cold_seconds=1) as recollect:
+    async with chilly(
+        addresses, embedder, "s3://bucket/x", cold__options=options, cold__timeout_seconds=1
+    ) as recollect:
         mind = await filled(recollect)
         with pytest.raises(ColdStorageError, match="object storage failed"):
             await send_out(recollect)
@@ -207,7 +209,7 @@ class Users:
 
 @pytest.mark.promise("A scope that is used while it moves loses nothing, and no caller takes it for empty", ROUNDS)
 async def test_a_scope_is_used_while_it_goes_out_and_comes_back(addresses, embedder, owner, folder, figure):
-    async with chilly(addresses, embedder, f"file://{folder}", deadline_seconds=DEADLINE_SECONDS) as recollect:
+    async with chilly(addresses, embedder, f"file://{folder}", request_timeout_seconds=DEADLINE_SECONDS) as recollect:
         _, secret = await new_key(recollect)
         users = Users(recollect, await recollect.mind("ada", "li"), secret)
         await users.mind.remember("The first.")

@@ -19,7 +19,6 @@ from recollect.llm.fake import FakeEmbedder
 from recollect.models.conversations import NewMessage
 from recollect.models.knowledge import NewFact
 from recollect.models.memories import Kind, NewMemory, Role
-from recollect.settings import Settings
 from recollect.store.backups.dumps import run_program
 from recollect.store.cold.sealing import SealingKey, open_sealed
 from recollect.store.embedded.cluster import Cluster
@@ -28,6 +27,7 @@ from support.engines.memory_mirror import MemoryMirror
 from support.measuring.sizes import Sizes
 from support.memories.cold_scopes import objects_in, send_out
 from support.programs.folders import find_memory, open_folder
+from support.service.made_settings import make_settings
 
 ERASURES = Sizes("erasures", ci=12, long=2_000)
 LEAKING = Sizes("erasures", ci=6, long=60)
@@ -170,8 +170,8 @@ def look_everywhere(scene, haystack, folder, canaries):
 
 def settings_for(addresses, folder, cold="cold"):
     given = {"database_url": addresses.service, "owner_database_url": addresses.owner, "embedder": "fake"}
-    kept = {"cold_url": f"file://{folder / cold}", "erasure_log": str(folder / "erasures")}
-    return Settings(**given, **kept, **{**PATIENT, "pool_size": 4})
+    kept = {"cold__url": f"file://{folder / cold}", "operations__erasure_log": str(folder / "erasures")}
+    return make_settings(**given, **kept, **{**PATIENT, "pool_size": 4})
 
 
 async def look_through_backup(cluster, backup, folder, canaries, since):

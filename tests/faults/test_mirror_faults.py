@@ -37,8 +37,8 @@ async def proxy(search_server):
 
 @pytest.fixture
 async def recollect(addresses, embedder, proxy):
-    settings = search_settings(f"http://127.0.0.1:{proxy.port}", mirror_seconds=5)
-    async with mirrored(addresses, embedder, **settings, channel_seconds=1) as running:
+    settings = search_settings(f"http://127.0.0.1:{proxy.port}", mirrors__timeout_seconds=5)
+    async with mirrored(addresses, embedder, **settings, recall__channel_timeout_seconds=1) as running:
         yield running
         proxy.refusing, proxy.falsify, proxy.delay_seconds, proxy.cut_answers, proxy.twice = (
             False,
@@ -180,7 +180,11 @@ async def until_asked(mind):
 
 async def test_a_slow_graph_is_given_up_and_a_dead_one_waited_for(addresses, embedder, graph_server):
     async with EngineProxy(graph_server.port, http=False) as proxy:
-        settings = {"neo4j_url": f"bolt://127.0.0.1:{proxy.port}", "channel_seconds": 1, "mirror_seconds": 5}
+        settings = {
+            "neo4j__url": f"bolt://127.0.0.1:{proxy.port}",
+            "recall__channel_timeout_seconds": 1,
+            "mirrors__timeout_seconds": 5,
+        }
         async with mirrored(addresses, embedder, **settings) as recollect:
             mind = await recollect.mind("ada", "li")
             await mind.knowledge.add(NewFact("Li", "lives in", "Wells"))
@@ -223,7 +227,7 @@ async def wait_open(recollect, name):
 @pytest.mark.parametrize("name", [SEARCH, GRAPH] if CHOSEN == "long" else [SEARCH])
 async def test_an_older_state_is_noticed_and_mended(request, addresses, embedder, tmp_path, name):
     server = request.getfixturevalue("search_server" if name == SEARCH else "graph_server")
-    settings = search_settings(server.url) if name == SEARCH else {"neo4j_url": server.url}
+    settings = search_settings(server.url) if name == SEARCH else {"neo4j__url": server.url}
     async with mirrored(addresses, embedder, **settings) as recollect:
         mind, quiet = await recollect.mind("ada", "li"), await recollect.mind("ada", "bo")
         for each in (mind, quiet):
@@ -292,7 +296,7 @@ class Life:
 async def test_mirrors_that_are_killed_are_equal_to_the_record(
     addresses, embedder, search_server, graph_server, rounds, figure
 ):
-    settings = search_settings(search_server.url, neo4j_url=graph_server.url, mirror_seconds=30)
+    settings = search_settings(search_server.url, neo4j__url=graph_server.url, mirrors__timeout_seconds=30)
     async with mirrored(addresses, embedder, **settings) as recollect:
         minds = [await recollect.mind("ada", f"user {number}") for number in range(4)]
         life = Life(minds, 7)

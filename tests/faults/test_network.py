@@ -13,11 +13,11 @@ import pytest
 
 from conftest import http_client, new_key
 from recollect.llm.fake import FakeEmbedder
-from recollect.settings import Settings
 from recollect.wiring import connected
 from support.callers.acknowledged import USUAL_LOAD, WAIT_SECONDS, Ledger, check_promises, traffic
 from support.database.proxy import Proxy
 from support.measuring.sizes import Sizes
+from support.service.made_settings import make_settings
 
 DEADLINE = 1.0
 WRITERS, CALLERS = USUAL_LOAD.writers, USUAL_LOAD.callers
@@ -31,7 +31,9 @@ async def proxy(addresses):
 
 
 def through(proxy, addresses, deadline):
-    settings = Settings(embedder="fake", deadline_seconds=deadline, pool_size=5, requests_at_once=CALLERS)
+    settings = make_settings(
+        embedder="fake", request_timeout_seconds=deadline, pool_size=5, postgres__max_requests=CALLERS
+    )
     return connected(settings, replace(addresses, service=proxy.dsn), FakeEmbedder())
 
 

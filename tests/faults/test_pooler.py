@@ -14,19 +14,19 @@ from conftest import PATIENT
 from recollect.llm.fake import FakeEmbedder
 from recollect.models.conversations import NewMessage
 from recollect.models.memories import Role
-from recollect.settings import Settings
 from recollect.store.database import pool
 from recollect.store.database.connect_errors import connect
 from recollect.wiring import connected
 from support.database.pooler import pooled
 from support.programs.waiting import until
+from support.service.made_settings import make_settings
 
 SERVERS, CLIENTS, CALLERS, ROUNDS = 2, 8, 12, 5
 
 
 def behind(address, addresses):
     """A service with more connections to the pooler than the pooler has to the server."""
-    settings = Settings(embedder="fake", pool_size=CLIENTS, **PATIENT)
+    settings = make_settings(embedder="fake", pool_size=CLIENTS, **PATIENT)
     return connected(settings, replace(addresses, service=address), FakeEmbedder())
 
 
@@ -58,7 +58,7 @@ async def test_no_call_fails_and_one_line_tells_of_it(addresses, caplog):
         assert [failed async for failed in call_all(minds)] == [[]] * ROUNDS
         assert running.parts.database.statistics()["pool_size"] > SERVERS
     [line] = told(caplog)
-    assert line["setting"] == "RECOLLECT_PREPARE_STATEMENTS=false"
+    assert line["setting"] == "RECOLLECT_POSTGRES__PREPARE_STATEMENTS=false"
 
 
 async def test_changes_are_followed_behind_a_pooler_that_passes_no_notifications_on(addresses, caplog):

@@ -12,10 +12,10 @@ import pytest
 from recollect.llm.fake import FakeEmbedder
 from recollect.models.memories import NewMemory
 from recollect.models.recall import Cue
-from recollect.settings import Settings
 from recollect.store.memories.accesses import FOLD_AT
 from recollect.wiring import connected
 from support.measuring.sizes import Sizes
+from support.service.made_settings import make_settings
 
 RECALLERS, LIMIT = 64, 30
 RECALLS = Sizes("recalls by each of 64", ci=4, long=100)
@@ -66,7 +66,7 @@ async def folding(recollect):
 @pytest.mark.promise("Recallers of one scope never fail each other, and no access is lost", RECALLS, MEMORIES)
 async def test_recallers_do_not_stand_in_each_others_way(addresses, owner, figure):
     random = np.random.default_rng(11)
-    settings = Settings(embedder="fake", pool_size=16, requests_at_once=64, deadline_seconds=60)
+    settings = make_settings(embedder="fake", pool_size=16, postgres__max_requests=64, request_timeout_seconds=60)
     async with connected(settings, addresses, FakeEmbedder()) as recollect:
         mind = await recollect.mind("ada")
         vectors = random.standard_normal((MEMORIES.now, 64))

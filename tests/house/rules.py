@@ -25,7 +25,7 @@ UNCOUNTED = {"tests", "workflows", "dist"}
 CLIENT = re.compile(r"recollect\.(client|sync|models|errors)(\.\w+)?")
 
 ROOMS = {"models", "core", "store", "llm", "channels", "verbs", "jobs", "mind", "client", "sync", "doors"}
-FILES = {"__init__", "errors", "loading", "misspelt", "settings", "tracing", "wiring"}
+FILES = {"__init__", "errors", "loading", "misspelt", "setting_groups", "settings", "tracing", "wiring"}
 LOADED = {
     "anyio": "only who waits needs it",
     "anyio.from_thread": "only who has no event loop needs it",
@@ -293,11 +293,18 @@ def check_decisions(root: Path) -> list[str]:
 def check_settings(root: Path) -> list[str]:
     """Every setting is described for the operator."""
     page = _read(root / "docs" / "howto" / "configure.md")
-    tree = _parse(root / PACKAGE / "settings.py")
-    classes = [node for node in ast.walk(tree) if isinstance(node, ast.ClassDef) and node.name == "Settings"]
-    fields = [node.target for owner in classes for node in owner.body if isinstance(node, ast.AnnAssign)]
-    names = [f"RECOLLECT_{field.id.upper()}" for field in fields if isinstance(field, ast.Name)]
+    trees = [_parse(path) for path in sorted((root / PACKAGE).glob("setting*.py"))]
+    classes = {node.name: node for tree in trees for node in tree.body if isinstance(node, ast.ClassDef)}
+    names = _settings("RECOLLECT_", "Settings", classes)
     return [f"docs/howto/configure.md does not describe {name}" for name in names if not _mentions(page, name)]
+
+
+def _settings(prefix: str, name: str, classes: dict[str, ast.ClassDef]) -> Iterator[str]:
+    """Yield the variables of the settings in a class, and in those of its groups."""
+    for node in classes[name].body:
+        if isinstance(node, ast.AnnAssign) and isinstance(node.target, ast.Name):
+            variable, kind = prefix + node.target.id.upper(), ast.unparse(node.annotation).rpartition(".")[2]
+            yield from _settings(f"{variable}__", kind, classes) if kind in classes else [variable]
 
 
 def check_reference(root: Path) -> list[str]:

@@ -21,7 +21,7 @@ from recollect.core.conversations import prompt_texts
 from recollect.doors.cli.main import HELP, load_command
 from recollect.doors.http.app import create_app
 from recollect.doors.mcp.tools import TOOLS
-from recollect.settings import Settings
+from recollect.settings import list_settings
 
 ROOT = Path(__file__).parents[2]
 PACKAGE = ROOT / "src" / "recollect"
@@ -71,7 +71,7 @@ def list_texts() -> Iterator[Text]:
     for path in sorted(PACKAGE.rglob("*.py")):
         yield from list_source(path.relative_to(ROOT).as_posix(), path.read_text(encoding="utf-8"))
     yield from list_help()
-    for name, field in Settings.model_fields.items():
+    for name, field in list_settings().items():
         yield Text("settings", name, field.description or "")
     yield from find_descriptions("openapi", "", create_app().openapi())
     for name, tool in TOOLS.items():

@@ -15,7 +15,7 @@ import yaml
 
 from recollect.doors.cli.main import HELP
 from recollect.doors.http.app import create_app
-from recollect.settings import Settings
+from recollect.settings import FILE, list_settings, to_variable
 
 ROOT = Path(__file__).parents[2]
 FOLDER = ROOT / "deploy" / "kubernetes"
@@ -113,7 +113,7 @@ def check_safety(objects: list[Object]) -> list[str]:
     return found
 
 
-KNOWN = {f"RECOLLECT_{name.upper()}{ending}" for name in Settings.model_fields for ending in ("", "_FILE")}
+KNOWN = {to_variable(name) + ending for name in list_settings() for ending in ("", FILE)}
 
 
 def check_settings(objects: list[Object]) -> list[str]:
@@ -143,7 +143,8 @@ def check_health_port(objects: list[Object]) -> list[str]:
     probed = {container[f"{kind}Probe"]["httpGet"]["port"] for kind in ("startup", "readiness", "liveness")}
     scraped = template["metadata"]["annotations"]
     found = [] if probed == {"health"} else [f"probes use {sorted(probed)}"]
-    found += [] if SETTINGS["RECOLLECT_HEALTH_PORT"] == str(ports["health"]) else ["the setting names another port"]
+    health_port = SETTINGS["RECOLLECT_OPERATIONS__HEALTH_PORT"]
+    found += [] if health_port == str(ports["health"]) else ["the setting names another port"]
     found += [] if scraped["prometheus.io/port"] == str(ports["health"]) else ["Prometheus scrapes another port"]
     for each in objects:
         if each["kind"] == "Service" and any(port["targetPort"] == "health" for port in each["spec"]["ports"]):

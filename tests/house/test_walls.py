@@ -249,15 +249,19 @@ def test_what_the_docs_leave_out_is_found(tmp_path):
     for folder in (package, docs / "howto", docs / "reference"):
         folder.mkdir(parents=True)
     (package / "__init__.py").write_text('__all__ = ["Mind"]\n\ndef recall(cue: str) -> None: ...\n')
-    (package / "settings.py").write_text("class Settings:\n    port: int = 1\n")
+    (package / "settings.py").write_text("class Settings:\n    port: int = 1\n    cold: Cold = Cold()\n")
+    (package / "setting_groups.py").write_text("class Cold:\n    url: str\n")
     assert rules.check_glossary(tmp_path) == [
         "docs/glossary.md does not explain cue",
         "docs/glossary.md does not explain recall",
     ]
-    assert rules.check_settings(tmp_path) == ["docs/howto/configure.md does not describe RECOLLECT_PORT"]
+    assert rules.check_settings(tmp_path) == [
+        "docs/howto/configure.md does not describe RECOLLECT_PORT",
+        "docs/howto/configure.md does not describe RECOLLECT_COLD__URL",
+    ]
     assert rules.check_reference(tmp_path) == ["docs/reference does not mention Mind"]
     (docs / "glossary.md").write_text("| **recall** | from a cue |\n")
-    (docs / "howto" / "configure.md").write_text("`RECOLLECT_PORT`: where to listen")
+    (docs / "howto" / "configure.md").write_text("`RECOLLECT_PORT`: where to listen; `RECOLLECT_COLD__URL`")
     (docs / "reference" / "python.md").write_text("## Mind")
     for rule in (rules.check_glossary, rules.check_settings, rules.check_reference):
         assert rule(tmp_path) == []

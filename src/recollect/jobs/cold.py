@@ -20,7 +20,7 @@ MARKED_SECONDS = 20 * 3600.0
 BROKEN_OFF_SECONDS = 2 * 3600.0
 """Seconds after which an object without a scope counts as a failed attempt."""
 LOG = logging.getLogger("recollect.cold")
-UNKNOWN = "This worker has no RECOLLECT_COLD_URL. Another worker may have it."
+UNKNOWN = "This worker has no RECOLLECT_COLD__URL. Another worker may have it."
 
 
 @dataclass(frozen=True, slots=True)

@@ -61,7 +61,7 @@ def names_pulled(settings: Settings) -> bool:
 
 def build_pulled(settings: Settings) -> Embedder:
     """Open the pulled model in the settings."""
-    models = open_models(settings.models_dir, settings.hub_url)
+    models = open_models(settings.embedding.models_dir, settings.embedding.hub_url)
     return models.open(models.find_model(settings.embedder_model))
 
 
@@ -89,10 +89,10 @@ def build_remote_embedder(settings: Settings) -> Embedder:
         model=settings.embedder_model,
         dimensions=settings.embedder_dimensions,
         key=settings.embedder_key.get_secret_value(),
-        batch=settings.embedder_batch,
-        characters=settings.embedder_characters,
+        batch=settings.embedding.max_batch_size,
+        characters=settings.embedding.max_characters,
         # Callers stop waiting after this time: the endpoint must count as slow earlier.
-        slow_seconds=settings.embed_wait_seconds / 2,
+        slow_seconds=settings.embedding.wait_timeout_seconds / 2,
     )
     return OpenAIEmbedder(endpoint)
 
@@ -105,7 +105,7 @@ def build_chat_model(settings: Settings) -> ChatModel | None:
         url=settings.chat_url,
         model=settings.chat_model,
         key=settings.chat_key.get_secret_value(),
-        seconds=settings.chat_seconds,
-        characters=settings.chat_characters,
+        seconds=settings.chat.timeout_seconds,
+        characters=settings.chat.max_characters,
     )
     return OpenAIChatModel(endpoint)

@@ -109,7 +109,7 @@ class Recollect(KeyVerbs):
     async def authorize(self, secret: str, door: str, agent: str, user: str) -> Mind:
         """Turn an API key and a scope's names into a mind, in one round trip; a bound key's names may be empty."""
         check_scope(agent or "left-out", user)
-        async with within(self.settings.deadline_seconds):
+        async with within(self.settings.request_timeout_seconds):
             authorized, home = await self._authorize(secret, door, agent, user)
             if not authorized.scope.agent:
                 raise InvalidInputError("agent is required: this API key is not bound to one")
@@ -142,7 +142,7 @@ class Recollect(KeyVerbs):
 
     async def authenticate(self, secret: str, door: str, right: Right | None = None, *, bound: bool = False) -> Caller:
         """Turn an API key into a caller, who has this right if one is named; refuse a bound key unless allowed."""
-        async with within(self.settings.deadline_seconds):
+        async with within(self.settings.request_timeout_seconds):
             caller = (await self._authorize(secret, door, "", ""))[0].caller
         if not bound:
             check_unbound(caller)
@@ -172,16 +172,16 @@ class Recollect(KeyVerbs):
 
     async def _servers_to_work_for(self) -> Sequence[OpenServer]:
         """List the servers that answer, of those that the settings name if they name any."""
-        chosen = set(self.settings.shards.replace(",", " ").split())
+        chosen = set(self.settings.shards.names.replace(",", " ").split())
         servers = [each for each in await self.parts.servers.answering() if not chosen or each.name in chosen]
         if not servers:
-            raise SetupError("None of the shards in RECOLLECT_SHARDS responds.")
+            raise SetupError("None of the shards in RECOLLECT_SHARDS__NAMES responds.")
         return servers
 
     async def _work(self, concurrency: int, stop_seconds: float, server: OpenServer, *, until_empty: bool) -> None:
         """Run the jobs of one server."""
         parts = replace(self.parts, database=server.database)
-        duties = WorkerOptions(default_rules(self.settings), cold_after_days=self.settings.cold_after_days)
+        duties = WorkerOptions(default_rules(self.settings), cold_after_days=self.settings.cold.after_days)
         make_app = partial(build_app, parts, duties)
         until = partial(nothing_ready, parts.database) if until_empty else None
         await run_worker(make_app, concurrency, until=until, stop_seconds=stop_seconds)
@@ -213,7 +213,7 @@ class Recollect(KeyVerbs):
     @property
     def operator(self) -> Operator:
         """Return the operations for operators."""
-        cold = ColdScopes(self.parts, self.settings.deadline_seconds)
+        cold = ColdScopes(self.parts, self.settings.request_timeout_seconds)
         tenants = self.addresses.tenants
         return Operator(self, Readers(tenants), cold, OperatorLimits(tenants), TenantPlacements(tenants))
 
@@ -222,7 +222,7 @@ def bind(
     recollect: Recollect, caller: Caller, scope: Scope, database: Database, place: scopes.ScopeHandle | None = None
 ) -> Mind:
     """Return the mind of one scope in its database; a known place saves a lookup."""
-    known, seconds = place if place and place.scope_id else None, recollect.settings.deadline_seconds
+    known, seconds = place if place and place.scope_id else None, recollect.settings.request_timeout_seconds
     parts = replace(recollect.parts, database=connection_for(caller, database))
     return Mind(Access(parts, caller, scope, seconds, known))
 
@@ -343,7 +343,7 @@ class Operator:
 
     async def embed_waiting(self, mind: Mind, report: Callable[[int], None]) -> int:
         """Embed a mind's memories that wait for vectors, now and not by a worker; return how many."""
-        embedder, batch = self.recollect.parts.embedder, self.recollect.settings.embedder_batch
+        embedder, batch = self.recollect.parts.embedder, self.recollect.settings.embedding.max_batch_size
         if embedder is None:
             raise EmbedderError("No embedder is configured: set RECOLLECT_EMBEDDER.", lasting=True)
         place = await recover(mind.access.parts.recoveries, mind.access.scope.tenant_id, mind.access.locate)

@@ -117,7 +117,7 @@ def served(cluster, clones):
     """A server without a worker, which serves one request at a time, and a Prometheus that scrapes it."""
     name = clones.take()
     addresses = addresses_of(cluster, name)
-    chosen = {"requests_at_once": "1", "pool_size": "4", "embed_wait_seconds": "30"}
+    chosen = {"postgres__max_requests": "1", "pool_size": "4", "embedding__wait_timeout_seconds": "30"}
     settings = settings_of(addresses, port=str(free_port()), **chosen)
     key = run("key", "create", "alerts", settings=settings).strip()
     server = Program("serve", settings=settings)

@@ -33,7 +33,7 @@ from recollect.mind.memories import FadeView
 from recollect.mind.mind import OPERATIONS
 from recollect.mind.service import Addresses
 from recollect.models.conversations import Attachment, Part, PurgeReceipt, TokenUsage
-from recollect.settings import Settings
+from recollect.settings import Settings, list_settings, to_variable
 from recollect.store.embedded.account import find_programs
 from recollect.store.embedded.cluster import Cluster
 from recollect.wiring import connected, prepare
@@ -82,7 +82,7 @@ def run_program(name, folder, settings=None, more=""):
     environment |= {
         "RECOLLECT_DATA_DIR": str(folder / "data"),
         "RECOLLECT_EMBEDDER": "local" if has_minilm() else "fake",
-        "RECOLLECT_EMBED_WAIT_SECONDS": "30",
+        "RECOLLECT_EMBEDDING__WAIT_TIMEOUT_SECONDS": "30",
         "PYTHONIOENCODING": "utf-8",
     } | (settings or {})
     program = folder / "program.py"
@@ -329,7 +329,7 @@ def test_sql_reference_runs(owner):
 
 def test_defaults_on_the_configuration_page_are_the_real_ones():
     listed = {cells[0].strip("`"): cells[1].strip("`") for cells in rows("docs/howto/configure.md") if len(cells) == 3}
-    real = {f"RECOLLECT_{name.upper()}": shown(field.default) for name, field in Settings.model_fields.items()}
+    real = {to_variable(name): shown(field.default) for name, field in list_settings().items()}
     wrong = {name: value for name, value in real.items() if value is not None and listed.get(name) != value}
     assert wrong == {}
     assert {name for name in listed if name.startswith("RECOLLECT_")} == set(real)
@@ -411,7 +411,7 @@ def test_compose_runs_the_four_parts_in_order(services):
 
 
 def test_compose_gives_each_part_its_own_role_and_known_settings(services):
-    known = {f"RECOLLECT_{name.upper()}" for name in Settings.model_fields}
+    known = set(map(to_variable, list_settings()))
     for name in ("migrate", "api", "worker"):
         environment = services[name]["environment"]
         assert set(environment) <= known
@@ -423,7 +423,7 @@ def test_compose_gives_each_part_its_own_role_and_known_settings(services):
     ]
     assert embedders[0] == embedders[1] == embedders[2]
     assert all(address.startswith("127.0.0.1:") for address in services["api"]["ports"])
-    health = services["api"]["environment"]["RECOLLECT_HEALTH_PORT"]
+    health = services["api"]["environment"]["RECOLLECT_OPERATIONS__HEALTH_PORT"]
     assert f"127.0.0.1:{health}:{health}" in services["api"]["ports"]
 
 
@@ -435,9 +435,9 @@ def test_the_image_checks_the_port_that_serves_health(monkeypatch):
     asked = []
     monkeypatch.setattr(urllib.request, "urlopen", lambda url, timeout: asked.append(url))
     for value in (None, "0", "7078"):
-        monkeypatch.delenv("RECOLLECT_HEALTH_PORT", raising=False)
+        monkeypatch.delenv("RECOLLECT_OPERATIONS__HEALTH_PORT", raising=False)
         if value is not None:
-            monkeypatch.setenv("RECOLLECT_HEALTH_PORT", value)
+            monkeypatch.setenv("RECOLLECT_OPERATIONS__HEALTH_PORT", value)
         exec(program, {})
     assert [re.search(r":(\d+)/health/ready", url)[1] for url in asked] == ["7077", "7077", "7078"]
 

@@ -63,7 +63,7 @@ def test_the_commands_of_the_page(folder):
     assert f"The old server is in {folder}/data/postgres.replaced-" in told
     assert "nothing found" in run(settings, "recall", "--agent", "ada", "--user", "li", "tea")
     assert "mo drinks tea" in run(settings, "recall", "--agent", "ada", "--user", "mo", "tea")
-    assert export[0] == "export" and export[1].startswith("RECOLLECT_ERASURE_LOG=s3://")
+    assert export[0] == "export" and export[1].startswith("RECOLLECT_OPERATIONS__ERASURE_LOG=s3://")
     assert "0 erasures are newer" in run(settings, *replay[1:]), "all were applied when the incarnation began"
     assert "mo drinks tea" in run(settings, "recall", "--agent", "ada", "--user", "mo", "tea")
 
@@ -95,7 +95,7 @@ async def test_a_moment_is_recovered_and_what_was_erased_since_is_erased_again(f
     host = Host(folder)
     archiving, copying, restoring = by_hand("backup.md")
     archived = dict(line.split(" = ", 1) for line in host.place(archiving).splitlines())
-    log = {"RECOLLECT_ERASURE_LOG": str(folder / "erasures"), "RECOLLECT_EMBEDDER": "fake"}
+    log = {"RECOLLECT_OPERATIONS__ERASURE_LOG": str(folder / "erasures"), "RECOLLECT_EMBEDDER": "fake"}
     with Cluster(folder / "data", settings={name: value.strip("'") for name, value in archived.items()}) as cluster:
         settings = {**dsns(cluster.dsn), **log}
         run(settings, "migrate")

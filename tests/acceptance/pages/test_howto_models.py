@@ -15,6 +15,7 @@ from recollect.llm.local.layout import load_known
 from recollect.settings import Settings
 from support.models.providers import SCHEMA, Provider, make_providers
 from support.models.scripted_chat import chatting
+from support.service.made_settings import make_settings
 
 PAGE = (Path(__file__).parents[3] / "docs" / "howto" / "models.md").read_text(encoding="utf-8")
 RECIPE = re.compile(r"^### (\w+)\n.*?^```sh\n(.*?)^```$", re.MULTILINE | re.DOTALL)
@@ -50,7 +51,7 @@ def point(name: str, url: str, provider: Provider, **changes: object) -> Setting
     for setting in ("embedder_key", "chat_key"):
         if setting in recipe:
             recipe[setting] = "sk-right"
-    return Settings(_env_file=None, **recipe | changes)
+    return make_settings(_env_file=None, **recipe | changes)
 
 
 def test_every_provider_has_a_recipe():
@@ -108,8 +109,8 @@ async def test_a_wrong_key_names_the_setting(name):
 async def test_too_many_texts_name_the_setting(name):
     provider = make_providers()[name]
     with chatting(provider=provider) as url:
-        embedder = build_embedder(point(name, url, provider, embedder_batch=100))
-        with pytest.raises(EmbedderError, match="RECOLLECT_EMBEDDER_BATCH"):
+        embedder = build_embedder(point(name, url, provider, embedding__max_batch_size=100))
+        with pytest.raises(EmbedderError, match="RECOLLECT_EMBEDDING__MAX_BATCH_SIZE"):
             await embedder.embed(["tea"] * 100)
         await embedder.close()
 

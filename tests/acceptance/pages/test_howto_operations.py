@@ -101,7 +101,7 @@ def test_the_model_is_changed_as_the_page_says(server):
         chosen = {name: meant.get(name.rpartition("_")[2], value) for name, value in named.items()}
         listed, change, index, drop = commands("change-model.md")
         run(settings, *listed)
-        settings |= chosen | {"RECOLLECT_EMBED_WAIT_SECONDS": "30"}
+        settings |= chosen | {"RECOLLECT_EMBEDDING__WAIT_TIMEOUT_SECONDS": "30"}
         run(settings, *change)
         assert number_of_active(superuser) != before
         run(settings, *index)

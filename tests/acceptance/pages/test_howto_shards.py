@@ -30,8 +30,8 @@ async def layout(cluster, clones):
 @pytest.fixture
 def settings(layout, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    given = {"catalog_url": layout.service, "owner_catalog_url": layout.owner, "embedder": "fake"}
-    given |= {"map_file": str(tmp_path / "map.json")}
+    given = {"shards__catalog_url": layout.service, "shards__owner_catalog_url": layout.owner, "embedder": "fake"}
+    given |= {"shards__map_file": str(tmp_path / "map.json")}
     return {f"RECOLLECT_{name.upper()}": value for name, value in given.items()}
 
 

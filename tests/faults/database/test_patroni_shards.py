@@ -50,7 +50,7 @@ async def test_a_shard_fails_over_by_itself_and_others_refuse_nothing(figure, ro
     chance, outages = random.Random(seed), []
     with started("catalog", "north", "west") as (apart, north, west), looked_after(LOGICAL) as pair:
         layout = await lay_out_servers([north, pair, west], apart)
-        async with serving_shards(layout, tmp_path, TENANTS, deadline_seconds=20) as stage:
+        async with serving_shards(layout, tmp_path, TENANTS, request_timeout_seconds=20) as stage:
             inside = sorted(tenants_on(layout, "south"))
             others = sorted(stage.keys.keys() - {*inside})
             assert inside

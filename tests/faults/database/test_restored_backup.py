@@ -68,7 +68,7 @@ class World:
 
 
 def settings_in(folder, name):
-    return Settings(embedder="none", data_dir=folder / name, deadline_seconds=60)
+    return Settings(embedder="none", data_dir=folder / name, request_timeout_seconds=60)
 
 
 async def read_served(settings):

@@ -14,10 +14,10 @@ from conftest import application, new_key
 from recollect.doors.http import middleware
 from recollect.doors.http.server import protocol
 from recollect.llm.fake import FakeEmbedder
-from recollect.settings import Settings
 from recollect.wiring import connected
 from support.measuring.sizes import Sizes
 from support.programs.waiting import WAIT_SECONDS
+from support.service.made_settings import make_settings
 from support.service.serving import serving
 
 ASKED = Sizes("requests at once", ci=100, long=1_000)
@@ -31,7 +31,7 @@ PLACES = 16
 @asynccontextmanager
 async def listening(addresses, **settings):
     """Serve on a real socket, as `recollect serve` does; give the service, its key and a client."""
-    async with connected(Settings(embedder="fake", **settings), addresses, FakeEmbedder()) as recollect:
+    async with connected(make_settings(embedder="fake", **settings), addresses, FakeEmbedder()) as recollect:
         _, secret = await new_key(recollect)
         # A connection that was kept may be closed by the server just when it is used again.
         limits = httpx.Limits(max_connections=None, max_keepalive_connections=0)
@@ -63,7 +63,7 @@ def ask_for_anything(http, number):
 async def test_a_locked_table_takes_nothing_but_what_needs_it(addresses, monkeypatch, figure):
     # Clients and server share one loop here: a header that waits for its turn is not a slow client's.
     monkeypatch.setattr(protocol, "HEADER_SECONDS", float(WAIT_SECONDS))
-    async with listening(addresses, pool_size=4, deadline_seconds=2) as http:
+    async with listening(addresses, pool_size=4, request_timeout_seconds=2) as http:
         # A busy machine may miss the deadline by itself.
         await until_served(http)
         with psycopg.connect(addresses.owner) as locking:
@@ -129,7 +129,7 @@ async def dawdle(http, begun: bytes, *, trickling: bool) -> bytes:
 async def test_slow_clients_are_sent_away_and_others_are_served(addresses, monkeypatch, figure):
     monkeypatch.setattr(protocol, "HEADER_SECONDS", 1.0)
     monkeypatch.setattr(middleware, "UPLOAD_SECONDS", 1.0)
-    async with listening(addresses, deadline_seconds=60, requests_at_once=PLACES) as http:
+    async with listening(addresses, request_timeout_seconds=60, postgres__max_requests=PLACES) as http:
         right = http.headers["authorization"]
         sorts = {
             "silent": (b"", False),

@@ -39,7 +39,8 @@ VICTIMS = ("serve", "serve", "worker", "backend", "postmaster", "cluster")
 CALLERS, SERVERS, DEADLINE_SECONDS = 8, 2, 5
 DATABASE = "kills"
 CHOSEN = {
-    "deadline_seconds": str(DEADLINE_SECONDS), "embed_wait_seconds": "0.001", "pool_size": "8", "requests_at_once": "8"
+    "request_timeout_seconds": str(DEADLINE_SECONDS), "embedding__wait_timeout_seconds": "0.001", "pool_size": "8",
+    "postgres__max_requests": "8",
 }  # fmt: skip
 DURABLE = {"fsync": "on", "synchronous_commit": "on", "full_page_writes": "on", "shared_buffers": "64MB"}
 FORGETFUL = {

@@ -30,7 +30,7 @@ LEAKED = Sizes("requests", ci=0, long=3_000)
 BETWEEN = 100
 """Requests between two samples."""
 TENANTS, CALLERS, DEADLINE_SECONDS, POOL_SIZE = 3, 4, 10, 8
-CHOSEN = {"deadline_seconds": str(DEADLINE_SECONDS), "requests_at_once": "16", "pool_size": str(POOL_SIZE)}
+CHOSEN = {"request_timeout_seconds": str(DEADLINE_SECONDS), "postgres__max_requests": "16", "pool_size": str(POOL_SIZE)}
 MOST_CONNECTIONS = 4 * POOL_SIZE
 """Of both processes: their pools, and what listens, probes and runs jobs."""
 WARM_SHARE, LONG_RUN = 0.3, 20_000

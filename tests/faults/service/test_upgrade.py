@@ -31,7 +31,7 @@ UPGRADES = Sizes("upgrades under traffic", ci=1, long=30)
 FEW, MANY = 15, 40
 """Writes that are acknowledged in a stage of an upgrade, at least."""
 DEADLINE_SECONDS = 10
-CHOSEN = {"deadline_seconds": str(DEADLINE_SECONDS), "requests_at_once": "16"}
+CHOSEN = {"request_timeout_seconds": str(DEADLINE_SECONDS), "postgres__max_requests": "16"}
 MIGRATION = "9000_planted"
 NEWEST = list_migrations()[-1].name[:4]
 ANSWERED = re.compile(r'^recollect_http_requests_total\{.*route="/v1/.*status="20\d"\} ([\d.]+)', re.MULTILINE)

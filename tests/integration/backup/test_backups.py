@@ -17,7 +17,6 @@ from recollect.mind.operators import backups as operators
 from recollect.mind.service import Addresses
 from recollect.models.conversations import NewMessage
 from recollect.models.memories import Role
-from recollect.settings import Settings
 from recollect.store.backups import dumps
 from recollect.verbs.backups import reapply
 from recollect.wiring import (
@@ -30,6 +29,7 @@ from recollect.wiring import (
 )
 from support.programs import command_line
 from support.programs.folders import find_memory, open_folder
+from support.service.made_settings import change_settings, make_settings
 
 OWNERS = """select proname, proowner::regrole::text from pg_proc
 where pronamespace = 'public'::regnamespace and prosecdef order by 1, 2"""
@@ -70,7 +70,7 @@ def folder():
 
 
 def settings_in(folder, name="data", **more):
-    return Settings(embedder="none", data_dir=folder / name, **PATIENT, **more)
+    return make_settings(embedder="none", data_dir=folder / name, **PATIENT, **more)
 
 
 def ask(settings, query):
@@ -200,7 +200,7 @@ async def test_a_dump_that_fails_leaves_no_file(cluster, tmp_path):
 @pytest.fixture
 async def lived(addresses, embedder, tmp_path):
     given = {"database_url": addresses.service, "owner_database_url": addresses.owner, "embedder": "fake"}
-    settings = Settings(**given, erasure_log=str(tmp_path / "erasures"), **PATIENT)
+    settings = make_settings(**given, operations__erasure_log=str(tmp_path / "erasures"), **PATIENT)
     async with connected(settings, addresses, embedder) as recollect:
         yield await Lived(recollect).live(), settings
 
@@ -265,7 +265,7 @@ async def test_a_replay_that_was_broken_off_is_not_served_and_can_be_repeated(co
 
 async def test_a_server_of_ones_own_is_backed_up_by_its_tools(lived, tmp_path):
     _, settings = lived
-    shards = settings.model_copy(update={"catalog_url": "postgresql://catalog"})
+    shards = change_settings(settings, shards__catalog_url="postgresql://catalog")
     for each in (settings, shards):
         for work in (make_backup(each, tmp_path), restore_backup(each, tmp_path / "made.dump")):
             with pytest.raises(SetupError, match=r"backup replay.*backup\.md"):
@@ -276,4 +276,4 @@ async def test_a_server_of_ones_own_is_backed_up_by_its_tools(lived, tmp_path):
     said = await asyncio.to_thread(
         command_line.run, "backup", "replay", "--since", "2026-01-01", settings=unlogged, fails=True
     )
-    assert "Set RECOLLECT_ERASURE_LOG" in said
+    assert "Set RECOLLECT_OPERATIONS__ERASURE_LOG" in said

@@ -21,6 +21,7 @@ from recollect.store.backups import record
 from recollect.store.backups.log import FileErasureLog, ObjectErasureLog, build_log, read_whole
 from recollect.store.cold.storage import open_objects
 from recollect.wiring import connected
+from support.service.made_settings import make_settings
 
 WORDS = "peanuts"
 WAITS = """select exists (select from pg_locks where locktype = 'advisory' and not granted
@@ -34,7 +35,9 @@ def folder(tmp_path):
 
 @pytest.fixture
 async def recollect(addresses, embedder, folder):
-    async with connected(Settings(embedder="fake", erasure_log=str(folder), **PATIENT), addresses, embedder) as running:
+    async with connected(
+        make_settings(embedder="fake", operations__erasure_log=str(folder), **PATIENT), addresses, embedder
+    ) as running:
         yield running
 
 

@@ -7,17 +7,21 @@ import pytest
 
 from conftest import PATIENT
 from recollect.errors import ErasureLogError
-from recollect.settings import Settings
 from recollect.wiring import connect_database, make_backup, open_recollect, restore_backup
 from support.programs.folders import find_memory, open_folder
+from support.service.made_settings import make_settings
 
 pytestmark = pytest.mark.engines
 
 
 def settings_in(folder, server, place):
     bucket = server.url.rsplit("/", 1)[0]
-    log = {"erasure_log": f"{bucket}/{place}/erasures", "cold_options": server.options, "cold_seconds": 5}
-    return Settings(embedder="none", data_dir=folder / "data", **log, **PATIENT)
+    log = {
+        "operations__erasure_log": f"{bucket}/{place}/erasures",
+        "cold__options": server.options,
+        "cold__timeout_seconds": 5,
+    }
+    return make_settings(embedder="none", data_dir=folder / "data", **log, **PATIENT)
 
 
 def contents(settings):

@@ -18,7 +18,6 @@ from recollect.models.imports import ExportRequest
 from recollect.models.memories import Kind, NewMemory
 from recollect.models.recall import Cue
 from recollect.models.service import ScopeOrder, ScopeQuery
-from recollect.settings import Settings
 from recollect.store.cold import tiers
 from recollect.store.cold.storage import build_storage
 from recollect.verbs.cold import moves
@@ -26,6 +25,7 @@ from support.imports.whole_scopes import EVERYTHING, WHOLE_LIVES, Life
 from support.measuring.sizes import Sizes
 from support.memories.cold_scopes import STAYS, chilly, export, objects_in, rows_of, send_out, tier_of
 from support.programs.waiting import until
+from support.service.made_settings import make_settings
 
 LIVES = Sizes("scopes", ci=8, long=300)
 
@@ -243,16 +243,16 @@ async def test_a_process_without_the_storage_leaves_it_to_one_that_has_it(recoll
     await send_out(recollect)
     async with chilly(addresses, embedder, "") as other:
         mind = await other.mind("ada", "li")
-        with pytest.raises(SetupError, match="RECOLLECT_COLD_URL"):
+        with pytest.raises(SetupError, match="RECOLLECT_COLD__URL"):
             await mind.browse()
         caller = await other.operator.act_for("default")
-        with pytest.raises(SetupError, match="RECOLLECT_COLD_URL"):
+        with pytest.raises(SetupError, match="RECOLLECT_COLD__URL"):
             await other.operator.exports.write_export_file(caller, ExportRequest(agent="ada", user="li"), io.BytesIO())
         _, secret = await new_key(other)
         async with http_client(other, secret) as http:
             answer = await http.post("/v1/recall", json={"agent": "ada", "user": "li", "text": "green tea"})
         assert answer.json()["code"] == "setup" and "Retry-After" not in answer.headers
-        assert "RECOLLECT_COLD_URL" in answer.json()["detail"]
+        assert "RECOLLECT_COLD__URL" in answer.json()["detail"]
     await recollect.work(until_empty=True)
     assert tier_of(owner) == "hot"
 
@@ -334,10 +334,10 @@ async def test_a_scope_that_is_cold_does_not_stop_others(recollect, owner):
 
 def test_what_cannot_be_a_storage_is_refused():
     for wrong, said in (
-        ({"cold_after_days": 30}, "RECOLLECT_COLD_URL"),
-        ({"cold_url": "file:///tmp/x", "cold_key": "short"}, "32 bytes"),
-        ({"cold_url": "s3://bucket", "cold_options": "nothing"}, "name=value"),
-        ({"cold_url": "ftp://bucket"}, "RECOLLECT_COLD_URL"),
+        ({"cold__after_days": 30}, "RECOLLECT_COLD__URL"),
+        ({"cold__url": "file:///tmp/x", "cold__key": "short"}, "32 bytes"),
+        ({"cold__url": "s3://bucket", "cold__options": "nothing"}, "name=value"),
+        ({"cold__url": "ftp://bucket"}, "RECOLLECT_COLD__URL"),
     ):
         with pytest.raises(SetupError, match=said):
-            build_storage(Settings(**wrong))
+            build_storage(make_settings(**wrong))

@@ -30,7 +30,7 @@ def folder(tmp_path):
 
 @pytest.fixture
 async def recollect(addresses, embedder, folder):
-    async with chilly(addresses, embedder, f"file://{folder}", cold_after_days=30) as running:
+    async with chilly(addresses, embedder, f"file://{folder}", cold__after_days=30) as running:
         yield running
 
 
@@ -44,7 +44,7 @@ async def a_day_passes(recollect, owner):
     """Do what is done daily; whoever is marked was so since yesterday."""
     owner.execute("update scopes set tier_since = tier_since - interval '1 day' where tier = 'leaving'")
     parts, settings = recollect.parts, recollect.settings
-    await run_cold_pass(parts.database, parts.cold, settings.cold_after_days, default_rules(settings))
+    await run_cold_pass(parts.database, parts.cold, settings.cold.after_days, default_rules(settings))
     await recollect.work(until_empty=True)
 
 
@@ -159,7 +159,7 @@ async def test_an_erasure_is_not_finished_before_its_objects_are_gone(recollect,
     await send_out(recollect)
     for url in ("", "s3://nowhere/x"):
         options = "endpoint=http://127.0.0.1:9 access_key_id=a secret_access_key=b region=c" if url else ""
-        async with chilly(addresses, embedder, url, cold_options=options, cold_seconds=2) as other:
+        async with chilly(addresses, embedder, url, cold__options=options, cold__timeout_seconds=2) as other:
             caller = await other.operator.act_for("default")
             left = await other.operator.erasures.forget_user(caller, "li")
             assert (left.erased_at, left.finished_at, left.removed["cold_objects"]) == (None, None, 1)
@@ -189,7 +189,7 @@ async def test_what_a_crash_left_behind_is_removed(recollect, owner, folder):
 
 async def test_the_command_line_moves_scopes(recollect, addresses, owner, folder):
     await filled(recollect)
-    settings = command_line.settings_of(addresses, cold_url=f"file://{folder}", deadline_seconds="0.1")
+    settings = command_line.settings_of(addresses, cold__url=f"file://{folder}", request_timeout_seconds="0.1")
     said = command_line.run("cold", "out", "--agent", "ada", settings=settings)
     assert "1 scopes are out" in said and tier_of(owner) == "cold"
     said = command_line.run("cold", "status", settings=settings)
@@ -200,4 +200,4 @@ async def test_the_command_line_moves_scopes(recollect, addresses, owner, folder
     outcome = command_line.call("cold", "out", "--agent", "nobody", settings=settings)
     assert outcome.code == 1 and "not_found" in outcome.stderr
     outcome = command_line.call("cold", "out", "--agent", "ada", settings=command_line.settings_of(addresses))
-    assert outcome.code == 1 and "RECOLLECT_COLD_URL" in outcome.stderr
+    assert outcome.code == 1 and "RECOLLECT_COLD__URL" in outcome.stderr

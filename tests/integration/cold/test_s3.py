@@ -21,7 +21,7 @@ pytestmark = pytest.mark.engines
 @pytest.fixture
 async def recollect(addresses, embedder, script, object_server):
     key = base64.b64encode(os.urandom(32)).decode()
-    given = {"cold_options": object_server.options, "cold_key": key, "cold_seconds": 5}
+    given = {"cold__options": object_server.options, "cold__key": key, "cold__timeout_seconds": 5}
     async with chilly(addresses, embedder, object_server.url, script, **given) as running:
         yield running
 
@@ -92,7 +92,11 @@ async def test_many_scopes_at_once(recollect, owner, object_server):
 
 
 async def test_a_mirror_lets_go_of_a_scope_and_has_it_again(addresses, embedder, owner, object_server, search_server):
-    given = {"cold_options": object_server.options, **search_settings(search_server.url), "mirror_seconds": 60}
+    given = {
+        "cold__options": object_server.options,
+        **search_settings(search_server.url),
+        "mirrors__timeout_seconds": 60,
+    }
     async with chilly(addresses, embedder, object_server.url, **given) as recollect:
         mind = await filled(recollect)
         await recollect.operator.mirrors.build("opensearch", lambda _: None)

@@ -77,7 +77,7 @@ async def filled(recollect, tenant="default"):
 
 async def test_objects_are_sealed_where_there_is_a_master_key(addresses, embedder, tmp_path, owner):
     key = master()
-    async with chilly(addresses, embedder, f"file://{tmp_path}", cold_key=key) as recollect:
+    async with chilly(addresses, embedder, f"file://{tmp_path}", cold__key=key) as recollect:
         minds = [await filled(recollect, tenant) for tenant in ("default", "other")]
         for tenant in ("default", "other"):
             assert (await send_out(recollect, tenant=tenant)).moved == 1
@@ -92,32 +92,32 @@ async def test_objects_are_sealed_where_there_is_a_master_key(addresses, embedde
 @pytest.mark.parametrize("wrong", ["", "other"])
 async def test_the_wrong_master_key_is_told_and_loses_nothing(addresses, embedder, tmp_path, owner, wrong):
     url, key = f"file://{tmp_path}", master()
-    async with chilly(addresses, embedder, url, cold_key=key) as recollect:
+    async with chilly(addresses, embedder, url, cold__key=key) as recollect:
         await filled(recollect)
         await send_out(recollect)
-    async with chilly(addresses, embedder, url, cold_key=master() if wrong else "") as recollect:
+    async with chilly(addresses, embedder, url, cold__key=master() if wrong else "") as recollect:
         mind = await recollect.mind("ada", "li")
-        with pytest.raises(ColdStorageError, match="RECOLLECT_COLD_KEY does not match"):
+        with pytest.raises(ColdStorageError, match="RECOLLECT_COLD__KEY does not match"):
             await mind.browse()
     assert tier_of(owner) == "cold" and len(objects_in(tmp_path)) == 1
-    async with chilly(addresses, embedder, url, cold_key=key) as recollect:
+    async with chilly(addresses, embedder, url, cold__key=key) as recollect:
         assert len((await (await recollect.mind("ada", "li")).browse()).memories) == 1
 
 
 async def test_a_new_master_key_wraps_the_keys_again(addresses, embedder, tmp_path, owner):
     url, old, new = f"file://{tmp_path}", master(), master()
-    async with chilly(addresses, embedder, url, cold_key=old) as recollect:
+    async with chilly(addresses, embedder, url, cold__key=old) as recollect:
         await filled(recollect)
         await send_out(recollect)
-    async with chilly(addresses, embedder, url, cold_key=new, cold_key_before=old) as recollect:
+    async with chilly(addresses, embedder, url, cold__key=new, cold__previous_key=old) as recollect:
         assert await recollect.operator.cold.rewrap() == 1
         assert await recollect.operator.cold.rewrap() == 0
-    async with chilly(addresses, embedder, url, cold_key=new) as recollect:
+    async with chilly(addresses, embedder, url, cold__key=new) as recollect:
         assert len((await (await recollect.mind("ada", "li")).browse()).memories) == 1
 
 
 async def test_a_tenants_key_goes_with_the_tenant(addresses, embedder, tmp_path, owner):
-    async with chilly(addresses, embedder, f"file://{tmp_path}", cold_key=master()) as recollect:
+    async with chilly(addresses, embedder, f"file://{tmp_path}", cold__key=master()) as recollect:
         await filled(recollect)
         await send_out(recollect)
     owner.execute("delete from agents; delete from scope_counters; delete from scopes; delete from tenants")

@@ -25,6 +25,7 @@ from recollect.verbs.conversations import lifecycle as verb
 from recollect.wiring import connected
 from support.programs.waiting import until
 from support.service.known_numbers import VECTORS
+from support.service.made_settings import make_settings
 
 ACTIVE, ARCHIVED, DELETED, PURGING = ConversationState
 CHANNELS = ("vector", "text", "stream")
@@ -360,7 +361,7 @@ def age(owner, conversation, days, column="idle_since"):
 
 
 async def test_retention_moves_on_what_nobody_used(addresses, embedder, owner):
-    settings = Settings(embedder="fake", archive_after_days=10, delete_after_days=20)
+    settings = make_settings(embedder="fake", retention__archive_after_days=10, retention__delete_after_days=20)
     async with connected(settings, addresses, embedder) as running:
         mind, other = await running.mind("ada", "li"), await running.mind("bob", "li")
         for name in ("fresh", "idle", "old", "gone"):

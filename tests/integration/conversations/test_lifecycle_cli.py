@@ -16,7 +16,7 @@ SCOPE = ("--agent", "ada", "--user", "li")
 
 @pytest.fixture
 def run(addresses):
-    return partial(command_line.run, settings=settings_of(addresses, archive_after_days="10"))
+    return partial(command_line.run, settings=settings_of(addresses, retention__archive_after_days="10"))
 
 
 @pytest.fixture

@@ -9,10 +9,10 @@ import pytest
 from conftest import PATIENT
 from recollect.errors import InvalidInputError, UnavailableError
 from recollect.llm.fake import FakeEmbedder
-from recollect.settings import Settings
 from recollect.store.database import driver
 from recollect.store.database.pool import Database
 from recollect.wiring import connected
+from support.service.made_settings import make_settings
 
 LISTED = "select name, statement from pg_prepared_statements"
 ANSWER = "select 42 as answer"
@@ -112,7 +112,7 @@ async def test_a_statement_whose_columns_were_changed_is_prepared_anew(database,
 
 
 async def test_an_operator_can_do_without(addresses):
-    settings = Settings(embedder="fake", prepare_statements=False, pool_size=1, **PATIENT)
+    settings = make_settings(embedder="fake", postgres__prepare_statements=False, pool_size=1, **PATIENT)
     async with connected(settings, addresses, FakeEmbedder()) as running:
         mind = await running.mind("ada")
         await mind.remember("an apple")

@@ -10,13 +10,13 @@ import pytest
 from conftest import addresses_of, copy_migrations, execute, http_client
 from recollect.errors import SchemaError, SetupError
 from recollect.mind.service import Addresses
-from recollect.settings import Settings
 from recollect.store.database import migrate as module
 from recollect.store.database.migrate import migrate
 from recollect.wiring import connected
 from support.database.clones import NUMBERS
 from support.programs import command_line
 from support.programs.waiting import until_blocked
+from support.service.made_settings import make_settings
 
 NEWEST = module.number_of(module.list_migrations()[-1].name)
 LATER = "insert into schema_migrations (name, checksum, oldest_program) values ('9000_later', 'x', %s)"
@@ -34,7 +34,7 @@ def bare(cluster, template):
 
 
 def opened(addresses, **settings):
-    return connected(Settings(embedder="none", **settings), addresses, None)
+    return connected(make_settings(embedder="none", **settings), addresses, None)
 
 
 async def refusal(addresses):
@@ -148,7 +148,7 @@ async def test_a_request_that_the_schema_does_not_fit_is_not_to_be_tried_again(r
 @pytest.mark.promise("A service whose connections are all in use still says that it is ready")
 async def test_a_full_pool_does_not_keep_from_being_ready(addresses):
     async with (
-        opened(addresses, pool_size=1, deadline_seconds=60) as recollect,
+        opened(addresses, pool_size=1, request_timeout_seconds=60) as recollect,
         http_client(recollect, "") as http,
         recollect.parts.database.statement(),
     ):
@@ -157,7 +157,7 @@ async def test_a_full_pool_does_not_keep_from_being_ready(addresses):
 
 
 async def test_a_locked_table_does_not_keep_from_being_ready(addresses, owner):
-    async with opened(addresses, pool_size=2, deadline_seconds=60) as recollect:
+    async with opened(addresses, pool_size=2, request_timeout_seconds=60) as recollect:
         mind = await recollect.mind("ada")
         await mind.remember("before the lock")
         with psycopg.connect(addresses.owner) as blocker:

@@ -93,7 +93,7 @@ def test_a_union_that_dify_ignores_is_noticed(document):
 
 
 def test_every_tool_waits_less_long_than_dify():
-    assert Settings().deadline_seconds < READ_SECONDS
+    assert Settings().request_timeout_seconds < READ_SECONDS
 
 
 async def test_the_document_is_given_to_anybody_for_any_address(http):

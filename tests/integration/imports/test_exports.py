@@ -19,12 +19,12 @@ from recollect.models.imports import ExportRequest, ImportOptions
 from recollect.models.memories import NewMemory
 from recollect.models.recall import Cue
 from recollect.models.service import KeyBinding, Right
-from recollect.settings import Settings
 from recollect.wiring import connected
 from support.imports.whole_scopes import EVERYTHING, WHOLE_LIVES, Life
 from support.measuring.sizes import Sizes
 from support.models.fake_chat import FakeChatModel
 from support.programs import command_line
+from support.service.made_settings import make_settings
 
 LIVES = Sizes("scopes", ci=12, long=500)
 NUMBERS = count(1)
@@ -34,8 +34,14 @@ VECTORS = {"": (), "with vectors": ("all",)}
 
 @pytest.fixture
 async def recollect(addresses, embedder, script):
-    patient = {"deadline_seconds": 60, "channel_seconds": 30, "embed_wait_seconds": 30}
-    async with connected(Settings(embedder="fake", **patient), addresses, embedder, FakeChatModel(script)) as running:
+    patient = {
+        "request_timeout_seconds": 60,
+        "recall__channel_timeout_seconds": 30,
+        "embedding__wait_timeout_seconds": 30,
+    }
+    async with connected(
+        make_settings(embedder="fake", **patient), addresses, embedder, FakeChatModel(script)
+    ) as running:
         yield running
 
 

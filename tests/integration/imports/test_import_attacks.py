@@ -16,12 +16,12 @@ import pytest
 from recollect.doors.http.app import create_app
 from recollect.models.imports import ExportRequest, ImportOptions
 from recollect.models.service import KeyBinding, Right
-from recollect.settings import Settings
 from recollect.wiring import connected
 from support.imports.forged_exports import edit_rows, make_bomb, mutate, pack, unpack, vary
 from support.imports.whole_scopes import EVERYTHING, Life
 from support.measuring.sizes import Sizes
 from support.models.fake_chat import FakeChatModel
+from support.service.made_settings import make_settings
 from support.service.serving import serving
 
 BOMBS = Sizes("bombs", ci=10, long=200)
@@ -34,8 +34,14 @@ SEVERAL = 3
 
 @pytest.fixture
 async def recollect(addresses, embedder, script):
-    patient = {"deadline_seconds": 60, "channel_seconds": 30, "embed_wait_seconds": 30}
-    async with connected(Settings(embedder="fake", **patient), addresses, embedder, FakeChatModel(script)) as running:
+    patient = {
+        "request_timeout_seconds": 60,
+        "recall__channel_timeout_seconds": 30,
+        "embedding__wait_timeout_seconds": 30,
+    }
+    async with connected(
+        make_settings(embedder="fake", **patient), addresses, embedder, FakeChatModel(script)
+    ) as running:
         yield running
 
 

@@ -12,13 +12,13 @@ from recollect.errors import ForbiddenError, UnavailableError
 from recollect.models.conversations import NewMessage
 from recollect.models.memories import Role
 from recollect.models.service import KeyBinding, Right
-from recollect.settings import Settings
 from recollect.store.imports import erasures
 from recollect.wiring import connected
 from support.imports.whole_scopes import EVERYTHING
 from support.models.fake_chat import FakeChatModel
 from support.models.scripted_extractions import Script
 from support.programs import command_line
+from support.service.made_settings import make_settings
 from support.service.serving import serving
 
 OTHERS = (("ada", "mo"), ("ada", ""), ("bea", "li"))
@@ -26,9 +26,13 @@ OTHERS = (("ada", "mo"), ("ada", ""), ("bea", "li"))
 
 @pytest.fixture
 async def recollect(addresses, embedder):
-    patient = {"deadline_seconds": 60, "channel_seconds": 30, "embed_wait_seconds": 30}
+    patient = {
+        "request_timeout_seconds": 60,
+        "recall__channel_timeout_seconds": 30,
+        "embedding__wait_timeout_seconds": 30,
+    }
     chat = FakeChatModel(Script())
-    async with connected(Settings(embedder="fake", **patient), addresses, embedder, chat) as running:
+    async with connected(make_settings(embedder="fake", **patient), addresses, embedder, chat) as running:
         yield running
 
 

@@ -16,11 +16,11 @@ from recollect.errors import ForbiddenError, InvalidInputError, NotFoundError, R
 from recollect.models.imports import ExportRequest
 from recollect.models.memories import NewMemory
 from recollect.models.service import KeyBinding, Right
-from recollect.settings import Settings
 from recollect.wiring import connected
 from support.imports.whole_scopes import EVERYTHING, Life
 from support.models.fake_chat import FakeChatModel
 from support.programs.waiting import until
+from support.service.made_settings import make_settings
 from support.service.serving import serving
 
 LARGEST = 4_000_000
@@ -29,7 +29,12 @@ NO_BOUNDS = KeyBinding()
 
 @pytest.fixture
 async def recollect(addresses, embedder, script):
-    chosen = Settings(embedder="fake", channel_seconds=30, embed_wait_seconds=30, import_bytes=LARGEST)
+    chosen = make_settings(
+        embedder="fake",
+        recall__channel_timeout_seconds=30,
+        embedding__wait_timeout_seconds=30,
+        operations__max_import_bytes=LARGEST,
+    )
     async with connected(chosen, addresses, embedder, FakeChatModel(script)) as running:
         yield running
 

@@ -12,10 +12,10 @@ from recollect.llm.local.encoder import choose_output
 from recollect.llm.local.installed import LibraryPieces, open_models
 from recollect.llm.local.layout import load_known
 from recollect.llm.local.minilm import load_minilm
-from recollect.settings import Settings
 from recollect.wiring import connected
 from support.models.onnx_models import HIDDEN, POSITIONS, run_by_formulas, write_minilm, write_xlm_roberta
 from support.programs.command_line import run, settings_of
+from support.service.made_settings import make_settings
 
 pytest.importorskip("tokenizers")
 TEXTS = ["the cat sat on the mat", "li grows tomatoes.", "a dog", "", "猫 ran in the house? \ud800", "cat " * 200]
@@ -112,10 +112,10 @@ async def test_a_database_changes_to_a_pulled_model(tmp_path, recollect, address
     models = install(tmp_path, "small", write_xlm_roberta(tmp_path / "hub", "mean"))
     space = await models.use("small")
     receipt = (await (await recollect.mind("ada", "li")).remember("li grows tomatoes"))[0]
-    chosen = {"embedder": "local", "embedder_model": space, "models_dir": str(tmp_path / "models")}
+    chosen = {"embedder": "local", "embedder_model": space, "embedding__models_dir": str(tmp_path / "models")}
     said = run("space", "change", settings=settings_of(addresses, **chosen))
     assert space in said
-    settings = Settings(**chosen, embed_wait_seconds=30)
+    settings = make_settings(**chosen, embedding__wait_timeout_seconds=30)
     embedder = build_embedder(settings)
     async with connected(settings, addresses, embedder) as changed:
         found = await (await changed.mind("ada", "li")).recall("what does li grow?")
@@ -125,14 +125,16 @@ async def test_a_database_changes_to_a_pulled_model(tmp_path, recollect, address
 
 def test_the_command_line_pulls_and_uses_a_model_of_a_folder(tmp_path):
     folder = write_xlm_roberta(tmp_path / "hub", "mean")
-    settings = {"RECOLLECT_MODELS_DIR": str(tmp_path / "models")}
+    settings = {"RECOLLECT_EMBEDDING__MODELS_DIR": str(tmp_path / "models")}
     said = run("model", "pull", "small", "--from", str(folder), settings=settings, typed="n\n", fails=True)
     assert "Licence: not stated" in said and not (tmp_path / "models").exists()
     run("model", "pull", "small", "--from", str(folder), "--yes", settings=settings)
     said = run("model", "use", "small", settings=settings)
     name = said.partition("RECOLLECT_EMBEDDER_MODEL=")[2].split()[0]
     assert "RECOLLECT_EMBEDDER=local" in said and "recollect space change" in said
-    embedder = build_embedder(Settings(embedder="local", embedder_model=name, models_dir=tmp_path / "models"))
+    embedder = build_embedder(
+        make_settings(embedder="local", embedder_model=name, embedding__models_dir=tmp_path / "models")
+    )
     assert embedder.model == name
     said = run("model", "list", settings=settings)
     assert "pulled, in use" in said and all(known in said for known in load_known())
@@ -141,7 +143,7 @@ def test_the_command_line_pulls_and_uses_a_model_of_a_folder(tmp_path):
 def test_the_model_is_written_into_the_toml_file(tmp_path):
     folder, toml = write_xlm_roberta(tmp_path / "hub", "mean"), tmp_path / "recollect.toml"
     toml.write_text('# ours\nembedder_model = "old"  # before\npool_size = 20\n')
-    settings = {"RECOLLECT_MODELS_DIR": str(tmp_path / "models"), "RECOLLECT_CONFIG": str(toml)}
+    settings = {"RECOLLECT_EMBEDDING__MODELS_DIR": str(tmp_path / "models"), "RECOLLECT_CONFIG": str(toml)}
     run("model", "pull", "small", "--from", str(folder), "--yes", settings=settings)
     said = run("model", "use", "small", settings=settings)
     name = said.partition("RECOLLECT_EMBEDDER_MODEL=")[2].split()[0]

@@ -216,7 +216,10 @@ def test_a_model_without_a_needed_file_is_refused(models, hub, files, tmp_path, 
 
 
 def test_the_command_line_shows_licence_and_checksum_before_it_asks(tmp_path, hub, files):
-    settings = {"RECOLLECT_MODELS_DIR": str(tmp_path / "models"), "RECOLLECT_HUB_URL": hub.address}
+    settings = {
+        "RECOLLECT_EMBEDDING__MODELS_DIR": str(tmp_path / "models"),
+        "RECOLLECT_EMBEDDING__HUB_URL": hub.address,
+    }
     said = run("model", "pull", REPOSITORY, settings=settings, typed="n\n", fails=True)
     assert "Licence: mit" in said and hashlib.sha256((files / "onnx/model.onnx").read_bytes()).hexdigest() in said
     assert "not stated" in said and {path.rpartition("/")[2] for path in hub.fetched} == {"README.md"}

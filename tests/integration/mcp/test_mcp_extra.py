@@ -40,7 +40,9 @@ async def test_the_server_serves_everything_else(recollect):
 
 @pytest.mark.usefixtures("_without_the_extra")
 async def test_a_setting_that_needs_it_is_refused(recollect):
-    configured = replace(recollect, settings=recollect.settings.model_copy(update={"mcp_hosts": "memory.example"}))
+    configured = replace(
+        recollect, settings=recollect.settings.model_copy(update={"mcp_allowed_hosts": "memory.example"})
+    )
     with pytest.raises(SetupError, match="mcp_types is not installed") as refused:
         create_app(recollect=configured)
     assert ADVICE in str(refused.value)

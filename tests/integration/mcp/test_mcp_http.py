@@ -189,11 +189,11 @@ async def test_requests_are_counted_logged_and_numbered(recollect, caplog):
 )
 async def test_a_name_that_the_server_does_not_go_by_is_refused(recollect, listens, named, host, status):
     secret = await bound_key(recollect)
-    settings = recollect.settings.model_copy(update={"host": listens, "mcp_hosts": named})
+    settings = recollect.settings.model_copy(update={"host": listens, "mcp_allowed_hosts": named})
     async with http_client(replace(recollect, settings=settings), secret) as http:
         answer = await http.post("/mcp", json=calling("recall", text="tea"), headers=HEADERS | {"Host": host})
     assert answer.status_code == status
-    assert ("RECOLLECT_MCP_HOSTS" in answer.text) == (status == 403)
+    assert ("RECOLLECT_MCP_ALLOWED_HOSTS" in answer.text) == (status == 403)
 
 
 async def test_a_body_that_is_too_large_is_refused_and_a_large_one_is_not(recollect, monkeypatch):

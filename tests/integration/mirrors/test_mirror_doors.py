@@ -16,6 +16,7 @@ from recollect.store.mirrors.build import build_mirrors
 from support.engines.engine_proxy import EngineProxy
 from support.engines.mirrored import mirrored, search_settings
 from support.programs.command_line import call, settings_of
+from support.service.made_settings import make_settings
 
 NAME = "opensearch"
 WITHOUT = """
@@ -29,7 +30,7 @@ import recollect.wiring, recollect.doors.cli.operators.mirrors
 from recollect.settings import Settings
 from recollect.store.mirrors.build import build_mirrors
 assert build_mirrors(Settings()) == {}
-for given in ({'opensearch_url': 'http://x'}, {'neo4j_url': 'bolt://x'}):
+for given in ({'opensearch': {'url': 'http://x'}}, {'neo4j': {'url': 'bolt://x'}}):
     try:
         build_mirrors(Settings(**given))
     except Exception as problem:
@@ -47,14 +48,14 @@ def test_without_the_extras_everything_else_works():
 
 @pytest.mark.parametrize("engine", ["opensearch", "neo4j"])
 def test_a_user_and_a_key_exclude_each_other(engine):
-    given = {f"{engine}_url": "bolt://x", f"{engine}_user": "u", f"{engine}_key": "k"}
-    with pytest.raises(SetupError, match=f"RECOLLECT_{engine.upper()}_KEY or RECOLLECT_{engine.upper()}_USER"):
-        build_mirrors(Settings(**given))
+    given = {"url": "bolt://x", "user": "u", "key": "k"}
+    with pytest.raises(SetupError, match=f"RECOLLECT_{engine.upper()}__KEY or RECOLLECT_{engine.upper()}__USER"):
+        build_mirrors(Settings(**{engine: given}))
 
 
 def test_a_certificate_authority_of_neo4j_goes_with_a_plain_address(tmp_path):
     with pytest.raises(SetupError, match="bolt:// or neo4j://"):
-        build_mirrors(Settings(neo4j_url="bolt+s://x", neo4j_ca=tmp_path / "ca.pem"))
+        build_mirrors(make_settings(neo4j__url="bolt+s://x", neo4j__ca=tmp_path / "ca.pem"))
 
 
 @pytest.fixture(scope="module")
@@ -79,8 +80,8 @@ def context_of(folder):
 @pytest.mark.parametrize(
     ("given", "sent"),
     [
-        ({"opensearch_user": "ann", "opensearch_password": "s3cret"}, b"Basic " + base64.b64encode(b"ann:s3cret")),
-        ({"opensearch_key": "a-key"}, b"ApiKey a-key"),
+        ({"opensearch__user": "ann", "opensearch__password": "s3cret"}, b"Basic " + base64.b64encode(b"ann:s3cret")),
+        ({"opensearch__key": "a-key"}, b"ApiKey a-key"),
     ],
 )
 async def test_opensearch_over_tls_with_a_user_or_a_key(addresses, embedder, search_server, certificate, given, sent):
@@ -89,7 +90,7 @@ async def test_opensearch_over_tls_with_a_user_or_a_key(addresses, embedder, sea
         async with mirrored(addresses, embedder, **settings) as recollect:
             with pytest.raises(MirrorError, match="ClientConnectorCertificateError"):
                 await recollect.operator.mirrors.build(NAME, lambda _: None)
-        async with mirrored(addresses, embedder, **settings, opensearch_ca=certificate / "ca.pem") as recollect:
+        async with mirrored(addresses, embedder, **settings, opensearch__ca=certificate / "ca.pem") as recollect:
             mind = await recollect.mind("ada", "li")
             await mind.remember("Li walks along the harbour.")
             [made] = await recollect.operator.mirrors.build(NAME, lambda _: None)
@@ -106,11 +107,11 @@ def lowered(head):
 @pytest.mark.engines
 async def test_neo4j_over_tls_with_a_user(addresses, embedder, graph_server, certificate):
     async with EngineProxy(graph_server.port, http=False, tls=context_of(certificate)) as proxy:
-        settings = {"neo4j_url": f"bolt://127.0.0.1:{proxy.port}", "neo4j_user": "ann", "neo4j_password": "s3cret"}
-        async with mirrored(addresses, embedder, **settings, mirror_seconds=3) as recollect:
+        settings = {"neo4j__url": f"bolt://127.0.0.1:{proxy.port}", "neo4j__user": "ann", "neo4j__password": "s3cret"}
+        async with mirrored(addresses, embedder, **settings, mirrors__timeout_seconds=3) as recollect:
             with pytest.raises(MirrorError):
                 await recollect.operator.mirrors.build("neo4j", lambda _: None)
-        async with mirrored(addresses, embedder, **settings, neo4j_ca=certificate / "ca.pem") as recollect:
+        async with mirrored(addresses, embedder, **settings, neo4j__ca=certificate / "ca.pem") as recollect:
             [made] = await recollect.operator.mirrors.build("neo4j", lambda _: None)
             assert made.answers
 
@@ -125,7 +126,7 @@ async def test_the_command_line_looks_after_a_mirror(recollect, addresses, searc
     def run(*words):
         return call("mirror", *words, settings=environment)
 
-    assert "set RECOLLECT_NEO4J_URL" in run("build", "neo4j").said
+    assert "set RECOLLECT_NEO4J__URL" in run("build", "neo4j").said
     built = run("build", NAME)
     assert built.code == 0 and "opensearch answers from generation 1: 1 scopes, 0 behind." in built.stdout
     assert "conflict" in run("build", NAME).said

@@ -25,7 +25,7 @@ def silently(_):
 
 @pytest.fixture
 async def recollect(addresses, embedder, graph_server):
-    async with mirrored(addresses, embedder, neo4j_url=graph_server.url) as running:
+    async with mirrored(addresses, embedder, neo4j__url=graph_server.url) as running:
         yield running
 
 
@@ -173,13 +173,13 @@ async def test_a_mirror_that_knows_less_than_it_had_is_mended(recollect, mind, o
 
 
 async def test_a_deleted_conversation_takes_its_names_out_of_sight(addresses, embedder, graph_server, script):
-    from recollect.settings import Settings
     from recollect.verbs.knowledge.enrich import enrich
     from recollect.wiring import connected
     from support.models.fake_chat import FakeChatModel
     from support.models.scripted_extractions import entity, fact
+    from support.service.made_settings import make_settings
 
-    settings = Settings(embedder="fake", neo4j_url=graph_server.url)
+    settings = make_settings(embedder="fake", neo4j__url=graph_server.url)
     async with connected(settings, addresses, embedder, FakeChatModel(script)) as recollect:
         mind = await recollect.mind("ada", "li")
         await recollect.operator.mirrors.build(NAME, silently)

@@ -24,13 +24,13 @@ from recollect.core.recall.cues import parse_cue
 from recollect.errors import UnavailableError
 from recollect.models.memories import NewMemory
 from recollect.models.recall import Cue, Status
-from recollect.settings import Settings
 from recollect.store.service.scopes import locate
 from recollect.verbs.recall import channels as asking
 from recollect.verbs.recall.channels import PlannedCue, ask_channels, send
 from recollect.wiring import connected
 from support.programs.waiting import WAIT_SECONDS
 from support.service.known_numbers import VECTORS
+from support.service.made_settings import make_settings
 
 BOX = 0.5
 LATE = f"skipped: it did not answer within {BOX:g} s"
@@ -99,7 +99,7 @@ class Asker:
 
 @pytest.fixture
 async def mind(addresses, embedder):
-    settings = Settings(embedder="fake", channel_seconds=BOX, pool_size=2)
+    settings = make_settings(embedder="fake", recall__channel_timeout_seconds=BOX, pool_size=2)
     async with connected(settings, addresses, embedder) as running:
         mind = await running.mind("ada", "li")
         await mind.remember([NewMemory("the green apple"), NewMemory("a red apple"), NewMemory("rivers")])

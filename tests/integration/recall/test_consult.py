@@ -24,6 +24,7 @@ from recollect.wiring import connected
 from support.models.fake_chat import FakeChatModel
 from support.programs.waiting import until
 from support.service.accesses import with_access
+from support.service.made_settings import make_settings
 
 NOW = datetime(2026, 5, 20, 10, tzinfo=UTC)
 CUE = Cue("umbrella", channels=("text", "topic", "date"), touch=False, now=NOW, zone="Asia/Shanghai")
@@ -48,7 +49,7 @@ class StubbornChatModel(FakeChatModel):
 
 @asynccontextmanager
 async def with_reader(addresses, embedder, chat, **settings):
-    async with connected(Settings(embedder="fake", **settings), addresses, embedder, chat) as recollect:
+    async with connected(make_settings(embedder="fake", **settings), addresses, embedder, chat) as recollect:
         mind = await recollect.mind("ada", "li")
         may = datetime(2026, 5, 1, tzinfo=UTC)
         await mind.remember(
@@ -146,7 +147,9 @@ async def test_a_slow_model_that_reads_and_judges_leaves_time_for_an_answer(addr
         return await ask_all(*given)
 
     monkeypatch.setattr(judge, "ask_all", note_and_ask)
-    async with with_reader(addresses, embedder, chat, judge_seconds=60, deadline_seconds=60) as mind:
+    async with with_reader(
+        addresses, embedder, chat, chat__judge_timeout_seconds=60, request_timeout_seconds=60
+    ) as mind:
         # The shares are of two seconds; whatever else takes its time on a busy machine has a minute.
         mind.access.parts.database.deadline_seconds = 2
         found = await mind.recall(replace(CUE, consult=True, judge=True))
@@ -174,7 +177,9 @@ async def test_cues_are_read_side_by_side_and_a_replay_does_not_ask_again(addres
     chat = StubbornChatModel({Matches: GOOD})
     # None is answered before all four have been asked.
     chat.wait = asyncio.Barrier(4).wait
-    async with with_reader(addresses, embedder, chat, judge_seconds=60, deadline_seconds=60) as mind:
+    async with with_reader(
+        addresses, embedder, chat, chat__judge_timeout_seconds=60, request_timeout_seconds=60
+    ) as mind:
         asked = replace(CUE, consult=True, keep=True)
         [first, plain, *_] = await mind.recall_each([asked, CUE, asked, asked, asked])
         assert ("read" in first.methods, "read" in plain.methods) == (True, False)

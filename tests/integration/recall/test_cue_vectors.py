@@ -2,8 +2,8 @@
 
 from recollect.llm.embedder import TracedEmbedder
 from recollect.llm.fake import FakeEmbedder
-from recollect.settings import Settings
 from recollect.wiring import connected
+from support.service.made_settings import make_settings
 
 
 class NotingEmbedder(FakeEmbedder):
@@ -24,7 +24,9 @@ class NotingEmbedder(FakeEmbedder):
 
 async def test_a_recall_embeds_its_cue_as_a_cue(addresses):
     embedder = NotingEmbedder()
-    async with connected(Settings(embed_wait_seconds=30), addresses, TracedEmbedder(embedder)) as recollect:
+    async with connected(
+        make_settings(embedding__wait_timeout_seconds=30), addresses, TracedEmbedder(embedder)
+    ) as recollect:
         mind = await recollect.mind("ada", "li")
         await mind.remember("Li grows tomatoes.")
         found = await mind.recall("What does Li grow?")

@@ -18,6 +18,7 @@ from recollect.verbs.recall.judge import JudgeAnswer, judge, judge_hits, write_q
 from recollect.wiring import connected
 from support.models.fake_chat import FakeChatModel
 from support.programs.waiting import until
+from support.service.made_settings import make_settings
 
 CUE = Cue("Which trains to Ghent are late?", limit=20)
 LEDGER = "select step, outcome from ledger order by at"
@@ -54,7 +55,7 @@ class SlowChatModel(FakeChatModel):
 
 @asynccontextmanager
 async def with_judge(addresses, embedder, chat, **settings):
-    chosen = Settings(embedder="fake", **settings)
+    chosen = make_settings(embedder="fake", **settings)
     async with connected(chosen, addresses, embedder, chat) as recollect:
         mind = await recollect.mind("ada", "li")
         await mind.remember([f"Train {number} to Ghent is late." for number in range(5)])
@@ -81,7 +82,7 @@ async def test_what_is_of_no_use_is_dropped_and_the_order_stays(addresses, embed
 
 async def test_questions_are_asked_at_the_same_time_and_late_answers_keep_their_hits(addresses, embedder, owner):
     chat = SlowChatModel(lambda *_: JudgeAnswer(useful=False))
-    async with with_judge(addresses, embedder, chat, judge_seconds=1.5) as (parts, scope_id, hits):
+    async with with_judge(addresses, embedder, chat, chat__judge_timeout_seconds=1.5) as (parts, scope_id, hits):
         judged = await judge_hits(parts, scope_id, CUE, hits)
         assert contents(judged.hits) == [each for each in contents(hits) if "cat" in each]
         assert judged.method == "judged 5, dropped 5, 5 not judged"
@@ -115,7 +116,7 @@ async def test_without_a_model_or_anything_to_judge_all_stays(addresses, embedde
 
 async def test_a_judge_that_is_called_off_stops_asking(addresses, embedder):
     chat = SlowChatModel(lambda *_: JudgeAnswer(useful=False))
-    async with with_judge(addresses, embedder, chat, judge_seconds=30) as (parts, scope_id, hits):
+    async with with_judge(addresses, embedder, chat, chat__judge_timeout_seconds=30) as (parts, scope_id, hits):
         asking = asyncio.create_task(judge(parts, scope_id, CUE, hits))
         await chat.all_asked.wait()
         asking.cancel()

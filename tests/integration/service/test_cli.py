@@ -240,7 +240,10 @@ def test_errors_are_one_line_that_says_what_to_do(run, environment):
     message = run("remember", "--agent", "no/agent", "x", fails=True)
     assert "agent must be" in message
     assert "Traceback" not in message
-    broken = environment | {"RECOLLECT_DATABASE_URL": "host=127.0.0.1 port=1", "RECOLLECT_START_WAIT_SECONDS": "0"}
+    broken = environment | {
+        "RECOLLECT_DATABASE_URL": "host=127.0.0.1 port=1",
+        "RECOLLECT_POSTGRES__START_TIMEOUT_SECONDS": "0",
+    }
     done = subprocess.run([COMMAND, "serve"], check=False, env=broken, capture_output=True, text=True, cwd="/")
     assert done.returncode == 1
     assert "RECOLLECT_DATABASE_URL" in done.stderr

@@ -34,10 +34,10 @@ from recollect.models.conversations import HistoryOptions
 from recollect.models.memories import Kind, NewMemory
 from recollect.models.recall import StreamWeights
 from recollect.models.service import KeyBinding, Right
-from recollect.settings import Settings
 from recollect.verbs.conversations.converse import AssistantReply
 from recollect.wiring import connected
 from support.models.fake_chat import FakeChatModel
+from support.service.made_settings import make_settings
 from support.service.serving import serving
 
 NOW = datetime(2026, 5, 4, 12, tzinfo=UTC)
@@ -69,7 +69,7 @@ async def chat():
 @pytest.fixture
 async def thinking(addresses, embedder, chat):
     """A running Recollect with a chat model."""
-    async with connected(Settings(embedder="fake", **PATIENT), addresses, embedder, chat) as running:
+    async with connected(make_settings(embedder="fake", **PATIENT), addresses, embedder, chat) as running:
         yield running
 
 
@@ -274,8 +274,8 @@ async def test_an_answer_may_take_as_long_as_the_chat_model_and_no_other_request
 
     async with blocking(thinking, wrap=wrap) as call:
         await call(lambda mind: (mind.conversation("c").converse("hello"), mind.overview()))
-    usual = thinking.settings.deadline_seconds
-    assert granted == {"/v1/converse": usual + thinking.settings.chat_seconds, "/v1/overview": usual}
+    usual = thinking.settings.request_timeout_seconds
+    assert granted == {"/v1/converse": usual + thinking.settings.chat.timeout_seconds, "/v1/overview": usual}
 
 
 @pytest.fixture

@@ -17,6 +17,7 @@ from recollect.doors.http import console
 from recollect.doors.http.app import create_app
 from recollect.doors.http.middleware import MAX_BODY_BYTES
 from recollect.models.service import KeyBinding, Right
+from support.service.made_settings import change_settings
 
 POLICY = (
     "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self'; "
@@ -42,7 +43,7 @@ def pages(tmp_path):
 async def browsing(recollect, pages=None, url="http://localhost", **settings):
     """A browser without a key, with a place for cookies; the application as it is with other settings."""
     if settings:
-        object.__setattr__(recollect, "settings", recollect.settings.model_copy(update=settings))
+        object.__setattr__(recollect, "settings", change_settings(recollect.settings, **settings))
     with application(recollect) as app:
         usual, links = app.state.pages, app.state.links
         app.state.pages, app.state.links = pages or console.StaticFiles({}), console.OneTimeLinks()
@@ -397,7 +398,7 @@ async def test_no_other_origin_is_admitted_unless_it_is_named(recollect):
 @pytest.mark.promise("Other origins are admitted with a key alone: no cookie, and not the console's header")
 async def test_an_origin_that_is_named_may_call_with_a_key(recollect):
     _, secret = await new_key(recollect)
-    async with browsing(recollect, origins=f"https://other.example, {SHOP}/") as client:
+    async with browsing(recollect, cors_origins=f"https://other.example, {SHOP}/") as client:
         asked = await client.options("/v1/recall", headers=PREFLIGHT)
         answer = await client.get("/v1/key", headers={"Authorization": f"Bearer {secret}", "Origin": SHOP})
         refused = await client.get("/v1/key", headers={"Origin": SHOP})

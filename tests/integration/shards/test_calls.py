@@ -14,9 +14,9 @@ from recollect.models.agents import Profile
 from recollect.models.conversations import NewMessage
 from recollect.models.memories import Role
 from recollect.models.recall import Cue
-from recollect.settings import Settings
 from recollect.wiring import connected
 from support.programs.waiting import until
+from support.service.made_settings import make_settings
 
 pytest_plugins = ("support.shards.two_shards",)
 
@@ -126,7 +126,7 @@ async def test_a_worker_works_for_a_shard_that_answers_later(many, layout, embed
     embedder.recover()
     south = conninfo_to_dict(layout.shards["south"][0])["dbname"]
     execute(cluster, f"alter database {south} allow_connections false")
-    settings = Settings(embedder="fake", map_file=tmp_path / "other.json", **PATIENT)
+    settings = make_settings(embedder="fake", shards__map_file=tmp_path / "other.json", **PATIENT)
     async with connected(settings, layout.addresses, embedder) as other:
         work = asyncio.create_task(other.work())
         await until(lambda: not count_in(layout, "north", "pending_embeddings"))

@@ -11,11 +11,11 @@ from recollect.llm.fake import FakeEmbedder
 from recollect.mind.operators.placements import TenantPlacements
 from recollect.mind.operators.shards import Shards
 from recollect.models.shards import ServerAddresses
-from recollect.settings import Settings
 from recollect.store.shards import catalog, repair
 from recollect.store.shards.entry import add_shard
 from recollect.wiring import connected
 from support.programs.command_line import call, run
+from support.service.made_settings import make_settings
 from support.shards.shard_callers import count_rows
 from support.shards.shards import query
 
@@ -36,7 +36,7 @@ async def remember(running, secret, words):
 
 
 def serving(layout, folder):
-    settings = Settings(embedder="fake", map_file=folder / "map.json", deadline_seconds=60)
+    settings = make_settings(embedder="fake", shards__map_file=folder / "map.json", request_timeout_seconds=60)
     return connected(settings, layout.addresses, FakeEmbedder())
 
 

@@ -25,7 +25,7 @@ def opening(layout, tmp_path):
     """Open a Recollect with an object storage, all of which have the same one."""
 
     def opened(**more):
-        given = {"map_file": tmp_path / "map.json", "cold_key": KEY, **more}
+        given = {"shards__map_file": tmp_path / "map.json", "cold__key": KEY, **more}
         return chilly(layout.addresses, FakeEmbedder(), f"file://{tmp_path / 'objects'}", **given)
 
     return opened
@@ -69,9 +69,9 @@ async def test_scopes_of_two_shards_leave_and_come_back_by_keys_of_the_home(many
     assert (await many.operator.cold.stats()).cold == len(USERS)
     keys = {shard: count(layout, shard, "select count(*) from tenant_keys") for shard in NAMES[:2]}
     assert keys == {"north": 1, "south": 0}
-    async with opening(cold_key=LATER, cold_key_before=KEY) as other:
+    async with opening(cold__key=LATER, cold__previous_key=KEY) as other:
         assert await other.operator.cold.rewrap() == 1
-    async with opening(cold_key=LATER) as other:
+    async with opening(cold__key=LATER) as other:
         again = {user: await other.mind("ada", user, tenant="one") for user in USERS[:3]}
         assert await contents(again) == {user: expected[user] for user in USERS[:3]}, "they come back when asked for"
         assert (await other.operator.cold.back(caller, "ada")).moved == len(USERS) - 3

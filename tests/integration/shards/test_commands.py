@@ -21,8 +21,11 @@ async def settings(servers, tmp_path):
     """What a program must know that goes by a catalog, which is empty."""
     name = f"catalog_{uuid4().hex[:8]}"
     await ensure_database(servers[0].dsn(), name)
-    given = {"catalog_url": servers[0].dsn(name, "recollect_service"), "owner_catalog_url": servers[0].dsn(name)}
-    given |= {"embedder": "fake", "map_file": str(tmp_path / "map.json")}
+    given = {
+        "shards__catalog_url": servers[0].dsn(name, "recollect_service"),
+        "shards__owner_catalog_url": servers[0].dsn(name),
+    }
+    given |= {"embedder": "fake", "shards__map_file": str(tmp_path / "map.json")}
     return {f"RECOLLECT_{name.upper()}": value for name, value in given.items()}
 
 
@@ -59,4 +62,4 @@ async def test_servers_are_added_used_and_drained(servers, settings):
 
 
 def test_without_a_catalog_there_is_nothing_to_look_after():
-    assert "RECOLLECT_CATALOG_URL" in run("shard", "list", settings={}, fails=True)
+    assert "RECOLLECT_SHARDS__CATALOG_URL" in run("shard", "list", settings={}, fails=True)

@@ -8,9 +8,9 @@ import pytest
 from conftest import PATIENT, http_client, new_key
 from recollect.core.service.numbers import bucket_of
 from recollect.errors import ScopeMovedError, UnavailableError
-from recollect.settings import Settings
 from recollect.store.imports import erasures
 from recollect.wiring import connected
+from support.service.made_settings import make_settings
 
 pytest_plugins = ("support.shards.two_shards",)
 
@@ -21,7 +21,7 @@ USER = "li-who-leaves"
 @pytest.fixture
 async def many(layout, embedder, tmp_path, monkeypatch):
     monkeypatch.setattr(erasures, "LEFT_SECONDS", 0)
-    settings = Settings(embedder="fake", map_file=tmp_path / "map.json", **PATIENT)
+    settings = make_settings(embedder="fake", shards__map_file=tmp_path / "map.json", **PATIENT)
     async with connected(settings, layout.addresses, embedder) as running:
         yield running
 

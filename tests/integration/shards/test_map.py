@@ -126,5 +126,5 @@ async def test_the_map_outlives_the_catalog(layout, tmp_path):
     with pytest.raises(UnavailableError, match="catalog"):
         await kept.read_anew(number)
     await kept.stop_following()
-    with pytest.raises(SetupError, match="RECOLLECT_CATALOG_URL"):
+    with pytest.raises(SetupError, match="RECOLLECT_SHARDS__CATALOG_URL"):
         await ShardMap(NOBODY, tmp_path / "none.json").open()

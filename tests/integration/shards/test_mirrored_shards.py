@@ -23,8 +23,8 @@ LONG_AGO = datetime(2020, 1, 1, tzinfo=UTC)
 
 @pytest.fixture
 async def many(layout, tmp_path, search_server, graph_server):
-    given = PATIENT | MIRRORED | search_settings(search_server.url, neo4j_url=graph_server.url)
-    async with mirrored(layout.addresses, FakeEmbedder(), **given, map_file=tmp_path / "map.json") as running:
+    given = PATIENT | MIRRORED | search_settings(search_server.url, neo4j__url=graph_server.url)
+    async with mirrored(layout.addresses, FakeEmbedder(), **given, shards__map_file=tmp_path / "map.json") as running:
         yield running
 
 

@@ -35,10 +35,10 @@ async def test_no_password_is_in_the_catalog_the_map_or_a_server(guarded, tmp_pa
     with psycopg.connect(guarded.dsn(), autocommit=True) as owner:
         owner.execute(f"create role recollect_service login password '{SECRET}'")
     settings = {
-        "RECOLLECT_CATALOG_URL": address(guarded, "catalog", "recollect_service"),
-        "RECOLLECT_OWNER_CATALOG_URL": address(guarded, "catalog"),
+        "RECOLLECT_SHARDS__CATALOG_URL": address(guarded, "catalog", "recollect_service"),
+        "RECOLLECT_SHARDS__OWNER_CATALOG_URL": address(guarded, "catalog"),
         "RECOLLECT_EMBEDDER": "fake",
-        "RECOLLECT_MAP_FILE": str(tmp_path / "map.json"),
+        "RECOLLECT_SHARDS__MAP_FILE": str(tmp_path / "map.json"),
     }
     service, owner = address(guarded, "north", "recollect_service"), address(guarded, "north")
     words = ("shard", "add", "north", "--owner", owner, "--service")

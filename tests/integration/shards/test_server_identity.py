@@ -12,7 +12,6 @@ from recollect.errors import ConflictError, InvalidInputError, UnavailableError,
 from recollect.llm.fake import FakeEmbedder
 from recollect.models.service import Scope
 from recollect.models.shards import ServerAddresses
-from recollect.settings import Settings
 from recollect.store.agents import agents
 from recollect.store.database.identity import ServerCheck
 from recollect.store.database.pool import Database
@@ -20,6 +19,7 @@ from recollect.store.shards import catalog
 from recollect.store.shards.entry import add_shard
 from recollect.wiring import connected
 from support.programs.command_line import run
+from support.service.made_settings import make_settings
 from support.shards.shards import lay_out, query
 
 pytest_plugins = ("support.shards.two_shards",)
@@ -144,7 +144,7 @@ async def test_a_wrong_address_is_unavailable_and_the_other_shard_goes_on(layout
             await servers.home(two)
     refused = [json.loads(each.message) for each in caplog.records if each.levelno == logging.ERROR]
     assert "has no identity" in refused[0]["reason"]
-    settings = Settings(embedder="fake", map_file=tmp_path / "map.json")
+    settings = make_settings(embedder="fake", shards__map_file=tmp_path / "map.json")
     async with connected(settings, layout.addresses, FakeEmbedder()) as running:
         await running.probe.check()
         assert [*running.probe.failing] == ["south"]
@@ -174,8 +174,8 @@ async def catalog_shards(layout):
 
 async def test_commands_of_the_owner_refuse_another_server(layout, cluster, clones, tmp_path):
     await catalog.ensure_tenant(layout.owner, "one")
-    given = {"catalog_url": layout.service, "owner_catalog_url": layout.owner, "embedder": "fake"}
-    given |= {"map_file": str(tmp_path / "map.json")}
+    given = {"shards__catalog_url": layout.service, "shards__owner_catalog_url": layout.owner, "embedder": "fake"}
+    given |= {"shards__map_file": str(tmp_path / "map.json")}
     settings = {f"RECOLLECT_{name.upper()}": value for name, value in given.items()}
     wrong = empty(cluster, clones).owner
     query(layout.owner, "update shards set owner_address = %s where name = 'north'", wrong)

@@ -13,9 +13,9 @@ import psycopg
 
 from conftest import addresses_of, execute
 from recollect.llm.fake import FakeEmbedder
-from recollect.settings import Settings
 from recollect.store.embedded.cluster import Cluster
 from recollect.wiring import connected, prepare
+from support.service.made_settings import make_settings
 
 DATABASE = "faults"
 DURABLE = {
@@ -56,8 +56,12 @@ def connect(cluster: Cluster) -> psycopg.Connection:
 
 def service(cluster: Cluster, deadline: float = 2.0, through: str | None = None):
     """Run a service on the database, with little time for a request, and through somebody else if asked."""
-    settings = Settings(
-        embedder="fake", deadline_seconds=deadline, embed_wait_seconds=1, pool_size=6, requests_at_once=64
+    settings = make_settings(
+        embedder="fake",
+        request_timeout_seconds=deadline,
+        embedding__wait_timeout_seconds=1,
+        pool_size=6,
+        postgres__max_requests=64,
     )
     addresses = addresses_of(cluster, DATABASE)
     return connected(settings, replace(addresses, service=through or addresses.service), FakeEmbedder())

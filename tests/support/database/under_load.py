@@ -15,14 +15,14 @@ import psycopg
 from conftest import addresses_of, http_client, new_key
 from recollect.llm.fake import FakeEmbedder
 from recollect.mind.service import Addresses
-from recollect.settings import Settings
 from recollect.store.database.ownership import ensure_database
 from recollect.wiring import connected, prepare
 from support.callers.acknowledged import ALLOWED, Ledger, Load, calling, find_losses
+from support.service.made_settings import make_settings
 
 WRITERS = 6
 DATABASE = "under_load"
-CHOSEN = Settings(embedder="fake", deadline_seconds=5, pool_size=16, requests_at_once=64)
+CHOSEN = make_settings(embedder="fake", request_timeout_seconds=5, pool_size=16, postgres__max_requests=64)
 
 
 class Servers(Protocol):

@@ -7,22 +7,33 @@ from uuid import uuid4
 
 from recollect.core.mirrors.rows import MirroredTable
 from recollect.jobs.mirror import MirrorFeed, feed_tenant
-from recollect.settings import Settings
 from recollect.store.mirrors import generations
 from recollect.wiring import connected
+from support.service.made_settings import make_settings
 
-PATIENT = {"deadline_seconds": 60, "channel_seconds": 30, "embed_wait_seconds": 30, "mirror_seconds": 60}
+PATIENT = {
+    "request_timeout_seconds": 60,
+    "recall__channel_timeout_seconds": 30,
+    "embedding__wait_timeout_seconds": 30,
+    "mirrors__timeout_seconds": 60,
+}
 
 
 def search_settings(url, **more):
     name = f"t{uuid4().hex[:12]}"
-    return {"opensearch_url": url, "opensearch_index": name, "opensearch_shards": 2, "opensearch_replicas": 0, **more}
+    return {
+        "opensearch__url": url,
+        "opensearch__index": name,
+        "opensearch__shards": 2,
+        "opensearch__replicas": 0,
+        **more,
+    }
 
 
 @asynccontextmanager
 async def mirrored(addresses, embedder, **settings):
     """Run with mirrors; what they hold is removed afterwards."""
-    async with connected(Settings(embedder="fake", **(PATIENT | settings)), addresses, embedder) as recollect:
+    async with connected(make_settings(embedder="fake", **(PATIENT | settings)), addresses, embedder) as recollect:
         try:
             yield recollect
         finally:

@@ -7,11 +7,11 @@ from contextlib import asynccontextmanager
 from dataclasses import replace
 
 from recollect.models.imports import ExportRequest
-from recollect.settings import Settings
 from recollect.wiring import connected
 from support.models.fake_chat import FakeChatModel
+from support.service.made_settings import make_settings
 
-PATIENT = {"embedder": "fake", "channel_seconds": 30, "embed_wait_seconds": 30}
+PATIENT = {"embedder": "fake", "recall__channel_timeout_seconds": 30, "embedding__wait_timeout_seconds": 30}
 STAYS = {"changes", "cold_objects", "idempotency_keys", "purge_receipts", "ledger"}
 """Tables that may have rows of a cold scope: numbers, ids, and what is known of its object."""
 SCOPED = (
@@ -23,7 +23,7 @@ SCOPED = (
 @asynccontextmanager
 async def chilly(addresses, embedder, url, script=None, **more):
     """Run with an object storage."""
-    given = Settings(**{**PATIENT, "deadline_seconds": 20, "cold_url": url, **more})
+    given = make_settings(**{**PATIENT, "request_timeout_seconds": 20, "cold__url": url, **more})
     chat = FakeChatModel(script) if script else None
     async with connected(given, addresses, embedder, chat) as running:
         yield running

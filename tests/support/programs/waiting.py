@@ -36,7 +36,9 @@ def hurry(recollect, seconds):
     """Give the same service with so little time for a request; what comes before or after may take its own."""
     database = recollect.parts.database
     parts = replace(recollect.parts, database=Database(database._pool, seconds, database._preparing))
-    return replace(recollect, parts=parts, settings=recollect.settings.model_copy(update={"deadline_seconds": seconds}))
+    return replace(
+        recollect, parts=parts, settings=recollect.settings.model_copy(update={"request_timeout_seconds": seconds})
+    )
 
 
 @asynccontextmanager

@@ -13,8 +13,8 @@ import psycopg
 
 from conftest import http_client, new_key
 from recollect.llm.fake import FakeEmbedder
-from recollect.settings import Settings
 from recollect.wiring import connected
+from support.service.made_settings import make_settings
 
 USERS = 8
 SERVED = (
@@ -77,7 +77,9 @@ async def serving_shards(layout, folder, tenants, **chosen):
     async with AsyncExitStack() as stack:
         services = []
         for number in range(2):
-            settings = Settings(embedder="fake", map_file=folder / f"map-{number}.json", requests_at_once=64, **chosen)
+            settings = make_settings(
+                embedder="fake", shards__map_file=folder / f"map-{number}.json", postgres__max_requests=64, **chosen
+            )
             running = await stack.enter_async_context(connected(settings, layout.addresses, FakeEmbedder()))
             # Connections are made when they are first needed, which takes long while callers keep a busy machine busy.
             await running.parts.servers.all()

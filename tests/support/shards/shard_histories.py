@@ -19,11 +19,11 @@ from recollect.mind.operators.placements import TenantPlacements
 from recollect.mind.operators.shards import Shards
 from recollect.models.imports import ExportRequest, ImportOptions
 from recollect.models.shards import ServerAddresses
-from recollect.settings import Settings
 from recollect.store.shards import catalog, placing, repair
 from recollect.store.shards.entry import add_shard
 from recollect.store.shards.tenants import Tenants
 from recollect.wiring import connected
+from support.service.made_settings import make_settings
 from support.shards.shard_callers import Oracle, note_error
 from support.shards.shards import query
 
@@ -112,10 +112,10 @@ class History:
     async def open_process(self, place, *, working=False):
         """Run a process; it finds the map that another one saved before."""
         stack, file = AsyncExitStack(), self.folder / f"map-{place}.json"
-        chosen = {"map_file": file, "requests_at_once": 64, "deadline_seconds": DEADLINE}
+        chosen = {"shards__map_file": file, "postgres__max_requests": 64, "request_timeout_seconds": DEADLINE}
         # The memories that one of them writes get their vectors from jobs.
-        chosen |= {"embed_wait_seconds": 0} if place == 1 else {}
-        settings = Settings(embedder="fake", **chosen)
+        chosen |= {"embedding__wait_timeout_seconds": 0} if place == 1 else {}
+        settings = make_settings(embedder="fake", **chosen)
         recollect = await stack.enter_async_context(connected(settings, self.layout.addresses, FakeEmbedder()))
         if working:
             stack.push_async_callback(end, asyncio.create_task(run_worker_forever(recollect)))

@@ -73,8 +73,8 @@ class Layout:
 
     def settings(self, folder) -> dict[str, str]:
         """Return the environment of a command."""
-        given = {"catalog_url": self.service, "owner_catalog_url": self.owner, "embedder": "fake"}
-        given |= {"map_file": str(folder / "map.json")}
+        given = {"shards__catalog_url": self.service, "shards__owner_catalog_url": self.owner, "embedder": "fake"}
+        given |= {"shards__map_file": str(folder / "map.json")}
         return {f"RECOLLECT_{name.upper()}": value for name, value in given.items()}
 
     def dump(self) -> dict[str, bytes]:

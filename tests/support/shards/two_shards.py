@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from conftest import PATIENT
-from recollect.settings import Settings
 from recollect.wiring import connected
+from support.service.made_settings import make_settings
 from support.shards.shards import lay_out
 
 
@@ -17,6 +17,6 @@ async def layout(cluster, clones):
 
 @pytest.fixture
 async def many(layout, embedder, tmp_path):
-    settings = Settings(embedder="fake", map_file=tmp_path / "map.json", **PATIENT)
+    settings = make_settings(embedder="fake", shards__map_file=tmp_path / "map.json", **PATIENT)
     async with connected(settings, layout.addresses, embedder) as running:
         yield running

@@ -59,14 +59,15 @@ def test_nothing_is_archived_or_deleted_by_itself_unless_somebody_says_so():
 
 
 def test_every_number_of_days_comes_from_its_setting():
-    days = {"archive_after_days": 1, "delete_after_days": 2, "purge_after_days": 3, "recall_days": 4}
-    days |= {"ledger_days": 5, "change_days": 6, "unread_change_days": 7}
-    assert default_rules(Settings(_env_file=None, **days)) == RetentionRules(**days)
+    days = {"archive_after_days": 1, "delete_after_days": 2, "purge_after_days": 3, "cost_days": 5}
+    days |= {"change_days": 6, "unread_change_days": 7}
+    found = default_rules(Settings(_env_file=None, retention=days, recall={"save_days": 4}))
+    assert found == RetentionRules(1, 2, 3, recall_days=4, ledger_days=5, change_days=6, unread_change_days=7)
 
 
 @pytest.mark.parametrize(("kept", "share"), [("off", 0.0), ("sampled", 0.25), ("on", 1.0)])
 def test_recalls_are_kept_not_at_all_or_some_or_all(kept, share):
-    assert save_ratio(Settings(_env_file=None, keep_recalls=kept, keep_share=0.25)) == share
+    assert save_ratio(Settings(_env_file=None, recall={"save": kept, "save_ratio": 0.25})) == share
 
 
 def test_a_profile_speaks_before_the_settings():

@@ -19,7 +19,7 @@ def test_steps_stand_in_the_order_in_which_they_are_taken():
 
 
 def test_all_of_them_are_taken_unless_others_are_named():
-    assert choose_steps(Settings().steps) == STEPS
+    assert choose_steps(Settings().enrich_steps) == STEPS
 
 
 def test_the_order_of_the_names_changes_nothing():

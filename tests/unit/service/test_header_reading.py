@@ -67,7 +67,7 @@ OWN_PAGE, PROXIES = "https://shop.example", "10.0.0.0/24"
 def make_scope(name="", given=(), **more):
     """Make the scope of a request that has a header so many times."""
     headers = [(b"x-other", b"1"), *((name.encode(), each.encode("latin-1")) for each in given)]
-    state = SimpleNamespace(keys=KeyChecks(), recollect=SimpleNamespace(settings=Settings(origins=OWN_PAGE)))
+    state = SimpleNamespace(keys=KeyChecks(), recollect=SimpleNamespace(settings=Settings(cors_origins=OWN_PAGE)))
     state.keys.check = keep_secret
     return {
         "type": "http", "method": "POST", "path": "/v1/recall", "query_string": b"", "headers": headers,
@@ -154,7 +154,7 @@ async def expect_our_host(request):
 @cache
 def own_proxies():
     """Return what our application wraps itself in, if proxies are named; nothing does it otherwise."""
-    wrapped = [create_app(Settings(proxies=proxies)).user_middleware for proxies in ("", PROXIES)]
+    wrapped = [create_app(Settings(operations={"proxies": proxies})).user_middleware for proxies in ("", PROXIES)]
     found = [[each for each in layers if each.cls is ProxyHeadersMiddleware] for layers in wrapped]
     assert found[0] == []
     [layer] = found[1]

@@ -5,12 +5,14 @@ from __future__ import annotations
 import os
 import re
 import subprocess
+from operator import attrgetter
 from pathlib import Path
 
 import pytest
 from pydantic import SecretStr
 
 from recollect.errors import SetupError
+from recollect.setting_groups import ColdSettings
 from recollect.settings import (
     FILE,
     NON_SETTING_VARIABLES,
@@ -19,6 +21,8 @@ from recollect.settings import (
     check_settings,
     default_data_dir,
     find_misspelt,
+    list_settings,
+    to_variable,
 )
 from recollect.wiring import read_settings
 from support.programs.programs import plain_environment
@@ -76,19 +80,19 @@ def test_every_variable_that_the_tree_names_is_known():
         if Path(file).name != Path(__file__).name:
             text = (ROOT / file).read_text(encoding="utf-8", errors="ignore")
             named.update(re.findall(rf"\b{PREFIX}([A-Z_]*)\b", text))
-    fields = {field.upper() for field in Settings.model_fields}
+    fields = {to_variable(name).removeprefix(PREFIX) for name in list_settings()}
     known = fields | {name + FILE for name in fields} | NON_SETTING_VARIABLES | GONE | BEGINNINGS
     assert named - known - {"POOLSIZE"} == set()
 
 
-SECRETS = [name for name, field in Settings.model_fields.items() if field.annotation is SecretStr]
+SECRETS = [name for name, field in list_settings().items() if field.annotation is SecretStr]
 
 
 @pytest.mark.parametrize("name", SECRETS)
 def test_every_secret_can_come_from_a_file(clean, monkeypatch, name):
     (clean / "secret").write_text("of the file\n", encoding="utf-8")
-    monkeypatch.setenv(f"RECOLLECT_{name.upper()}_FILE", str(clean / "secret"))
-    assert getattr(Settings(), name).get_secret_value() == "of the file"
+    monkeypatch.setenv(to_variable(name) + FILE, str(clean / "secret"))
+    assert attrgetter(name)(Settings()).get_secret_value() == "of the file"
     assert find_misspelt() == []
 
 
@@ -120,10 +124,60 @@ def test_a_toml_file_holds_settings_and_a_variable_goes_before_it(clean, monkeyp
 def test_a_mistyped_name_in_the_toml_file_is_named(clean):
     (clean / "recollect.toml").write_text("prot = 7078\n", encoding="utf-8")
     assert check_settings() == ["prot in recollect.toml is not a setting; did you mean port?"]
+    (clean / "recollect.toml").write_text('cold_url = "x"\n[cold]\nurl = "file:///x"\nurll = "x"\n', encoding="utf-8")
+    assert check_settings() == [
+        "cold_url in recollect.toml is not a setting; did you mean cold.url?",
+        "cold.urll in recollect.toml is not a setting; did you mean cold.url?",
+    ]
 
 
 @pytest.mark.parametrize(
-    ("text", "said"), [("port = ", "recollect.toml is not valid TOML"), ("port = -1", "RECOLLECT_PORT: ")]
+    ("name", "meant"),
+    [
+        ("COLD_URL", "COLD__URL"),
+        ("COLD__ULR", "COLD__URL"),
+        ("COLD_KEY_FILE", "COLD__KEY_FILE"),
+        ("CATALOG_URL", "SHARDS__CATALOG_URL"),
+        ("HEALTH_PORT", "OPERATIONS__HEALTH_PORT"),
+        ("ORIGINS", "CORS_ORIGINS"),
+        ("STEPS", "ENRICH_STEPS"),
+    ],
+)
+def test_a_setting_that_has_moved_to_a_group_is_named_with_its_place(clean, monkeypatch, name, meant):
+    monkeypatch.setenv(f"RECOLLECT_{name}", "x")
+    assert find_misspelt() == [f"RECOLLECT_{name} is not a setting; did you mean RECOLLECT_{meant}?"]
+
+
+def test_a_value_for_a_group_is_refused(clean, monkeypatch):
+    (clean / "recollect.toml").write_text('cold = "file:///x"\n', encoding="utf-8")
+    with pytest.raises(SetupError, match="RECOLLECT_COLD: "):
+        check_settings()
+    (clean / "recollect.toml").unlink()
+    monkeypatch.setenv("RECOLLECT_SHARDS", "north,south")
+    with pytest.raises(SetupError, match="RECOLLECT_SHARDS is not a setting; did you mean RECOLLECT_SHARDS__NAMES"):
+        check_settings()
+
+
+def test_a_group_is_filled_from_every_source(clean, monkeypatch):
+    (clean / "recollect.toml").write_text('[cold]\nurl = "file:///x"\noptions = "of the file"\n', encoding="utf-8")
+    (clean / ".env").write_text("RECOLLECT_COLD__TIMEOUT_SECONDS=5\n", encoding="utf-8")
+    (clean / "secret").write_text("sealed\n", encoding="utf-8")
+    monkeypatch.setenv("RECOLLECT_COLD__KEY_FILE", str(clean / "secret"))
+    monkeypatch.setenv("RECOLLECT_COLD__OPTIONS", "of the environment")
+    for given in ({"after_days": 9}, ColdSettings(after_days=9)):
+        found = Settings(cold=given).cold
+        assert (found.url, found.options, found.timeout_seconds) == ("file:///x", "of the environment", 5)
+        assert (found.key.get_secret_value(), found.after_days) == ("sealed", 9)
+    assert check_settings() == []
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("port = ", "recollect.toml is not valid TOML"),
+        ("port = -1", "RECOLLECT_PORT: "),
+        ("cold.after_days = -1", "RECOLLECT_COLD__AFTER_DAYS: "),
+    ],
 )
 def test_a_toml_file_that_cannot_be_used_is_refused(clean, text, said):
     (clean / "recollect.toml").write_text(text, encoding="utf-8")

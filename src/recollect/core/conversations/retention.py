@@ -62,19 +62,19 @@ def move(state: ConversationState, wanted: ConversationState) -> bool:
 
 def default_rules(settings: Settings) -> RetentionRules:
     """Return the rules for agents whose profiles set no others."""
-    days = settings.archive_after_days, settings.delete_after_days, settings.purge_after_days
+    given = settings.retention
     return RetentionRules(
-        *days,
-        recall_days=settings.recall_days,
-        ledger_days=settings.ledger_days,
-        change_days=settings.change_days,
-        unread_change_days=settings.unread_change_days,
+        *(given.archive_after_days, given.delete_after_days, given.purge_after_days),
+        recall_days=settings.recall.save_days,
+        ledger_days=given.cost_days,
+        change_days=given.change_days,
+        unread_change_days=given.unread_change_days,
     )
 
 
 def save_ratio(settings: Settings) -> float:
     """Return the share of recalls to save if the cue does not decide it: 0 = none, 1 = all."""
-    return {"off": 0.0, "sampled": settings.keep_share, "on": 1.0}[settings.keep_recalls]
+    return {"off": 0.0, "sampled": settings.recall.save_ratio, "on": 1.0}[settings.recall.save]
 
 
 def rules_for(profile: Profile, usual: RetentionRules) -> RetentionRules:

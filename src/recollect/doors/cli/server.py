@@ -87,7 +87,7 @@ async def up(
     """Run everything in this process until stopped, or until the worker fails."""
     log_to_stderr(settings.log_level)
     with bound_sockets(settings) as sockets:
-        waiting = settings.start_wait_seconds
+        waiting = settings.postgres.start_timeout_seconds
         async with open_recollect(settings, work=False, wait_seconds=waiting, report=report_step) as recollect:
             secret = await recollect.operator.first_key(tenant)
             server = build_server(settings, recollect)
@@ -206,20 +206,21 @@ def serve(settings: Settings, workers: int) -> None:
 
 async def check_opening(settings: Settings) -> None:
     """Find out once, before several processes start, whether they could."""
-    async with open_recollect(settings, work=False, wait_seconds=settings.start_wait_seconds):
+    async with open_recollect(settings, work=False, wait_seconds=settings.postgres.start_timeout_seconds):
         pass
 
 
 def serve_alone(settings: Settings, options: Sequence[int] = USUAL) -> None:
     """Serve the API by this process until stopped."""
     log_to_stderr(settings.log_level)
-    with tracing(settings.traces_url, settings.traces_share, "serve"), bound_sockets(settings, options) as sockets:
+    chosen = settings.operations
+    with tracing(chosen.traces_url, chosen.traces_ratio, "serve"), bound_sockets(settings, options) as sockets:
         run(serve_on(settings, sockets))
 
 
 async def serve_on(settings: Settings, sockets: list[socket.socket]) -> None:
     """Serve the API on bound sockets until stopped."""
-    async with open_recollect(settings, work=False, wait_seconds=settings.start_wait_seconds) as recollect:
+    async with open_recollect(settings, work=False, wait_seconds=settings.postgres.start_timeout_seconds) as recollect:
         server = build_server(settings, recollect)
         follow_supervisor(lambda: setattr(server, "should_exit", True))
         reporting = asyncio.create_task(
@@ -260,7 +261,7 @@ async def call_when_started(server: uvicorn.Server, call: Callable[[], object]) 
 async def work(settings: Settings, concurrency: int) -> None:
     """Run jobs until SIGINT or SIGTERM; running jobs are finished first."""
     log_to_stderr(settings.log_level)
-    async with open_recollect(settings, work=False, wait_seconds=settings.start_wait_seconds) as recollect:
+    async with open_recollect(settings, work=False, wait_seconds=settings.postgres.start_timeout_seconds) as recollect:
         log_ready(recollect)
         task = asyncio.create_task(recollect.work(concurrency))
         stop_on_signals(task.cancel)
@@ -290,7 +291,8 @@ def bound_sockets(settings: Settings, options: Sequence[int] = USUAL) -> Iterato
     find = partial(socket.getaddrinfo, settings.host, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)
     with ExitStack() as stack:
         try:
-            found = chain(find(settings.port), find(settings.health_port) if settings.health_port else ())
+            health = settings.operations.health_port
+            found = chain(find(settings.port), find(health) if health else ())
             sockets = [
                 stack.enter_context(bind(family, address, options)) for family, *_, address in dict.fromkeys(found)
             ]
@@ -329,7 +331,8 @@ async def listen(server: uvicorn.Server, sockets: list[socket.socket], settings:
 
 def refuse_address(settings: Settings, problem: OSError) -> SetupError:
     """Return an error for an address that cannot be used, with advice."""
-    place = f"{settings.host}:{settings.port}" + (f" or :{settings.health_port}" if settings.health_port else "")
+    health = settings.operations.health_port
+    place = f"{settings.host}:{settings.port}" + (f" or :{health}" if health else "")
     if problem.errno == errno.EADDRINUSE:
         return SetupError(f"{place} is already in use. Check with `recollect doctor`, or choose another --port.")
     return SetupError(f"Cannot listen on {place} ({problem.strerror}): choose another --host or --port.")

@@ -84,7 +84,7 @@ def start_worker(
 
 def traced(settings: Settings, role: str) -> AbstractContextManager[None]:
     """Send traces as the settings say."""
-    return tracing(settings.traces_url, settings.traces_share, role)
+    return tracing(settings.operations.traces_url, settings.operations.traces_ratio, role)
 
 
 @commands.command()

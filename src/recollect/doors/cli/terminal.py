@@ -138,7 +138,7 @@ def with_mind(
 
 def ask_server(server: RunningServer, settings: Settings, work: Callable[[Client], Awaitable[T]]) -> T:
     """Ask a server, in this thread and without an event loop."""
-    seconds = settings.deadline_seconds + WAIT_SECONDS
+    seconds = settings.request_timeout_seconds + WAIT_SECONDS
     client = Client(server.url, server.key, timeout_seconds=seconds, transport=BlockingTransport)
     loop = SyncRunner()
     with loop.wrap_async_context_manager(client):

@@ -87,8 +87,8 @@ class Slot:
         self._capacity: Capacity = scope["app"].state.capacity
         caller: Caller | None = scope.get("caller")
         self._requester = Requester((scope["connection"], scope.get("secret")), caller.tenant_id if caller else None)
-        self._most = settings.most_requests
-        self._patience = settings.deadline_seconds / 2 if scope["path"].startswith(PATIENT) else 0.0
+        self._most = settings.max_requests
+        self._patience = settings.request_timeout_seconds / 2 if scope["path"].startswith(PATIENT) else 0.0
         self._loop, self._taken = asyncio.get_running_loop(), False
         # Called by routes that wait for a model.
         scope["free_slot"] = self.free

@@ -58,7 +58,7 @@ def create_app(settings: Settings | None = None, recollect: Recollect | None = N
             app.state.recollect = observed(recollect)
             yield
             return
-        async with open_recollect(chosen, work=False, wait_seconds=chosen.start_wait_seconds) as opened:
+        async with open_recollect(chosen, work=False, wait_seconds=chosen.postgres.start_timeout_seconds) as opened:
             app.state.recollect = observed(opened)
             yield
 
@@ -86,7 +86,7 @@ def create_app(settings: Settings | None = None, recollect: Recollect | None = N
         console.router,
     ):
         app.include_router(router)
-    app.router.routes.extend([*find_mcp(required=bool(chosen.mcp_hosts)), *console.ROUTES])
+    app.router.routes.extend([*find_mcp(required=bool(chosen.mcp_allowed_hosts)), *console.ROUTES])
     problems.install(app)
     app.add_middleware(DifyDoor)
     app.add_middleware(AdmissionMiddleware)
@@ -94,8 +94,8 @@ def create_app(settings: Settings | None = None, recollect: Recollect | None = N
     app.add_middleware(KeyCheck)
     app.add_middleware(CorsMiddleware)
     known = recollect.settings if recollect else settings
-    if known and known.proxies:
-        app.add_middleware(ProxyHeadersMiddleware, trusted_hosts=known.proxies)
+    if known and known.operations.proxies:
+        app.add_middleware(ProxyHeadersMiddleware, trusted_hosts=known.operations.proxies)
     app.add_middleware(RequestMiddleware)  # added last, so that it sees every request first
     return app
 

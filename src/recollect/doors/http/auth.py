@@ -35,7 +35,7 @@ def extend_deadline(request: Request, seconds: float) -> None:
 
 async def chat_time(request: Request) -> None:
     """Extend a request's deadline by the time that the chat model may take."""
-    extend_deadline(request, (await running(request)).settings.chat_seconds)
+    extend_deadline(request, (await running(request)).settings.chat.timeout_seconds)
 
 
 async def secret(request: Request, _described: Annotated[object, Depends(bearer)]) -> str:

@@ -50,8 +50,9 @@ class KeyCheck:
             await self._app(scope, receive, send)
             return
         settings, keys = scope["app"].state.recollect.settings, scope["app"].state.keys
-        split = settings.health_port not in {0, settings.port}
-        on_health_port = split and (scope.get("server") or ("", 0))[1] == settings.health_port
+        health_port = settings.operations.health_port
+        split = health_port not in {0, settings.port}
+        on_health_port = split and (scope.get("server") or ("", 0))[1] == health_port
         if split and on_health_port != scope["path"].startswith(HEALTH):
             await respond(404, "not_found", TITLES[404])(scope, receive, send)
         elif scope["path"].startswith(WAITING):

@@ -140,12 +140,12 @@ class RequestState:
         self._started, self._size, self._status = time.perf_counter(), 0, 0
         self._recollect: Recollect = scope["app"].state.recollect
         self._keys: KeyChecks = scope["app"].state.keys
-        self.deadline_seconds: float = self._recollect.settings.deadline_seconds
+        self.deadline_seconds: float = self._recollect.settings.request_timeout_seconds
         self.timer = asyncio.timeout(None)
         self._uploading, self._waiting = has_body(self._headers), False
         self.largest = MAX_BODY_BYTES if scope["path"].startswith(GUARDED) else MAX_PUBLIC_BODY_BYTES
         if scope["path"] in UPLOADS:
-            self.largest = self._recollect.settings.import_bytes
+            self.largest = self._recollect.settings.operations.max_import_bytes
         self._begun = asyncio.get_running_loop().time()
         self.outside = OutsideCall()
         scope["allow_seconds"], scope["restrict_size"] = self.allow, self.restrict

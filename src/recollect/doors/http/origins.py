@@ -29,7 +29,7 @@ class CorsMiddleware:
             return
         headers = Headers(scope=scope)
         origin = headers.get("origin", "")
-        if origin not in read_origins(scope["app"].state.recollect.settings.origins):
+        if origin not in read_origins(scope["app"].state.recollect.settings.cors_origins):
             await self._app(scope, receive, send)
             return
 

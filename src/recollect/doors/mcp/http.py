@@ -25,7 +25,7 @@ DOOR = "mcp"
 PATHS = ("/mcp", "/mcp/")
 HERE = frozenset({"localhost", "127.0.0.1", "::1"})
 FOREIGN_PAGE = "Requests from other sites are not allowed."
-FOREIGN_NAME = "Unknown host name. Add it to RECOLLECT_MCP_HOSTS."
+FOREIGN_NAME = "Unknown host name. Add it to RECOLLECT_MCP_ALLOWED_HOSTS."
 
 
 class McpEndpoint:
@@ -72,7 +72,7 @@ async def refuse(scope: Scope) -> Response | None:
 
 def is_ours(host: str, settings: Settings) -> bool:
     """Return whether a request names a host of ours: a page could lead its visitors here by its own host name."""
-    named = {name.strip() for name in settings.mcp_hosts.split(",") if name.strip()}
+    named = {name.strip() for name in settings.mcp_allowed_hosts.split(",") if name.strip()}
     if not named and settings.host not in HERE:
         return True  # reached from elsewhere, by names that only the operator knows
     try:

@@ -58,7 +58,7 @@ async def open_here(settings: Settings, tenant: str, bounds: KeyBinding) -> Asyn
 async def open_remote_minds(url: str, key: str, bounds: KeyBinding) -> AsyncIterator[OpenMind]:
     """Open minds of a server, as far as its key reaches."""
     # The server has its own deadline, and reports when it is over.
-    async with Client(url, key, timeout_seconds=Settings().deadline_seconds + 5) as client:
+    async with Client(url, key, timeout_seconds=Settings().request_timeout_seconds + 5) as client:
 
         async def open_mind(_ctx: Asked, agent: str, user: str) -> AnyMind:
             return await client.mind(*choose_names(bounds, agent, user))

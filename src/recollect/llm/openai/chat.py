@@ -32,12 +32,12 @@ MAX_REPEATED_PROMPT_CHARACTERS = 8_000
 ASK_FOR_JSON = "\n\nRespond with one JSON object that matches this JSON schema, and nothing else:\n{schema}"
 ASK_AGAIN = "Invalid response: {problem} Respond again with only a JSON object that matches the schema."
 ADVICE = {
-    400: "check RECOLLECT_CHAT_MODEL, and lower RECOLLECT_CHAT_CHARACTERS if its window is small",
+    400: "check RECOLLECT_CHAT_MODEL, and lower RECOLLECT_CHAT__MAX_CHARACTERS if its window is small",
     401: "check RECOLLECT_CHAT_KEY",
     402: "the account has no balance",
     403: "the key may not use this model; check RECOLLECT_CHAT_KEY",
     404: "check RECOLLECT_CHAT_URL (it ends in /v1) and RECOLLECT_CHAT_MODEL",
-    413: "lower RECOLLECT_CHAT_CHARACTERS",
+    413: "lower RECOLLECT_CHAT__MAX_CHARACTERS",
     429: "lower the load or raise the endpoint's limit",
 }
 Message: TypeAlias = dict[str, str]

@@ -22,12 +22,12 @@ BYTES_PER_NUMBER, BYTES_PER_ANSWER = 40, 65_536
 """Upper limits for a float in JSON with its blanks, and for the rest of the response."""
 MAX_DIMENSIONS = 4096
 ADVICE = {
-    400: "check RECOLLECT_EMBEDDER_MODEL, RECOLLECT_EMBEDDER_BATCH and the length of the texts",
+    400: "check RECOLLECT_EMBEDDER_MODEL, RECOLLECT_EMBEDDING__MAX_BATCH_SIZE and the length of the texts",
     401: "check RECOLLECT_EMBEDDER_KEY",
     402: "the account has no balance",
     403: "the key may not use this model; check RECOLLECT_EMBEDDER_KEY",
     404: "check RECOLLECT_EMBEDDER_URL (it ends in /v1) and RECOLLECT_EMBEDDER_MODEL",
-    413: "lower RECOLLECT_EMBEDDER_BATCH",
+    413: "lower RECOLLECT_EMBEDDING__MAX_BATCH_SIZE",
     429: "lower the load or raise the endpoint's limit",
 }
 

@@ -89,14 +89,16 @@ class Restores:
     async def replay(self, server: ServerAddresses, log: ErasureLog | None, since: datetime) -> RestoreReport:
         """Repeat the erasures since a time, in a database that was restored by other means."""
         if log is None:
-            raise SetupError("Set RECOLLECT_ERASURE_LOG: the log of the erasures since the backup is needed.")
+            raise SetupError(
+                "Set RECOLLECT_OPERATIONS__ERASURE_LOG: the log of the erasures since the backup is needed."
+            )
         entries, before = await read_whole(log, {}), since - MARGIN
         begun = await record.close_record(server.owner)
         # Erasures logged before this incarnation began were applied when it began.
         return await self._settle(server, choose_since(entries, max(before, begun or before)))
 
     def _find_log(self, manifest: BackupManifest) -> ErasureLog | None:
-        named = self.settings.erasure_log
+        named = self.settings.operations.erasure_log
         return build_log(manifest.erasure_log if named in {"", OFF} else named, self.settings)
 
     async def _settle(self, server: ServerAddresses, entries: Sequence[LoggedErasure]) -> RestoreReport:

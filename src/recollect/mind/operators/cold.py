@@ -80,7 +80,7 @@ class ColdScopes:
         storage = require_storage(self.parts.cold)
         if not storage.keys.current:
             raise InvalidInputError(
-                "set RECOLLECT_COLD_KEY to the new master key and RECOLLECT_COLD_KEY_BEFORE to the old"
+                "set RECOLLECT_COLD__KEY to the new master key and RECOLLECT_COLD__PREVIOUS_KEY to the old"
             )
         wrapped = [await keys.rewrap(each.database, storage.keys) for each in await self.parts.servers.all()]
         return len({key for some in wrapped for key in some})

@@ -101,7 +101,7 @@ class Mirrors:
 
     def _find(self, name: str) -> Mirror:
         if name not in self.engines:
-            raise InvalidInputError(f"There is no mirror of this name here: set RECOLLECT_{name.upper()}_URL.")
+            raise InvalidInputError(f"There is no mirror of this name here: set RECOLLECT_{name.upper()}__URL.")
         return self.engines[name]
 
 

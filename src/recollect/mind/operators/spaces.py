@@ -52,7 +52,7 @@ class EmbeddingSpaces:
             await other.close()
 
     async def _change_to(self, embedder: Embedder, report: Callable[[int], None]) -> tuple[EmbeddingSpace, int]:
-        owner, database, batch = require_owner(self.owner), self.parts.database, self.settings.embedder_batch
+        owner, database, batch = require_owner(self.owner), self.parts.database, self.settings.embedding.max_batch_size
         space = await spaces.ensure_space(owner, embedder.model, embedder.dimensions)
         filled = await fill_space(database, embedder, batch, space, report)
         if space.state == "active":

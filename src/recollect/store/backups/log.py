@@ -21,7 +21,7 @@ OFF = "off"
 SUFFIX = ".jsonl"
 AT_ONCE = 16
 LOST = (
-    "The erasure log at {} is missing or incomplete. Set RECOLLECT_ERASURE_LOG to its location, or use "
+    "The erasure log at {} is missing or incomplete. Set RECOLLECT_OPERATIONS__ERASURE_LOG to its location, or use "
     "--without-log; erased memories will then reappear."
 )
 NOT_LOGGED = "Nothing was erased: the erasure log cannot be written ({}). Try again."
@@ -127,7 +127,8 @@ def build_log(place: str, settings: Settings) -> ErasureLog | None:
     if address.scheme in {"", "file"}:
         return FileErasureLog(Path(unquote(address.path)).expanduser().absolute())
     return ObjectErasureLog(
-        place, open_objects(place, settings.cold_options, settings.cold_seconds, "RECOLLECT_ERASURE_LOG")
+        place,
+        open_objects(place, settings.cold.options, settings.cold.timeout_seconds, "RECOLLECT_OPERATIONS__ERASURE_LOG"),
     )
 
 

@@ -31,7 +31,7 @@ PIECE = 1 << 20
 KEY_BYTES, NONCE_BYTES, SALT_BYTES = 32, 12, 16
 DAMAGED = "An object in object storage is damaged ({}). Nothing was changed."
 OTHER_MASTER = (
-    "RECOLLECT_COLD_KEY does not match. Set it to the key in use, or set the old key as RECOLLECT_COLD_KEY_BEFORE "
+    "RECOLLECT_COLD__KEY does not match. Set it to the key in use, or set the old key as RECOLLECT_COLD__PREVIOUS_KEY "
     "and run `recollect cold rewrap`."
 )
 
@@ -77,7 +77,7 @@ def read_master(written: SecretStr) -> bytes:
     except (binascii.Error, ValueError):
         key = b"not one"
     if key and len(key) != KEY_BYTES:
-        raise SetupError("RECOLLECT_COLD_KEY must be 32 bytes in base64, as from `openssl rand -base64 32`.")
+        raise SetupError("RECOLLECT_COLD__KEY must be 32 bytes in base64, as from `openssl rand -base64 32`.")
     return key
 
 

@@ -90,18 +90,18 @@ class ColdStorage(ObjectStorage):
 def require_storage(storage: ColdStorage | None) -> ColdStorage:
     """Return the storage; raise an error if this process has none."""
     if storage is None:
-        raise ColdSetupError("Cold storage is not configured: set RECOLLECT_COLD_URL.")
+        raise ColdSetupError("Cold storage is not configured: set RECOLLECT_COLD__URL.")
     return storage
 
 
 def build_storage(settings: Settings) -> ColdStorage | None:
     """Build the storage from the settings, without connecting to it."""
-    if not settings.cold_url:
-        if settings.cold_after_days:
-            raise SetupError("RECOLLECT_COLD_AFTER_DAYS needs RECOLLECT_COLD_URL, the location of cold scopes.")
+    if not settings.cold.url:
+        if settings.cold.after_days:
+            raise SetupError("RECOLLECT_COLD__AFTER_DAYS needs RECOLLECT_COLD__URL, the location of cold scopes.")
         return None
-    found = open_objects(settings.cold_url, settings.cold_options, settings.cold_seconds, "RECOLLECT_COLD_URL")
-    keys = MasterKeys(read_master(settings.cold_key), read_master(settings.cold_key_before))
+    found = open_objects(settings.cold.url, settings.cold.options, settings.cold.timeout_seconds, "RECOLLECT_COLD__URL")
+    keys = MasterKeys(read_master(settings.cold.key), read_master(settings.cold.previous_key))
     return ColdStorage(found.client, found.store, found.seconds, found.folder, keys)
 
 
@@ -123,7 +123,7 @@ def open_objects(url: str, options: str, seconds: float, named: str) -> ObjectSt
             retry_config={"max_retries": TRIES, "retry_timeout": longest},
         )
     except (client.exceptions.BaseError, ValueError) as problem:
-        raise SetupError(f"{named} or RECOLLECT_COLD_OPTIONS: {problem}") from None
+        raise SetupError(f"{named} or RECOLLECT_COLD__OPTIONS: {problem}") from None
     return ObjectStorage(client, store, seconds, None)
 
 
@@ -131,7 +131,7 @@ def read_options(text: str) -> dict[str, str]:
     """Parse options written as `name=value` and separated by blanks."""
     pairs = [each.partition("=") for each in text.split()]
     if not all(name and given for name, given, _ in pairs):
-        raise SetupError("RECOLLECT_COLD_OPTIONS must be name=value pairs separated by spaces.")
+        raise SetupError("RECOLLECT_COLD__OPTIONS must be name=value pairs separated by spaces.")
     return {name: value for name, _, value in pairs}
 
 

@@ -18,7 +18,7 @@ from psycopg.generators import send
 from psycopg.rows import DictRow
 
 LOG = logging.getLogger("recollect.database")
-SETTING = "RECOLLECT_PREPARE_STATEMENTS"
+SETTING = "RECOLLECT_POSTGRES__PREPARE_STATEMENTS"
 PREFIX = b"recollect_"
 MAX_PREPARED = 200
 """Maximum number of prepared statements per connection; the least recently used one makes room."""

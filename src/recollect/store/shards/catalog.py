@@ -41,7 +41,7 @@ class ShardLoad:
 def require_owner(dsn: str) -> str:
     """Return the DSN of the catalog's owner; raise an error if none is set."""
     if not dsn:
-        raise SetupError("Set RECOLLECT_OWNER_CATALOG_URL: this needs the owner of the catalog.")
+        raise SetupError("Set RECOLLECT_SHARDS__OWNER_CATALOG_URL: this needs the owner of the catalog.")
     return dsn
 
 

@@ -51,7 +51,7 @@ class ShardMap:
         except psycopg.OperationalError as problem:
             if not loaded:
                 raise SetupError(
-                    "Cannot reach the catalog (RECOLLECT_CATALOG_URL), and there is no cached map."
+                    "Cannot reach the catalog (RECOLLECT_SHARDS__CATALOG_URL), and there is no cached map."
                 ) from problem
             LOG.warning(json.dumps({"event": "catalog_unavailable", "tenants": len(self.tenants)}))
         await self._save_changes()
@@ -168,7 +168,7 @@ def default_map_file() -> Path:
 
 async def first_shard(address: str) -> str:
     """Return the address of a catalog's first shard."""
-    async with await reach(address, "RECOLLECT_CATALOG_URL") as connection:
+    async with await reach(address, "RECOLLECT_SHARDS__CATALOG_URL") as connection:
         shards = await catalog.read_shards(connection)
     if not shards:
         raise SetupError("The catalog names no shard yet: add one with `recollect shard add`.")

@@ -12,9 +12,9 @@ import pytest
 from conftest import PATIENT, http_client, new_key
 from recollect.llm.fake import FakeEmbedder
 from recollect.models.service import Right
-from recollect.settings import Settings
 from recollect.wiring import connected
 from support.database.proxy import Proxy
+from support.service.made_settings import make_settings
 
 MOST = 3
 WAITS = re.compile(r"(?:^[^\t\n]*\tF\t\d+\t(?:Query|Sync|Flush)\b.*\n)+", re.MULTILINE)
@@ -36,7 +36,7 @@ def trace(tmp_path):
 @pytest.fixture
 async def http(proxy, addresses, trace):
     """A client of a service that reaches PostgreSQL through one traced connection."""
-    settings = Settings(embedder="fake", pool_size=1, **PATIENT)
+    settings = make_settings(embedder="fake", pool_size=1, **PATIENT)
     async with connected(settings, replace(addresses, service=proxy.dsn), FakeEmbedder()) as running:
         _, secret = await new_key(running, rights=tuple(Right))
         with trace.open("w") as written:

@@ -27,7 +27,6 @@ from recollect.models.conversations import NewMessage
 from recollect.models.memories import Kind, NewMemory, Role
 from recollect.models.recall import Candidate, CandidateOutcome, Cue, QueryAnalysis, Status
 from recollect.models.service import Right
-from recollect.settings import Settings
 from recollect.store.recall import saved_recalls
 from recollect.store.service import maintenance
 from recollect.store.service.scopes import locate
@@ -37,6 +36,7 @@ from support.measuring.sizes import Sizes
 from support.memories.past import moment as note_moment
 from support.programs.waiting import until_blocked
 from support.service.accesses import with_access
+from support.service.made_settings import make_settings
 
 APPLES = [
     NewMemory("Green apples grow in the garden.", importance=3, keywords=("apples",)),
@@ -84,7 +84,7 @@ async def test_nothing_is_kept_unless_the_cue_or_the_service_says_so(mind, apple
 async def test_the_service_keeps_all_some_or_none(addresses, owner, monkeypatch, chosen, share, kept):
     lots = cycle([0.1, 0.4, 0.6, 0.2])
     monkeypatch.setattr(verb, "random", SimpleNamespace(random=lambda: next(lots)))
-    wanted = Settings(embedder="fake", keep_recalls=chosen, keep_share=share)
+    wanted = make_settings(embedder="fake", recall__save=chosen, recall__save_ratio=share)
     async with connected(wanted, addresses, FakeEmbedder()) as running:
         mind = await running.mind("ada", "li")
         await mind.remember(APPLES)

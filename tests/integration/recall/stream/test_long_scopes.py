@@ -38,7 +38,7 @@ def counting(addresses, embedder, owner):
     @asynccontextmanager
     async def count(rows, name):
         before = owner.execute(ROWS).fetchone()[0]
-        async with connected(Settings(embedder="fake", deadline_seconds=60), addresses, embedder) as recollect:
+        async with connected(Settings(embedder="fake", request_timeout_seconds=60), addresses, embedder) as recollect:
             yield await recollect.mind("ada")
         await until(lambda: not owner.execute(OTHERS).fetchone()[0])
         rows[name] = owner.execute(ROWS).fetchone()[0] - before

@@ -15,9 +15,9 @@ from recollect.doors.http.app import create_app
 from recollect.doors.http.server.capacity import BURST_SECONDS, GRACE_SECONDS, MAX_RETRY_AFTER_SECONDS
 from recollect.errors import UnavailableError
 from recollect.mind.conversations import Conversation
-from recollect.settings import Settings
 from recollect.wiring import connected
 from support.programs.waiting import WAIT_SECONDS, until
+from support.service.made_settings import make_settings
 from support.service.serving import serving
 
 HELD = 2
@@ -27,7 +27,9 @@ RECALL = {"agent": "ada", "text": "plants"}
 @pytest.fixture
 async def small(addresses, embedder):
     """A Recollect that serves two requests at a time."""
-    settings = Settings(embedder="fake", requests_at_once=HELD, deadline_seconds=60, channel_seconds=30)
+    settings = make_settings(
+        embedder="fake", postgres__max_requests=HELD, request_timeout_seconds=60, recall__channel_timeout_seconds=30
+    )
     async with connected(settings, addresses, embedder) as running:
         await (await running.mind("ada")).remember("Ann waters the plants")
         yield running

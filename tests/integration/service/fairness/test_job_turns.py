@@ -10,11 +10,11 @@ from procrastinate.jobs import Status
 from conftest import PATIENT
 from recollect.jobs.lease import CHATTING
 from recollect.jobs.worker import build_app
-from recollect.settings import Settings
 from recollect.wiring import connected
 from support.measuring.sizes import Sizes
 from support.models.fake_chat import FakeChatModel
 from support.programs.waiting import until
+from support.service.made_settings import make_settings
 
 WAITING = Sizes("jobs", ci=20_000, long=100_000)
 LOUD, QUIET, OTHER = 5, 9, 3
@@ -160,7 +160,7 @@ class Hanging(FakeChatModel):
 @pytest.mark.parametrize("places", [1, 3])
 async def test_a_worker_with_a_hanging_chat_model_serves_others(addresses, embedder, places):
     chat = Hanging()
-    async with connected(Settings(embedder="fake", **PATIENT), addresses, embedder, chat) as recollect:
+    async with connected(make_settings(embedder="fake", **PATIENT), addresses, embedder, chat) as recollect:
 
         async def reflect(tenant, agent):
             mind = await recollect.mind(agent, tenant=tenant)

@@ -19,6 +19,7 @@ from recollect.settings import Settings
 from recollect.wiring import open_recollect
 from support.models.fake_chat import FakeChatModel
 from support.programs.waiting import WAIT_SECONDS, until
+from support.service.made_settings import change_settings
 
 TALK = [NewMessage(Role.USER, "Shall we cook on Friday?"), NewMessage(Role.ASSISTANT, "Gladly.")]
 
@@ -52,7 +53,7 @@ class HangingChatModel(FakeChatModel):
 @pytest.fixture
 def settings(addresses):
     return Settings(
-        database_url=addresses.service, owner_database_url=addresses.owner, embedder="fake", deadline_seconds=60
+        database_url=addresses.service, owner_database_url=addresses.owner, embedder="fake", request_timeout_seconds=60
     )
 
 
@@ -64,7 +65,7 @@ def opening(settings, monkeypatch):
     async def opened(embedder=None, chat=None, **options):
         monkeypatch.setattr(wiring, "build_embedder", lambda _: embedder or FakeEmbedder())
         monkeypatch.setattr(wiring, "build_chat_model", lambda _: chat)
-        changed = settings.model_copy(update={"embed_wait_seconds": 0.01 if embedder else 30})
+        changed = change_settings(settings, embedding__wait_timeout_seconds=0.01 if embedder else 30)
         async with open_recollect(changed, **options) as recollect:
             yield recollect
 

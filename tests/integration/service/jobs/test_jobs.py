@@ -27,6 +27,7 @@ from recollect.store.service import jobs
 from recollect.store.service.jobs import Lease, check_lease, claim_effect
 from recollect.wiring import connected
 from support.programs.waiting import WAIT_SECONDS, until, until_blocked
+from support.service.made_settings import make_settings
 from support.service.serving import serving
 
 HOUR = timedelta(hours=1)
@@ -370,7 +371,7 @@ async def test_a_slow_embedding_shows_its_progress(addresses, owner, monkeypatch
         return await embed(texts)
 
     monkeypatch.setattr(embedder, "embed", pause_at_the_third)
-    async with connected(Settings(embedder="fake", embedder_batch=1), addresses, embedder) as recollect:
+    async with connected(make_settings(embedder="fake", embedding__max_batch_size=1), addresses, embedder) as recollect:
         mind = await recollect.mind("ada")
         # More than one batch: the vectors are left to a job.
         await mind.remember([f"Ann waters {number} plants" for number in range(6)])

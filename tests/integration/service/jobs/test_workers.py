@@ -146,7 +146,7 @@ async def test_they_end_with_whoever_started_them(addresses):
 
 
 async def test_what_keeps_them_from_starting_is_said_once(addresses):
-    settings = command_line.settings_of(addresses, port=str(free_port()), start_wait_seconds="0")
+    settings = command_line.settings_of(addresses, port=str(free_port()), postgres__start_timeout_seconds="0")
     settings["RECOLLECT_DATABASE_URL"] = "postgresql://recollect_service@127.0.0.1:1/nowhere"
     command = [COMMAND, "serve", "--workers", str(WORKERS)]
     ended = await asyncio.to_thread(

@@ -25,6 +25,7 @@ from recollect.errors import UnauthenticatedError, UnavailableError
 from recollect.models.service import Limits
 from support.callers.strangers import well_formed
 from support.programs.waiting import WAIT_SECONDS, until
+from support.service.made_settings import change_settings
 from support.service.serving import serving
 
 CHANCE = random.Random(35)
@@ -315,7 +316,7 @@ async def test_refusals_before_the_key_take_turns_as_well(recollect, ambiguous, 
 @asynccontextmanager
 async def asking_at(recollect, **settings):
     """Give a client of an application with other settings, and its ports."""
-    changed = replace(recollect, settings=recollect.settings.model_copy(update=settings))
+    changed = replace(recollect, settings=change_settings(recollect.settings, **settings))
     app = create_app(recollect=changed)
     app.state.recollect = changed
     _, secret = await new_key(recollect)
@@ -326,19 +327,19 @@ async def asking_at(recollect, **settings):
 
 async def test_health_and_metrics_can_have_a_port_of_their_own(recollect):
     own, api = f"http://localhost:{HEALTH_PORT}", "http://localhost:7077"
-    async with asking_at(recollect, health_port=HEALTH_PORT) as http:
+    async with asking_at(recollect, operations__health_port=HEALTH_PORT) as http:
         for path in ("/health/live", "/health/ready", "/metrics"):
             assert [(await http.get(base + path)).status_code for base in (own, api)] == [200, 404]
         for path in (OWN, "/openapi.json", "/console", "/mcp", "/docs"):
             assert (await http.get(own + path)).status_code == 404
         assert [(await http.get(api + path)).status_code for path in (OWN, "/openapi.json")] == [200, 200]
     for port in (0, 7077):
-        async with asking_at(recollect, health_port=port) as http:
+        async with asking_at(recollect, operations__health_port=port) as http:
             assert [(await http.get(path)).status_code for path in ("/health/live", OWN)] == [200, 200]
 
 
 async def test_a_crowd_on_one_port_takes_no_turn_of_the_other(recollect):
-    async with asking_at(recollect, health_port=HEALTH_PORT) as http:
+    async with asking_at(recollect, operations__health_port=HEALTH_PORT) as http:
         keys = http._transport.app.state.keys
         async with keys.public.take(), keys.refusals.take(), keys.checks.take(), keys.checks.take():
             assert (await http.get(f"http://localhost:{HEALTH_PORT}/health/live")).status_code == 200
@@ -368,7 +369,7 @@ async def test_no_address_makes_a_valid_key_wait(recollect):
 async def test_headers_of_proxies_count_only_if_they_are_named(recollect):
     forwarded = {"X-Forwarded-Proto": "https", "X-Forwarded-For": "203.0.113.7", "Forwarded": "proto=https"}
     for proxies, scheme in (("", "http"), ("192.0.2.0/24", "http"), ("127.0.0.1", "https"), ("127.0.0.0/8", "https")):
-        async with asking_at(recollect, proxies=proxies) as http:
+        async with asking_at(recollect, operations__proxies=proxies) as http:
             answer = await http.get("/openapi-dify.json", headers=forwarded)
         assert answer.json()["servers"][0]["url"].partition(":")[0] == scheme, proxies
 

@@ -36,6 +36,7 @@ from support.models.fake_chat import FakeChatModel
 from support.models.scripted_chat import chatting
 from support.programs import command_line
 from support.programs.command_line import settings_of
+from support.service.made_settings import make_settings
 from support.service.serving import serving
 
 ROWS = "select step, model, prompt_tokens, completion_tokens, outcome from ledger order by at"
@@ -46,7 +47,7 @@ USAGE = {"prompt_tokens": 70, "completion_tokens": 30}
 @asynccontextmanager
 async def speaking(addresses, url, **settings):
     """A Recollect whose chat model is an endpoint on a real socket."""
-    chosen = Settings(embedder="fake", chat_url=url, chat_model="scripted", chat_seconds=5, **settings)
+    chosen = make_settings(embedder="fake", chat_url=url, chat_model="scripted", chat__timeout_seconds=5, **settings)
     chat = build_chat_model(chosen)
     async with connected(chosen, addresses, FakeEmbedder(), chat) as running:
         yield running
@@ -73,7 +74,7 @@ def chat():
 @pytest.fixture
 async def asking(addresses, embedder, chat):
     """A Recollect with a scripted chat model, a price for it, and 250 tokens a day."""
-    settings = Settings(embedder="fake", chat_prices="fake-chat@1=1/2", tokens_per_day=250)
+    settings = Settings(embedder="fake", chat_prices="fake-chat@1=1/2", daily_token_limit=250)
     async with connected(settings, addresses, embedder, chat) as running:
         yield running
 

@@ -10,9 +10,9 @@ from recollect.client import Client
 from recollect.llm.fake import FakeEmbedder
 from recollect.loading import package_version
 from recollect.models.service import KeyBinding, Right
-from recollect.settings import Settings
 from recollect.wiring import connected
 from support.models.fake_chat import FakeChatModel
+from support.service.made_settings import make_settings
 from support.service.mcp_doors import listening
 
 
@@ -41,7 +41,7 @@ async def test_how_it_is_set_up(addresses, recollect, embedder):
     assert (plain.version, plain.chat_model, plain.keep_recalls) == (package_version(), "", "off")
     assert (plain.embedder.model, plain.embedder.active, plain.by_words) == (embedder.model, True, "")
     assert (plain.budget.limit, plain.budget.used, plain.jobs) == (None, 0, ())
-    chosen = Settings(embedder="fake", keep_recalls="sampled", tokens_per_day=500, **PATIENT)
+    chosen = make_settings(embedder="fake", recall__save="sampled", daily_token_limit=500, **PATIENT)
     other = FakeEmbedder(dimensions=7)
     async with connected(chosen, addresses, other, FakeChatModel(lambda *_: "")) as running:
         status = await running.tenant.status(await running.operator.act_for("default"))

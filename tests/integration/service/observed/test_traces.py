@@ -11,9 +11,9 @@ from opentelemetry.sdk.trace.export import SimpleSpanProcessor
 from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
 
 from conftest import PATIENT, http_client, new_key
-from recollect.settings import Settings
 from recollect.tracing import Tracing, span, tracing, tracing_to
 from recollect.wiring import connected
+from support.service.made_settings import make_settings
 
 CANARY = "canary-what-somebody-said"
 PARENT = "0af7651916cd43dd8448eb211c80319c"
@@ -30,7 +30,7 @@ def seen():
 @pytest.fixture
 async def traced(seen, addresses, embedder):
     """A Recollect that was opened when traces were on."""
-    async with connected(Settings(embedder="fake", **PATIENT), addresses, embedder) as running:
+    async with connected(make_settings(embedder="fake", **PATIENT), addresses, embedder) as running:
         yield running
 
 

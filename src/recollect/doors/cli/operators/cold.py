@@ -70,7 +70,10 @@ def restore_scope(agent: OfAgent, user: OfUser = None, tenant: Tenant = "default
 
 @cold_app.command("rewrap")
 def rewrap() -> None:
-    """Re-encrypt tenant keys with RECOLLECT_COLD_KEY instead of RECOLLECT_COLD_KEY_BEFORE. Objects do not change."""
+    """Re-encrypt tenant keys with RECOLLECT_COLD__KEY instead of RECOLLECT_COLD__PREVIOUS_KEY.
+
+    Objects do not change.
+    """
     out.print(f"{run(lambda recollect: recollect.operator.cold.rewrap())} keys are wrapped by the new master key.")
 
 

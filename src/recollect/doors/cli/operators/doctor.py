@@ -70,7 +70,7 @@ def check_settings(settings: Settings) -> Iterator[Finding]:
     for sentence in find_misspelt():
         yield Finding("settings", FAILED, sentence, "correct the name")
     if not settings.embedded:
-        yield Finding("database", OK, hide_password(settings.catalog_url or settings.database_url))
+        yield Finding("database", OK, hide_password(settings.shards.catalog_url or settings.database_url))
     elif (settings.data_folder / "postgres").exists():
         yield Finding("data folder", OK, str(settings.data_folder))
     else:
@@ -120,7 +120,7 @@ def check_database(settings: Settings) -> Iterator[Finding]:
 
 def check_shards(settings: Settings) -> Iterator[Finding]:
     """Ask every shard, if there are several."""
-    looked = asyncio.run(load("recollect.wiring").look_at_shards(settings)) if settings.catalog_url else []
+    looked = asyncio.run(load("recollect.wiring").look_at_shards(settings)) if settings.shards.catalog_url else []
     for name, found, problem in looked:
         advice = "run `recollect shard check`" if problem else ""
         yield Finding(f"shard {name}", FAILED if problem else OK, problem or f"{found}, its identity is right", advice)

@@ -76,7 +76,7 @@ def list_models() -> list[ModelChoice]:
 def pull_model(
     name: Name,
     source: Annotated[
-        str, typer.Option("--from", help="Hub URL, mirror URL or folder.", show_default="RECOLLECT_HUB_URL")
+        str, typer.Option("--from", help="Hub URL, mirror URL or folder.", show_default="RECOLLECT_EMBEDDING__HUB_URL")
     ] = "",
     repository: Annotated[str, typer.Option("--repo", help="OWNER/NAME, if the source uses another one.")] = "",
     revision: Annotated[str, typer.Option(help="Branch, tag or commit.", show_default="the newest")] = "",

@@ -43,7 +43,7 @@ def tenants() -> None:
 def budget(
     tenant: Annotated[str, typer.Argument(metavar="TENANT", help="Tenant.")],
     tokens: Annotated[int | None, typer.Argument(help="Tokens per UTC day; 0 = unlimited.", min=0)] = None,
-    usual: Annotated[bool, typer.Option("--usual", help="Reset to RECOLLECT_TOKENS_PER_DAY.")] = False,
+    usual: Annotated[bool, typer.Option("--usual", help="Reset to RECOLLECT_DAILY_TOKEN_LIMIT.")] = False,
 ) -> None:
     """Show or set a tenant's daily token budget. Waiting enrichment resumes at once."""
 

@@ -28,5 +28,5 @@ def choose_steps(names: str, steps: Mapping[str, Step] = STEPS) -> Mapping[str, 
     """Keep the named steps, in their usual order; without names there are no steps."""
     wanted = names.replace(",", " ").split()
     if unknown := [name for name in wanted if name not in steps]:
-        raise SetupError(f"RECOLLECT_STEPS names {unknown[0]!r}; the steps are {', '.join(steps)}.")
+        raise SetupError(f"RECOLLECT_ENRICH_STEPS names {unknown[0]!r}; the steps are {', '.join(steps)}.")
     return {name: step for name, step in steps.items() if name in wanted}
