@@ -27,9 +27,12 @@ from recollect.errors import SetupError
 LOG = logging.getLogger("recollect.settings")
 PREFIX = "RECOLLECT_"
 NON_SETTING_VARIABLES = frozenset(
-    {"URL", "KEY", "CONFIG", "OTHER_KEY", "SEED", "TESTS", "TIMINGS", "OWNER_PASSWORD", "SERVICE_PASSWORD"}
+    {
+        *("URL", "KEY", "AGENT", "USER", "CONFIG", "OTHER_KEY"),
+        *("SEED", "TESTS", "TIMINGS", "OWNER_PASSWORD", "SERVICE_PASSWORD"),
+    }
 )
-"""Variables of ours that are no settings: of clients, of tests, of the files in `deploy/`, and the path of the TOML."""
+"""Variables that are no settings: of clients, commands and tests, of the files in `deploy/`, and the TOML's path."""
 EMBEDDED = "embedded"
 CONFIG_VARIABLE, CONFIG_FILE = f"{PREFIX}CONFIG", "recollect.toml"
 FILE = "_FILE"
@@ -102,11 +105,11 @@ class Settings(BaseSettings):
     embedder_url: str = Field(default="", description="Base URL of the embedding endpoint, ending in /v1.")
     embedder_key: SecretStr = Field(default=SecretStr(""), description="API key of the embedding endpoint.")
     embedder_model: str = Field(
-        default="", description="Model name. With `local`, a model downloaded with `recollect model pull`."
+        default="", description="Model name. With `local`, a model downloaded with `recollect admin model pull`."
     )
     embedder_dimensions: int = Field(default=0, ge=0, le=4096, description="Number of vector dimensions of the model.")
     hub_url: str = Field(
-        default="https://huggingface.co", description="Model hub or mirror used by `recollect model pull`."
+        default="https://huggingface.co", description="Model hub or mirror used by `recollect admin model pull`."
     )
     models_dir: Path | None = Field(
         default=None, description="Folder for downloaded models. Default: the cache folder."
@@ -211,7 +214,7 @@ class Settings(BaseSettings):
         description="Master key that encrypts cold scopes: 32 bytes in base64.",
     )
     cold_key_before: SecretStr = Field(
-        default=SecretStr(""), description="Previous master key, until `recollect cold rewrap` has run."
+        default=SecretStr(""), description="Previous master key, until `recollect admin cold rewrap` has run."
     )
     erasure_log: str = Field(
         default="",

@@ -98,7 +98,7 @@ async def test_a_moment_is_recovered_and_what_was_erased_since_is_erased_again(f
     log = {"RECOLLECT_ERASURE_LOG": str(folder / "erasures"), "RECOLLECT_EMBEDDER": "fake"}
     with Cluster(folder / "data", settings={name: value.strip("'") for name, value in archived.items()}) as cluster:
         settings = {**dsns(cluster.dsn), **log}
-        run(settings, "migrate")
+        run(settings, "admin", "migrate")
         for user in ("li", "mo"):
             run(settings, "remember", "--agent", "ada", "--user", user, f"{user} drinks tea")
         host.run(copying, cluster.dsn())
