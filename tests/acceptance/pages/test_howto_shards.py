@@ -69,7 +69,7 @@ def test_a_tenant_is_moved_as_the_page_says(layout, settings):
 
 
 def test_tenants_are_placed_as_the_page_says(layout, settings):
-    placing = [words for words in commands("shards.md") if words[1] in {"place", "drain"}]
+    placing = [words for words in commands("shards.md") if words[2] in {"place", "drain"}]
     assert len(placing) == 3
     for words in placing:
         run(*words, settings=settings)

@@ -141,7 +141,7 @@ def test_the_command_line(addresses, embedder, monkeypatch):
     ).output
     assert "Ann lives in Oslo" in shown
     assert "2020-01-01 00:00 - 2024-01-01 00:00" in shown
-    versions = run.invoke(main.app, ["mind", "facts", "list", "--agent", "ada", "--versions", str(fact.id)]).output
+    versions = run.invoke(main.app, ["mind", "facts", "versions", str(fact.id), "--agent", "ada"]).output
     assert versions.count("Ann lives in Oslo") == 2
     assert f"m{fact.id.hex[-8:]}" in versions
     assert "Oslo" in run.invoke(main.app, ["mind", "entities", "osl", "--agent", "ada", "--type", "place"]).output
