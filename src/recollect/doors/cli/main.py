@@ -152,10 +152,13 @@ class LazyCommands(TyperGroup):
 
     def __init__(self, **attributes: Any) -> None:  # noqa: ANN401 - those of the library
         super().__init__(**attributes)
-        if self.name in GROUPS:
-            self.commands = {path.split()[1]: describe_command(path) for path in HELP if path.split()[0] == self.name}
-        else:
-            self.commands = {name: describe_command(name, panel) for panel in PANELS for name in PANELS[panel]}
+        self.prefix = f"{self.name} " if self.name in GROUPS else ""
+        stubs = (
+            [describe_command(path) for path in HELP if path.startswith(self.prefix)]
+            if self.prefix
+            else [describe_command(name, panel) for panel in PANELS for name in PANELS[panel]]
+        )
+        self.commands = {str(each.name): each for each in stubs}
 
     def resolve_command(self, ctx: Any, args: list[str]) -> Any:  # noqa: ANN401 - the library's names
         """Load the command that is to be run, or suggest the one that was meant."""
@@ -171,7 +174,7 @@ class LazyCommands(TyperGroup):
         try:
             for sentence in load("recollect.settings").check_settings():
                 Console(stderr=True).print(escape(sentence), highlight=False, soft_wrap=True)
-            return args[0], load_command(f"{self.name} {args[0]}" if self.name in GROUPS else args[0]), args[1:]
+            return args[0], load_command(self.prefix + args[0]), args[1:]
         finally:
             gc.freeze()
             gc.enable()

@@ -172,7 +172,7 @@ def printing(show: Callable[[T], None]) -> Callable[[Callable[..., T | None]], C
     added = Parameter("json", KEYWORD, default=False, annotation=AsJson)
 
     def extend(command: Callable[..., T | None]) -> Callable[..., None]:
-        command.__annotations__.pop("return", None)  # its type may not be loaded, and no option is made of it.
+        command.__annotations__.pop("return", None)  # Its type may not be loaded, and no option is made of it.
 
         @wraps(command)
         def call(*arguments: object, json: bool = False, **named: object) -> None:
