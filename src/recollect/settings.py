@@ -51,8 +51,7 @@ class Settings(BaseSettings):
     )
     owner_database_url: str = Field(
         default="",
-        description="DSN of the role that owns the tables. Needed for `migrate` and admin commands, not by the API "
-        "or the worker.",
+        description="DSN of the role that owns the tables. Needed for `recollect admin`, not by the API or the worker.",
     )
     direct_url: str = Field(
         default="",

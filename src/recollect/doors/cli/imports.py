@@ -103,7 +103,7 @@ def import_export(
     name: ImportName = "",
     as_new: AsNew = False,
 ) -> None:
-    """Restore a file written by `export scope` into empty scopes, with IDs, origins, trust and times."""
+    """Restore a file written by `mind export scope` into empty scopes, with IDs, origins, trust and times."""
     order = ImportOptions(name or path.stem, agent, user, as_new=as_new)
     with Progress(console=err) as progress, path.open("rb") as file:
         steps = ProgressBars(progress)

@@ -157,6 +157,6 @@ def test_the_command_line_draws_and_writes(addresses, embedder, tmp_path, monkey
     assert "Ada - [b]Acme - Bob" in run("connections", "Ada", "Bob").stdout
     assert "Ada works at [b]Acme" in run("timeline", "Ada").stdout
     file = tmp_path / "facts.json"
-    assert "written to" in run("mind", "export", str(file), "--format", "cypher").stdout
+    assert "written to" in run("export", str(file), "--format", "cypher").stdout
     assert len(json.loads(file.read_text(encoding="utf-8"))["statements"]) == 2
     assert isinstance(run("neighbours", "Nobody").exception, NotFoundError)

@@ -85,7 +85,7 @@ def export(
 @tenants_app.command("import")
 def import_(
     tenant: Annotated[str, typer.Argument(metavar="TENANT", help="Tenant.")],
-    path: Annotated[Path, typer.Argument(help="File that `export` wrote.")],
+    path: Annotated[Path, typer.Argument(help="File that `admin tenants export` wrote.")],
 ) -> None:
     """Store what `recollect admin tenants export` wrote; rows that are stored already stay as they are."""
     lines = path.read_text(encoding="utf-8").splitlines()
