@@ -58,7 +58,7 @@ async def not_ready(recollect):
 @pytest.mark.promise("A program does not serve a schema that lacks one of its migrations")
 async def test_a_database_that_was_never_migrated_is_refused(bare):
     assert MIGRATE in await refusal(bare)
-    for command in ("serve", "worker"):
+    for command in (("serve",), ("worker",)):
         settings = command_line.settings_of(bare, port="0")
         ended = await asyncio.to_thread(command_line.call, *command, settings=settings)
         assert ended.code == 1

@@ -108,3 +108,4 @@ def test_the_command_line_shows_blocks_and_gets_by_short_ids(addresses):
     assert line["memory_id"] == identity
     assert identity in run("get", line["short_id"]).stdout
     assert "not_found" in run("get", "m0000", fails=True).stderr
+    assert "require --prompt" in run("recall", CUE, "--budget", "300", fails=True).stderr
