@@ -130,7 +130,7 @@ async def test_the_command_line_looks_after_a_mirror(recollect, addresses, searc
     assert built.code == 0 and "opensearch answers from generation 1: 1 scopes, 0 behind." in built.stdout
     assert "conflict" in run("build", NAME).said
     await mind.remember("More.")
-    shown = run("doctor").stdout
+    shown = run("status").stdout
     assert "ready" in shown and "yes" in shown and "opensearch" in shown
     assert "1 scopes compared: 0 missing, 0 changed, 0 extra." in run("verify", NAME).stdout
     # Behind the log's back.
