@@ -80,7 +80,7 @@ worker: ## do what was left for later
 	$(RUN) recollect worker $(ARGS)
 
 migrate: ## bring the database to the newest shape
-	$(RUN) recollect migrate $(ARGS)
+	$(RUN) recollect admin migrate $(ARGS)
 
 schema: ## write schema.sql again after a migration was added
 	PYTHONPATH=tests $(RUN) python tools/schema.py

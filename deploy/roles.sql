@@ -5,7 +5,7 @@
 \getenv owner_password RECOLLECT_OWNER_PASSWORD
 \getenv service_password RECOLLECT_SERVICE_PASSWORD
 
--- CREATEROLE lets `recollect migrate` find the roles below in place; it gives no right over other roles.
+-- CREATEROLE lets `recollect admin migrate` find the roles below in place; it gives no right over other roles.
 create role recollect_owner login createrole password :'owner_password';
 -- Owns nothing and cannot pass row-level security.
 create role recollect_service login nosuperuser nobypassrls password :'service_password';

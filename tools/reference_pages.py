@@ -23,7 +23,7 @@ import recollect
 import reference_http
 from recollect import errors, models
 from recollect.client import Client
-from recollect.doors.cli.main import COMMAND_MODULES, load_command
+from recollect.doors.cli.main import GROUPS, HELP, PANELS, load_command
 from recollect.mind.items import ItemsView
 from recollect.mind.knowledge import KnowledgeView
 from recollect.mind.memories import FadeView
@@ -46,16 +46,6 @@ OWNERS: tuple[type, ...] = (
     *(recollect.Mind, recollect.Conversation, KnowledgeView, TopicsView, BlockView),
     *(FadeView, ItemsView, RecallsView, recollect.Recollect, Client),
 )
-GROUPS = {
-    "operators.mirrors": "Mirrors",
-    "operators.shards": "Shards",
-    "operators.backups": "Backups",
-    "operators.cold": "Cold scopes",
-    "operators.models": "Models",
-    "operators.tenants": "Tenants and keys",
-    "recollect.doors.mcp.command": "MCP",
-}
-"""What rooms of the command line are called, where their own name is that of a module."""
 
 
 def main() -> None:
@@ -101,10 +91,12 @@ def write_decisions() -> Iterator[str]:
 
 
 def write_commands() -> Iterator[str]:
-    for room, named in COMMAND_MODULES.items():
-        yield f"## {GROUPS.get(room) or room.capitalize()}\n"
-        for name in named:
-            yield from write_command(f"recollect {name}", load_command(name))
+    groups = {panel: names for panel, names in PANELS.items() if not {*names} & {*GROUPS}}
+    groups |= {f"recollect {name}": [path for path in HELP if path.startswith(f"{name} ")] for name in GROUPS}
+    for title, paths in groups.items():
+        yield f"## {title}\n"
+        for path in paths:
+            yield from write_command(f"recollect {path}", load_command(path))
 
 
 def write_command(path: str, command: Any) -> Iterator[str]:

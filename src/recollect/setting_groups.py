@@ -45,7 +45,7 @@ class EmbeddingSettings(BaseModel, frozen=True):
         description="How long a write or a recall waits for the embedder before it continues without it.",
     )
     hub_url: str = Field(
-        default="https://huggingface.co", description="Model hub or mirror used by `recollect model pull`."
+        default="https://huggingface.co", description="Model hub or mirror used by `recollect admin model pull`."
     )
     models_dir: Path | None = Field(
         default=None, description="Folder for downloaded models. Default: the cache folder."
@@ -150,7 +150,7 @@ class ColdSettings(BaseModel, frozen=True):
     timeout_seconds: float = Field(default=60.0, gt=0, le=3000, description="Object storage timeout per object.")
     key: SecretStr = Field(default=NO_SECRET, description="Master key that encrypts cold scopes: 32 bytes in base64.")
     previous_key: SecretStr = Field(
-        default=NO_SECRET, description="Previous master key, until `recollect cold rewrap` has run."
+        default=NO_SECRET, description="Previous master key, until `recollect admin cold rewrap` has run."
     )
 
 

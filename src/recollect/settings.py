@@ -30,9 +30,12 @@ from recollect.errors import SetupError
 LOG = logging.getLogger("recollect.settings")
 PREFIX = "RECOLLECT_"
 NON_SETTING_VARIABLES = frozenset(
-    {"URL", "KEY", "CONFIG", "OTHER_KEY", "SEED", "TESTS", "TIMINGS", "OWNER_PASSWORD", "SERVICE_PASSWORD"}
+    {
+        *("URL", "KEY", "AGENT", "USER", "CONFIG", "OTHER_KEY"),
+        *("SEED", "TESTS", "TIMINGS", "OWNER_PASSWORD", "SERVICE_PASSWORD"),
+    }
 )
-"""Variables of ours that are no settings: of clients, of tests, of the files in `deploy/`, and the path of the TOML."""
+"""Variables that are no settings: of clients, commands and tests, of the files in `deploy/`, and the TOML's path."""
 EMBEDDED = "embedded"
 CONFIG_VARIABLE, CONFIG_FILE = f"{PREFIX}CONFIG", "recollect.toml"
 FILE = "_FILE"
@@ -55,8 +58,7 @@ class Settings(BaseSettings):
     )
     owner_database_url: str = Field(
         default="",
-        description="DSN of the role that owns the tables. Needed for `migrate` and admin commands, not by the API "
-        "or the worker.",
+        description="DSN of the role that owns the tables. Needed for `recollect admin`, not by the API or the worker.",
     )
     data_dir: Path | None = Field(default=None, description="Data folder of the embedded PostgreSQL.")
     pool_size: int = Field(default=10, ge=1, le=500, description="Database connections per process.")
@@ -84,7 +86,7 @@ class Settings(BaseSettings):
     embedder_url: str = Field(default="", description="Base URL of the embedding endpoint, ending in /v1.")
     embedder_key: SecretStr = Field(default=groups.NO_SECRET, description="API key of the embedding endpoint.")
     embedder_model: str = Field(
-        default="", description="Model name. With `local`, a model downloaded with `recollect model pull`."
+        default="", description="Model name. With `local`, a model downloaded with `recollect admin model pull`."
     )
     embedder_dimensions: int = Field(default=0, ge=0, le=4096, description="Number of vector dimensions of the model.")
     chat_url: str = Field(

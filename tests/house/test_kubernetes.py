@@ -125,7 +125,7 @@ def check_settings(objects: list[Object]) -> list[str]:
         found += [
             f"{name}: {entry['name']} is no setting" for entry in container.get("env", []) if entry["name"] not in KNOWN
         ]
-        found += [] if container["args"][0] in HELP else [f"{name}: {container['args'][0]} is no command"]
+        found += [] if (words := " ".join(container["args"])) in HELP else [f"{name}: {words} is no command"]
         found += [] if spec.get("enableServiceLinks") is False else [f"{name}: a service may set RECOLLECT_PORT"]
         [volume] = [volume for volume in spec["volumes"] if volume["name"] == "secrets"]
         secrets = {source["secret"]["name"] for source in volume["projected"]["sources"]}

@@ -4,7 +4,7 @@ import json
 import re
 
 ADVICE = {
-    401: "the server does not know this key: set RECOLLECT_KEY to one that `recollect key create` made",
+    401: "the server does not know this key: set RECOLLECT_KEY to one that `recollect admin keys create` made",
     403: "this key may not read this memory: use one with the right `read`, bound to nobody else",
     404: "there is no Recollect at this address: check RECOLLECT_URL, without a path behind it",
     413: "the request is too large: shorten focal_text",

@@ -28,8 +28,8 @@ CHINESE: Mapping[str, str] = {
         "在浏览器中查看（此链接十分钟内有效，只能用一次）：{address}"
     ),
     "API key (shown this once): [bold]{secret}[/bold]": "API key（只显示这一次）：[bold]{secret}[/bold]",
-    "An API key exists already. Make another: recollect key create NAME": (
-        "已经有 API key。要再建一个：recollect key create NAME"
+    "An API key exists already. Make another: recollect admin keys create NAME": (
+        "已经有 API key。要再建一个：recollect admin keys create NAME"
     ),
     "starting Recollect": "正在启动 Recollect",
     "starting PostgreSQL": "正在启动 PostgreSQL",

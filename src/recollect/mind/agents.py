@@ -42,12 +42,12 @@ class AgentVerbs:
     __slots__ = ()
     access: Access
 
-    @operation("GET /v1/profile", Right.READ, agent_only=True, command="profile")
+    @operation("GET /v1/profile", Right.READ, agent_only=True, command="mind profile")
     async def profile(self) -> Profile:
         """Get an agent's default settings."""
         return await read_profile(self.access.parts, self.access.scope)
 
-    @operation("PUT /v1/profile", Right.ADMIN, agent_only=True, command="profile")
+    @operation("PUT /v1/profile", Right.ADMIN, agent_only=True, command="mind profile")
     async def set_profile(self, profile: Profile) -> None:
         """Replace an agent's default settings. Omitted fields are reset."""
         await set_profile(self.access.parts, self.access.scope, profile)
@@ -58,7 +58,7 @@ class AgentVerbs:
         return await read_metadata(self.access.parts, self.access.scope)
 
     @operation(
-        "POST /v1/tune", "`read`; `admin` to apply", answer="tunings", agent_only=True, timed=False, command="tune"
+        "POST /v1/tune", "`read`; `admin` to apply", answer="tunings", agent_only=True, timed=False, command="mind tune"
     )
     async def tune(self, *, apply: bool = False) -> list[Tuning]:
         """Learn ranking weights from feedback and optionally apply them."""
@@ -66,7 +66,7 @@ class AgentVerbs:
         access.require(Right.ADMIN if apply else Right.READ, all_users=True)
         return await tune(access.parts, access.scope, apply=apply)
 
-    @operation("POST /v1/associate", Right.READ, answer="associations", command="associate", tool="associate")
+    @operation("POST /v1/associate", Right.READ, answer="associations", command="mind associate", tool="associate")
     async def associate(
         self,
         triples: Triple | Sequence[Triple],
@@ -118,7 +118,7 @@ class AgentVerbs:
         """Get the progress and result of a reflection."""
         return await follow_reflection(self.access.parts, self.access.scope, job_id)
 
-    @operation("GET /v1/overview", Right.READ, command="overview")
+    @operation("GET /v1/overview", Right.READ, command="mind overview")
     async def overview(self) -> Overview:
         """Get statistics of a scope."""
         return await overview(self.access.parts, self.access.scope)

@@ -115,56 +115,62 @@ class Conversation:
         """List the messages of all branches in order."""
         return await list_messages(self.access.parts, self.access.scope, self.conversation, after, limit)
 
-    @operation("GET /v1/conversations/{conversation}/leaves", Right.READ, answer="leaves", command="conversations")
+    @operation("GET /v1/conversations/{conversation}/leaves", Right.READ, answer="leaves", command="mind conversations")
     async def leaves(self, limit: int = 50) -> list[ThreadEnd]:
         """List the ends of all threads, newest first."""
         return await list_leaves(self.access.parts, self.access.scope, self.conversation, limit)
 
-    @operation("GET /v1/conversations/{conversation}/segments", Right.READ, answer="segments", command="conversations")
+    @operation(
+        "GET /v1/conversations/{conversation}/segments", Right.READ, answer="segments", command="mind conversations"
+    )
     async def segments(self, limit: int = 50, after: int = 0) -> list[SegmentRecord]:
         """List the topic segments of a conversation."""
         return await list_segments(self.access.parts, self.access.scope, self.conversation, after, limit)
 
     @operation(
-        "POST /v1/conversations/{conversation}/segments", Right.WRITE, answer="segments", command="conversations"
+        "POST /v1/conversations/{conversation}/segments", Right.WRITE, answer="segments", command="mind conversations"
     )
     async def close_segment(self) -> list[SegmentRecord]:
         """Close the open segment and list all segments."""
         return await close_segment(self.access.parts, self.access.scope, self.conversation)
 
-    @operation("GET /v1/conversations/{conversation}", Right.READ, command="conversations")
+    @operation("GET /v1/conversations/{conversation}", Right.READ, command="mind conversations")
     async def read(self) -> ConversationInfo:
         """Get a conversation's name, state and times."""
         return await get_conversation(self.access.parts, self.access.scope, self.conversation)
 
-    @operation("PATCH /v1/conversations/{conversation}", Right.WRITE, answer="conversation", command="conversations")
+    @operation(
+        "PATCH /v1/conversations/{conversation}", Right.WRITE, answer="conversation", command="mind conversations"
+    )
     async def describe(self, name: str | None = None, metadata: Mapping[str, JSON] | None = None) -> None:
         """Update a conversation's name or metadata."""
         await update_conversation_details(self.access.parts, self.access.scope, self.conversation, name, metadata)
 
-    @operation("POST /v1/conversations/{conversation}/archive", Right.WRITE, command="conversations")
+    @operation("POST /v1/conversations/{conversation}/archive", Right.WRITE, command="mind conversations")
     async def archive(self) -> ConversationInfo:
         """Exclude a conversation from recall. A new message reactivates it."""
         return await set_conversation_state(self, ConversationState.ARCHIVED)
 
-    @operation("POST /v1/conversations/{conversation}/restore", Right.WRITE, command="conversations")
+    @operation("POST /v1/conversations/{conversation}/restore", Right.WRITE, command="mind conversations")
     async def restore(self) -> ConversationInfo:
         """Restore an archived or deleted conversation."""
         return await set_conversation_state(self, ConversationState.ACTIVE)
 
-    @operation("POST /v1/conversations/{conversation}/delete", Right.WRITE, command="conversations")
+    @operation("POST /v1/conversations/{conversation}/delete", Right.WRITE, command="mind conversations")
     async def delete(self, *, dry_run: bool = False) -> DeletedConversation:
         """Delete a conversation and everything derived from it. Can be restored until it is purged."""
         access = self.access
         return await delete(access.parts, access.caller, access.scope, self.conversation, dry_run=dry_run)
 
-    @operation("POST /v1/conversations/{conversation}/purge", Right.WRITE, command="conversations")
+    @operation("POST /v1/conversations/{conversation}/purge", Right.WRITE, command="mind conversations")
     async def purge(self, *, dry_run: bool = False) -> PurgeReceipt:
         """Permanently erase a conversation. Large ones are finished by a job."""
         access = self.access
         return await purge(access.parts, access.caller, access.scope, self.conversation, dry_run=dry_run)
 
-    @operation("GET /v1/conversations/{conversation}/receipts", Right.READ, answer="receipts", command="conversations")
+    @operation(
+        "GET /v1/conversations/{conversation}/receipts", Right.READ, answer="receipts", command="mind conversations"
+    )
     async def receipts(self, limit: int = 50) -> list[PurgeReceipt]:
         """List the purge receipts of a conversation, newest first."""
         return await list_receipts(self.access.parts, self.access.scope, self.conversation, limit)

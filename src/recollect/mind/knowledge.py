@@ -52,7 +52,7 @@ class KnowledgeView:
         """End a fact at a given time."""
         return await end_fact(self.access.parts, self.access.caller, self.access.scope, fact_id, at)
 
-    @operation("GET /v1/facts", Right.READ, command="facts")
+    @operation("GET /v1/facts", Right.READ, command="mind facts")
     async def facts(
         self,
         entity: UUID | None = None,
@@ -71,12 +71,12 @@ class KnowledgeView:
         asked = FactQuery(entity, predicate, Filter(as_of=as_of, at=moment), whenever)
         return await list_facts(self.access.parts, self.access.scope, asked, cursor, limit)
 
-    @operation("GET /v1/facts/{fact_id}/versions", Right.READ, answer="versions", command="facts")
+    @operation("GET /v1/facts/{fact_id}/versions", Right.READ, answer="versions", command="mind facts")
     async def fact_versions(self, fact_id: UUID) -> list[Fact]:
         """List all versions of a fact, oldest first."""
         return await list_versions(self.access.parts, self.access.scope, fact_id)
 
-    @operation("GET /v1/entities", Right.READ, command="entities")
+    @operation("GET /v1/entities", Right.READ, command="mind entities")
     async def entities(
         self,
         search: str = "",
@@ -112,12 +112,12 @@ class KnowledgeView:
         """Get an entity with its names and description."""
         return await get_entity(self.access.parts, self.access.scope, entity_id, as_of)
 
-    @operation("POST /v1/entities/{entity_id}/merge", Right.WRITE, command="graph")
+    @operation("POST /v1/entities/{entity_id}/merge", Right.WRITE, command="mind graph")
     async def merge(self, entity_id: UUID, absorbed: UUID) -> Entity:
         """Merge a duplicate entity into this one."""
         return await merge(self.access.parts, self.access.caller, self.access.scope, entity_id, absorbed)
 
-    @operation("GET /v1/merges/proposed", Right.READ, command="graph")
+    @operation("GET /v1/merges/proposed", Right.READ, command="mind graph")
     async def proposed_merges(
         self, *, judge: bool = False, cursor: UUID | None = None, limit: int = 50
     ) -> MergeProposalPage:
@@ -125,12 +125,12 @@ class KnowledgeView:
         place = await self.access.locate()
         return await list_proposals(self.access.parts, self.access.scope, place, cursor, limit, judge=judge)
 
-    @operation("POST /v1/entities/{entity_id}/split", Right.WRITE, command="graph")
+    @operation("POST /v1/entities/{entity_id}/split", Right.WRITE, command="mind graph")
     async def split(self, entity_id: UUID) -> Entity:
         """Undo a merge."""
         return await split(self.access.parts, self.access.caller, self.access.scope, entity_id)
 
-    @operation("GET /v1/entities/{entity_id}/neighbours", Right.READ, command="graph")
+    @operation("GET /v1/entities/{entity_id}/neighbours", Right.READ, command="mind graph")
     async def neighbours(
         self,
         entity_id: UUID,
@@ -144,7 +144,7 @@ class KnowledgeView:
         walk = Walk(hops, beam, Filter(as_of=as_of, at=at))
         return await neighbours(self.access.parts, self.access.scope, entity_id, walk)
 
-    @operation("GET /v1/connections", Right.READ, answer="connections", command="graph")
+    @operation("GET /v1/connections", Right.READ, answer="connections", command="mind graph")
     async def connections(
         self,
         start: UUID,
@@ -159,14 +159,14 @@ class KnowledgeView:
         only = Filter(as_of=as_of, at=at)
         return await connections(self.access.parts, self.access.scope, (start, end), hops, limit, only)
 
-    @operation("GET /v1/entities/{entity_id}/timeline", Right.READ, command="graph")
+    @operation("GET /v1/entities/{entity_id}/timeline", Right.READ, command="mind graph")
     async def timeline(
         self, entity_id: UUID, *, as_of: datetime | None = None, cursor: str = "", limit: int = 50
     ) -> TimelinePage:
         """List all versions of the facts about an entity in chronological order."""
         return await timeline(self.access.parts, self.access.scope, entity_id, as_of, cursor, limit)
 
-    @streaming("GET /v1/graph", Right.READ, command="graph")
+    @streaming("GET /v1/graph", Right.READ, command="mind graph")
     async def export(
         self,
         format: GraphFormat | str = "graphml",  # noqa: A002 - its name

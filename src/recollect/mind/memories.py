@@ -52,7 +52,7 @@ class MemoryVerbs:
             self.access.parts, self.access.caller, self.access.scope, as_new(memories), idempotency_key, if_new
         )
 
-    @operation("POST /v1/load", Right.WRITE, answer="ids", status=201, timed=False, command="import")
+    @operation("POST /v1/load", Right.WRITE, answer="ids", status=201, timed=False, command="mind import")
     async def load(self, memories: Sequence[NewMemory], *, idempotency_key: str = "") -> list[UUID]:
         """Bulk-load memories in one transaction. Missing vectors are added by a job."""
         return await load(self.access.parts, self.access.caller, self.access.scope, memories, idempotency_key)
@@ -76,7 +76,7 @@ class MemoryVerbs:
         """Get the sources of a memory and the memories derived from it."""
         return await walk_evidence(self.access.parts, self.access.scope, memory_id, depth, limit)
 
-    @operation("GET /v1/memories", Right.READ, command="export")
+    @operation("GET /v1/memories", Right.READ, command="mind export")
     async def browse(
         self,
         cursor: UUID | None = None,
@@ -90,17 +90,17 @@ class MemoryVerbs:
         wanted = Browsing(only or NO_FILTER, order, words)
         return await browse(self.access.parts, self.access.scope, cursor, limit, wanted)
 
-    @operation("POST /v1/memories/{memory_id}/revise", Right.WRITE, command="revise", tool="revise")
+    @operation("POST /v1/memories/{memory_id}/revise", Right.WRITE, command="update", tool="revise")
     async def revise(self, memory_id: UUID, revision: MemoryUpdate) -> UpdateResult:
         """Update a memory. The old version is kept; derived memories are derived again."""
         return await revise(self.access.parts, self.access.caller, self.access.scope, memory_id, revision)
 
-    @operation("GET /v1/memories/{memory_id}/versions", Right.READ, answer="versions", command="revise")
+    @operation("GET /v1/memories/{memory_id}/versions", Right.READ, answer="versions", command="update")
     async def versions(self, memory_id: UUID) -> list[Memory]:
         """List all versions of a memory, oldest first. Accepts the ID of any version."""
         return await list_versions(self.access.parts, self.access.scope, memory_id)
 
-    @operation("POST /v1/pin", Right.WRITE, answer="pinned", command="pin", tool="pin")
+    @operation("POST /v1/pin", Right.WRITE, answer="pinned", command="update", tool="pin")
     async def pin(self, ids: Sequence[UUID], *, pinned: bool = True) -> list[UUID]:
         """Pin or unpin memories. Returns the IDs that exist."""
         return await pin(self.access.parts, self.access.scope, ids, pinned=pinned)
@@ -119,7 +119,7 @@ class FadeView:
 
     access: Access
 
-    @operation("POST /v1/fading", "`write`; `read` with `dry_run`", command="fade")
+    @operation("POST /v1/fading", "`write`; `read` with `dry_run`", command="mind fade")
     async def fade(
         self,
         rules: FadingRules | None = None,
@@ -132,7 +132,7 @@ class FadeView:
         access.require(Right.READ if dry_run else Right.WRITE)
         return await fade(access.parts, access.scope, rules or FadingRules(), dry_run=dry_run, cursor=cursor)
 
-    @operation("POST /v1/fading/explain", Right.READ, answer="judgements", command="fade")
+    @operation("POST /v1/fading/explain", Right.READ, answer="judgements", command="mind fade")
     async def explain(
         self,
         ids: Sequence[UUID],
@@ -141,12 +141,12 @@ class FadeView:
         """Explain for each memory whether it would fade now."""
         return await explain_fading(self.access.parts, self.access.scope, ids, rules or FadingRules())
 
-    @operation("GET /v1/faded", Right.READ, command="fade")
+    @operation("GET /v1/faded", Right.READ, command="mind fade")
     async def faded(self, cursor: UUID | None = None, limit: int = 50) -> FadedPage:
         """List faded memories with reasons, oldest first."""
         return await list_faded(self.access.parts, self.access.scope, cursor, limit)
 
-    @operation("POST /v1/faded/revive", Right.WRITE, answer="revived", command="fade")
+    @operation("POST /v1/faded/revive", Right.WRITE, answer="revived", command="mind fade")
     async def revive(self, ids: Sequence[UUID]) -> list[UUID]:
         """Restore faded memories."""
         return await revive(self.access.parts, self.access.scope, ids)

@@ -28,7 +28,7 @@ class Mind(MemoryVerbs, RecallVerbs, AgentVerbs):
 
     access: Access
 
-    @operation("GET /v1/conversations", Right.READ, command="conversations")
+    @operation("GET /v1/conversations", Right.READ, command="mind conversations")
     async def conversations(
         self, state: ConversationState | None = None, *, cursor: str = "", limit: int = 50
     ) -> ConversationPage:
@@ -41,7 +41,7 @@ class Mind(MemoryVerbs, RecallVerbs, AgentVerbs):
         parts, scope = self.access.parts, self.access.scope
         return await erase_user(parts, self.access.caller, scope.user, agent=scope.agent, dry_run=dry_run)
 
-    @streaming("GET /v1/changes", Right.READ, command="changes")
+    @streaming("GET /v1/changes", Right.READ, command="mind watch")
     async def changes(self, since: str = "") -> AsyncIterator[Change]:
         """Stream changes of a scope as server-sent events."""
         async for change in follow_changes(self.access.parts, self.access.caller, self.access.scope, since):

@@ -55,7 +55,7 @@ class BlockView:
 
     access: Access
 
-    @operation("POST /v1/blocks", RIGHT_TO_RECALL, command="block")
+    @operation("POST /v1/blocks", RIGHT_TO_RECALL, command="recall")
     async def show(
         self,
         cue: str | Cue,
@@ -87,17 +87,17 @@ class RecallsView:
 
     access: Access
 
-    @operation("GET /v1/recalls", Right.READ, command="recalls")
+    @operation("GET /v1/recalls", Right.READ, command="mind recalls")
     async def list(self, cursor: UUID | None = None, limit: int = 50) -> SavedRecallPage:
         """List saved recalls, newest first."""
         return await list_recalls(self.access.parts, self.access.scope, cursor, limit)
 
-    @operation("GET /v1/recalls/{recall_id}", Right.READ, command="explain")
+    @operation("GET /v1/recalls/{recall_id}", Right.READ, command="mind recalls")
     async def explain(self, recall_id: UUID) -> Explanation:
         """Explain the ranking of a saved recall."""
         return await explain_recall(self.access.parts, self.access.scope, recall_id)
 
-    @operation("POST /v1/recalls/{recall_id}/replay", Right.READ, command="replay")
+    @operation("POST /v1/recalls/{recall_id}/replay", Right.READ, command="mind recalls")
     async def replay(
         self, recall_id: UUID, weights: Mapping[str, float] | None = None, *, as_of: datetime | None = None
     ) -> Replay:

@@ -19,42 +19,42 @@ class TopicsView:
 
     access: Access
 
-    @operation("GET /v1/topics", Right.READ, command="topics")
+    @operation("GET /v1/topics", Right.READ, command="mind topics")
     async def tree(self, path: str = "", limit: int = 1_000) -> TopicTree:
         """List the topic tree, or a subtree, with counts."""
         return await tree(self.access.parts, self.access.scope, path, limit)
 
-    @operation("GET /v1/topics/links", Right.READ, answer="links", command="topics")
+    @operation("GET /v1/topics/links", Right.READ, answer="links", command="mind topics")
     async def links(self, path: str = "", *, memory_id: UUID | None = None, limit: int = 50) -> list[TopicLink]:
         """List the memories of a topic, or the topics of a memory, newest first."""
         return await list_links(self.access.parts, self.access.scope, path, memory_id, limit)
 
-    @operation("GET /v1/topics/related", Right.READ, answer="related", command="topics")
+    @operation("GET /v1/topics/related", Right.READ, answer="related", command="mind topics")
     async def related(self, path: str, limit: int = 50) -> list[RelatedTopic]:
         """List related topics, strongest first."""
         return await related(self.access.parts, self.access.scope, path, limit)
 
-    @operation("POST /v1/topics/links", Right.WRITE, command="topics")
+    @operation("POST /v1/topics/links", Right.WRITE, command="mind topics")
     async def link(self, path: str, memories: UUID | NewTopicLink | Sequence[UUID | NewTopicLink]) -> Topic:
         """Add memories to a topic. Creates the topic if needed."""
         return await link(self.access.parts, self.access.scope, path, as_filings(memories))
 
-    @operation("POST /v1/topics/unlink", Right.WRITE, answer="unlinked", command="topics")
+    @operation("POST /v1/topics/unlink", Right.WRITE, answer="unlinked", command="mind topics")
     async def unlink(self, path: str, ids: Sequence[UUID]) -> list[UUID]:
         """Remove memories from a topic. Empty topics are deleted."""
         return await unlink(self.access.parts, self.access.scope, path, ids)
 
-    @operation("POST /v1/topics/rename", Right.WRITE, command="topics")
+    @operation("POST /v1/topics/rename", Right.WRITE, command="mind topics")
     async def rename(self, path: str, name: str) -> Topic:
         """Rename a topic."""
         return await rename(self.access.parts, self.access.scope, path, name)
 
-    @operation("POST /v1/topics/move", Right.WRITE, command="topics")
+    @operation("POST /v1/topics/move", Right.WRITE, command="mind topics")
     async def move(self, path: str, under: str = "") -> Topic:
         """Move a topic and its subtopics. Creates the target if needed."""
         return await move(self.access.parts, self.access.scope, path, under)
 
-    @operation("POST /v1/topics/merge", Right.WRITE, command="topics")
+    @operation("POST /v1/topics/merge", Right.WRITE, command="mind topics")
     async def merge(self, path: str, into: str) -> Topic:
         """Merge a topic and its subtopics into another."""
         return await merge(self.access.parts, self.access.scope, path, into)

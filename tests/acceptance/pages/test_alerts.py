@@ -119,7 +119,7 @@ def served(cluster, clones):
     addresses = addresses_of(cluster, name)
     chosen = {"postgres__max_requests": "1", "pool_size": "4", "embedding__wait_timeout_seconds": "30"}
     settings = settings_of(addresses, port=str(free_port()), **chosen)
-    key = run("key", "create", "alerts", settings=settings).strip()
+    key = run("admin", "keys", "create", "alerts", settings=settings).strip()
     server = Program("serve", settings=settings)
     server.wait_until_ready()
     # The first start leaves a job that fills the vectors of older memories; there are none.

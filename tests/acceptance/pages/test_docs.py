@@ -401,7 +401,7 @@ def test_compose_runs_the_four_parts_in_order(services):
     assert services["migrate"]["depends_on"] == {"db": {"condition": "service_healthy"}}
     commands = commands_of(COMMANDS)
     for name in ("migrate", "api", "worker"):
-        assert services[name]["command"][0] in commands
+        assert " ".join(services[name]["command"]) in commands
         assert (ROOT / services[name]["build"]["dockerfile"]).is_file()
     for name in ("api", "worker"):
         assert services[name]["depends_on"] == {"migrate": {"condition": "service_completed_successfully"}}

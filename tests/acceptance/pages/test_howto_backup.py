@@ -53,10 +53,10 @@ def test_the_pages_have_the_same_commands():
 def test_the_commands_of_the_page(folder):
     settings = {"RECOLLECT_DATA_DIR": str(folder / "data"), "RECOLLECT_EMBEDDER": "fake"}
     make, restore, export, replay = commands("backup.md")
-    assert make[0] == "FILE=$(recollect" and make[3:] == [f"{PLACE})"]
+    assert make[0] == "FILE=$(recollect" and make[4:] == [f"{PLACE})"]
     for user in ("li", "mo"):
         run(settings, "remember", "--agent", "ada", "--user", user, f"{user} drinks tea")
-    backup = run(settings, *make[1:3], str(folder / "backups")).strip()
+    backup = run(settings, *make[1:4], str(folder / "backups")).strip()
     run(settings, "forget", "--user", "li", "--all-agents")
     told = run(settings, *(backup if word == "$FILE" else word for word in restore[1:]))
     assert "1 erasures are newer than the backup; 1 of them had something to erase in it" in told
@@ -98,7 +98,7 @@ async def test_a_moment_is_recovered_and_what_was_erased_since_is_erased_again(f
     log = {"RECOLLECT_OPERATIONS__ERASURE_LOG": str(folder / "erasures"), "RECOLLECT_EMBEDDER": "fake"}
     with Cluster(folder / "data", settings={name: value.strip("'") for name, value in archived.items()}) as cluster:
         settings = {**dsns(cluster.dsn), **log}
-        run(settings, "migrate")
+        run(settings, "admin", "migrate")
         for user in ("li", "mo"):
             run(settings, "remember", "--agent", "ada", "--user", user, f"{user} drinks tea")
         host.run(copying, cluster.dsn())

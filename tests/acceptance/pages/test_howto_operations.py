@@ -74,11 +74,11 @@ def test_limits_are_set_as_the_page_on_deploying_says(server):
     settings, superuser = server
     with psycopg.connect(superuser) as connection:
         key = str(connection.execute("select id from api_keys").fetchone()[0])
-    run(settings, "key", "create", "of-shop", "--tenant", "shop")
+    run(settings, "admin", "keys", "create", "of-shop", "--tenant", "shop")
     _, _, tenants, keys = commands("deploy.md")
     assert "50" in run(settings, *tenants)
     run(settings, *(key if re.fullmatch(r"[0-9a-f-]{36}", word) else word for word in keys))
-    assert "5000000" in re.sub(r"\D", "", run(settings, "key", "list"))
+    assert "5000000" in re.sub(r"\D", "", run(settings, "admin", "keys", "list"))
 
 
 @pytest.mark.parametrize("page", ["upgrade.md", "runbooks.md"])

@@ -51,8 +51,8 @@ def test_the_pages_have_the_same_commands(page):
 def test_a_tenant_is_moved_as_the_page_says(layout, settings):
     scope = ("--tenant", "acme", "--agent", "ada", "--user", "li")
     run("remember", *scope, "Li drinks tea.", settings=settings)
-    run("key", "create", "app", "--tenant", "acme", settings=settings)
-    keys = run("key", "list", "--tenant", "acme", settings=settings)
+    run("admin", "keys", "create", "app", "--tenant", "acme", settings=settings)
+    keys = run("admin", "keys", "list", "--tenant", "acme", settings=settings)
     assert count(layout) == {"north": 1, "south": 0}
     suspend, *others, resume = commands("move-tenant.md")
     assert "suspended" in run(*suspend, settings=settings)
@@ -64,12 +64,12 @@ def test_a_tenant_is_moved_as_the_page_says(layout, settings):
     run(*resume, settings=settings)
     run("remember", *scope, "Li drinks coffee.", settings=settings)
     assert count(layout) == {"north": 1, "south": 2}
-    assert run("key", "list", "--tenant", "acme", settings=settings) == keys
+    assert run("admin", "keys", "list", "--tenant", "acme", settings=settings) == keys
     assert (Path("acme.jsonl").stat().st_mode & 0o777) == 0o600
 
 
 def test_tenants_are_placed_as_the_page_says(layout, settings):
-    placing = [words for words in commands("shards.md") if words[1] in {"place", "drain"}]
+    placing = [words for words in commands("shards.md") if words[2] in {"place", "drain"}]
     assert len(placing) == 3
     for words in placing:
         run(*words, settings=settings)

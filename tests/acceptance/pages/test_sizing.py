@@ -1,4 +1,4 @@
-"""`recollect plan` computes with what was measured, and its page shows what it prints."""
+"""`recollect admin sizing` computes with what was measured, and its page shows what it prints."""
 
 from __future__ import annotations
 
@@ -75,6 +75,6 @@ def test_the_page_shows_what_the_command_prints():
 
 
 def test_numbers_for_a_program():
-    told = json.loads(run("plan", "--memories", "1000", "--writes-per-second", "2", "--json", settings={}))
+    told = json.loads(run("admin", "sizing", "--memories", "1000", "--writes-per-second", "2", "--json", settings={}))
     assert told["load"]["writes"] == 2
     assert told["needs"]["disk_bytes"] == 1000 * sizing.MEMORY_BYTES

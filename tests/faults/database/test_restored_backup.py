@@ -99,7 +99,7 @@ def kill_restore(backup, folder, chance):
     """Kill the command at some moment after it has begun; tell whether it had ended before."""
     environment = plain_environment() | {"RECOLLECT_DATA_DIR": str(folder / "restored"), "RECOLLECT_EMBEDDER": "none"}
     quiet = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
-    process = subprocess.Popen([COMMAND, "backup", "restore", backup], env=environment, **quiet)
+    process = subprocess.Popen([COMMAND, "admin", "backup", "restore", backup], env=environment, **quiet)
     begun = folder / "restored.restoring" / "postgres"
     while not begun.exists() and process.poll() is None:
         time.sleep(PAUSE_SECONDS)

@@ -71,7 +71,7 @@ async def upgrade(addresses, newer, seed, told: Told) -> None:
             traffic(balancer.url, secret, told, seed, callers=range(4), kinds=WRITES | READS),
         ):
             await told.hear_more(FEW)
-            migrating = start("migrate", **newer)
+            migrating = start("admin", "migrate", **newer)
             assert await asyncio.to_thread(migrating.process.wait) == 0
             await told.hear_more(FEW)
             new, _ = start("serve", **newer), start("worker", **newer)

@@ -56,4 +56,4 @@ def test_the_extras_that_pages_name_are_there():
 def test_a_page_whose_program_needs_a_key_says_how_to_set_it(page):
     text = page.read_text(encoding="utf-8")
     assert "export RECOLLECT_URL=http://127.0.0.1:7077\nexport RECOLLECT_KEY=rec_...\n" in text
-    assert "recollect key create NAME" in text
+    assert "recollect admin keys create NAME" in text

@@ -29,7 +29,7 @@ def run(settings):
 def test_changes_are_followed_until_ctrl_c_and_then_from_there_on(run, settings):
     run("remember", *SCOPE, "Ann bought green apples")
     environment = plain_environment() | settings
-    process = subprocess.Popen([COMMAND, "changes", *SCOPE], env=environment, stdout=subprocess.PIPE, text=True)
+    process = subprocess.Popen([COMMAND, "mind", "watch", *SCOPE], env=environment, stdout=subprocess.PIPE, text=True)
     began = process.stdout.readline()
     run("remember", *SCOPE, "Bob likes\nthe [sea]")
     stored = process.stdout.readline()
@@ -41,7 +41,7 @@ def test_changes_are_followed_until_ctrl_c_and_then_from_there_on(run, settings)
     cursor = re.search(r"Follow on with --since (\S+)", rest)[1]
 
     run("remember", *SCOPE, "Cy sleeps")
-    told = run("changes", *SCOPE, "--since", cursor, "--limit", "1")
+    told = run("mind", "watch", *SCOPE, "--since", cursor, "--limit", "1")
     assert re.search(r"stored +Cy sleeps", told)
     assert "Bob" not in told
-    assert "cursor" in run("changes", *SCOPE, "--since", "no-cursor", fails=True)
+    assert "cursor" in run("mind", "watch", *SCOPE, "--since", "no-cursor", fails=True)

@@ -34,25 +34,25 @@ def run(addresses):
 
 def test_reflect_shows_questions_and_thoughts(run):
     with chatting() as url:
-        assert "Nothing to reflect on" in run("reflect", "--agent", "ada", url=url)
+        assert "Nothing to reflect on" in run("mind", "reflect", "--agent", "ada", url=url)
         run("remember", "--agent", "ada", "Ann waters the plants")
         run("remember", "--agent", "ada", "Ann grows beans")
-        table = run("reflect", "--agent", "ada", url=url)
+        table = run("mind", "reflect", "--agent", "ada", url=url)
     assert re.search(r"What does Ann grow\?.*Ann is a gardener.*7.*1.*2", table)
 
 
 def test_reflect_says_what_is_missing_or_of_no_use(run):
     run("remember", "--agent", "ada", "Ann waters the plants")
-    assert "RECOLLECT_CHAT_URL" in run("reflect", "--agent", "ada", fails=True)
+    assert "RECOLLECT_CHAT_URL" in run("mind", "reflect", "--agent", "ada", fails=True)
     with chatting(nonsense=True) as url:
-        message = run("reflect", "--agent", "ada", url=url, fails=True)
+        message = run("mind", "reflect", "--agent", "ada", url=url, fails=True)
     assert "no usable Questions" in message
     assert "Traceback" not in message
 
 
 async def test_jobs_lists_what_waits_and_what_failed_with_the_reason(run, addresses, owner):
     owner.execute("delete from procrastinate_jobs")
-    assert "No job" in await asyncio.to_thread(run, "jobs")
+    assert "No job" in await asyncio.to_thread(run, "admin", "jobs")
     with chatting(nonsense=True) as url:
         settings = Settings(embedder="fake", chat_url=url, chat_model="scripted")
         chat = build_chat_model(settings)
@@ -60,12 +60,12 @@ async def test_jobs_lists_what_waits_and_what_failed_with_the_reason(run, addres
             mind = await recollect.mind("ada")
             await mind.remember("Ann waters the plants")
             await mind.reflect_later()
-            assert re.search(r"reflect.*waiting.*1", await asyncio.to_thread(run, "jobs"))
+            assert re.search(r"reflect.*waiting.*1", await asyncio.to_thread(run, "admin", "jobs"))
             for _ in range(9):
                 owner.execute("update procrastinate_jobs set scheduled_at = null where status = 'todo'")
                 await recollect.work(until_empty=True)
         await chat.close()
-    assert re.search(r"reflect.*failed.*9.*no usable Questions", await asyncio.to_thread(run, "jobs"))
+    assert re.search(r"reflect.*failed.*9.*no usable Questions", await asyncio.to_thread(run, "admin", "jobs"))
 
 
 async def test_the_sdk_and_blocking_code_leave_it_to_a_job(addresses):

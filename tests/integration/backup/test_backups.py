@@ -274,6 +274,6 @@ async def test_a_server_of_ones_own_is_backed_up_by_its_tools(lived, tmp_path):
         await replay_erasures(shards, datetime.now(UTC))
     unlogged = command_line.settings_of(lived[0].recollect.addresses)
     said = await asyncio.to_thread(
-        command_line.run, "backup", "replay", "--since", "2026-01-01", settings=unlogged, fails=True
+        command_line.run, "admin", "backup", "replay", "--since", "2026-01-01", settings=unlogged, fails=True
     )
     assert "Set RECOLLECT_OPERATIONS__ERASURE_LOG" in said

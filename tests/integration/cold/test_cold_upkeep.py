@@ -190,14 +190,14 @@ async def test_what_a_crash_left_behind_is_removed(recollect, owner, folder):
 async def test_the_command_line_moves_scopes(recollect, addresses, owner, folder):
     await filled(recollect)
     settings = command_line.settings_of(addresses, cold__url=f"file://{folder}", request_timeout_seconds="0.1")
-    said = command_line.run("cold", "out", "--agent", "ada", settings=settings)
+    said = command_line.run("admin", "cold", "out", "--agent", "ada", settings=settings)
     assert "1 scopes are out" in said and tier_of(owner) == "cold"
-    said = command_line.run("cold", "status", settings=settings)
+    said = command_line.run("admin", "cold", "status", settings=settings)
     assert "1 cold scopes" in said and "ada" in said and "li" in said
-    said = command_line.run("cold", "back", "--agent", "ada", "--user", "li", settings=settings)
+    said = command_line.run("admin", "cold", "back", "--agent", "ada", "--user", "li", settings=settings)
     assert "1 scopes are back" in said and tier_of(owner) == "hot"
-    assert "0 objects removed" in command_line.run("cold", "tidy", settings=settings)
-    outcome = command_line.call("cold", "out", "--agent", "nobody", settings=settings)
+    assert "0 objects removed" in command_line.run("admin", "cold", "tidy", settings=settings)
+    outcome = command_line.call("admin", "cold", "out", "--agent", "nobody", settings=settings)
     assert outcome.code == 1 and "not_found" in outcome.stderr
-    outcome = command_line.call("cold", "out", "--agent", "ada", settings=command_line.settings_of(addresses))
+    outcome = command_line.call("admin", "cold", "out", "--agent", "ada", settings=command_line.settings_of(addresses))
     assert outcome.code == 1 and "RECOLLECT_COLD__URL" in outcome.stderr

@@ -28,51 +28,51 @@ async def conversations(mind):
 
 
 def test_a_life_on_the_command_line(run, conversations, owner):
-    listed = run("conversations", "list", *SCOPE)
+    listed = run("mind", "conversations", "list", *SCOPE)
     assert "All about cats" in listed
     assert "active" in listed
-    assert "cats is archived" in run("conversations", "archive", "cats", *SCOPE)
-    assert "archived since" in run("conversations", "show", "cats", *SCOPE)
-    assert "dogs" not in run("conversations", "list", *SCOPE, "--state", "archived")
-    assert "cats is active" in run("conversations", "restore", "cats", *SCOPE)
-    assert "2 messages would go out of sight" in run("conversations", "delete", "cats", *SCOPE, "--dry-run")
-    assert "2 messages" in run("conversations", "purge", "cats", *SCOPE, "--dry-run")
-    assert "cats is deleted" in run("conversations", "delete", "cats", *SCOPE)
-    assert "cats" not in run("conversations", "list", *SCOPE)
-    run("conversations", "purge", "cats", *SCOPE, fails=True, typed="n\n")
+    assert "cats is archived" in run("mind", "conversations", "archive", "cats", *SCOPE)
+    assert "archived since" in run("mind", "conversations", "show", "cats", *SCOPE)
+    assert "dogs" not in run("mind", "conversations", "list", *SCOPE, "--state", "archived")
+    assert "cats is active" in run("mind", "conversations", "restore", "cats", *SCOPE)
+    assert "2 messages would go out of sight" in run("mind", "conversations", "delete", "cats", *SCOPE, "--dry-run")
+    assert "2 messages" in run("mind", "conversations", "purge", "cats", *SCOPE, "--dry-run")
+    assert "cats is deleted" in run("mind", "conversations", "delete", "cats", *SCOPE)
+    assert "cats" not in run("mind", "conversations", "list", *SCOPE)
+    run("mind", "conversations", "purge", "cats", *SCOPE, fails=True, typed="n\n")
     assert owner.execute("select state from conversations where id = 'cats'").fetchone() == ("deleted",)
-    receipt = run("conversations", "purge", "cats", *SCOPE, "--yes")
+    receipt = run("mind", "conversations", "purge", "cats", *SCOPE, "--yes")
     assert "2 messages" in receipt
-    assert "not_found" in run("conversations", "show", "cats", *SCOPE, fails=True)
-    assert "2 messages" in run("conversations", "receipts", *SCOPE)
+    assert "not_found" in run("mind", "conversations", "show", "cats", *SCOPE, fails=True)
+    assert "2 messages" in run("mind", "conversations", "receipts", *SCOPE)
 
 
 def test_topics_on_the_command_line(run, conversations):
-    assert "No topic has ended yet" in run("conversations", "segments", "cats", *SCOPE)
-    closed = run("conversations", "segments", "cats", *SCOPE, "--close")
+    assert "No topic has ended yet" in run("mind", "conversations", "segments", "cats", *SCOPE)
+    closed = run("mind", "conversations", "segments", "cats", *SCOPE, "--close")
     assert "1-2" in closed
     assert "asked" in closed
-    assert "not_found" in run("conversations", "segments", "birds", *SCOPE, fails=True)
-    assert "0.4" in run("profile", "--agent", "ada", "--segment-depth", "0.4")
+    assert "not_found" in run("mind", "conversations", "segments", "birds", *SCOPE, fails=True)
+    assert "0.4" in run("mind", "profile", "--agent", "ada", "--segment-depth", "0.4")
 
 
 def test_retention_and_rewriting_tables(run, conversations, owner):
-    assert "Nothing is due" in run("conversations", "retain", "--dry-run")
+    assert "Nothing is due" in run("admin", "retention", "run", "--dry-run")
     owner.execute("update conversations set idle_since = idle_since - interval '11 days' where id = 'dogs'")
-    assert "archived" in run("conversations", "retain", "--dry-run")
+    assert "archived" in run("admin", "retention", "run", "--dry-run")
     assert owner.execute("select state from conversations where id = 'dogs'").fetchone() == ("active",)
-    run("conversations", "retain")
+    run("admin", "retention", "run")
     assert owner.execute("select state, synced from conversations where id = 'dogs'").fetchone() == ("archived", True)
     filenode = "select pg_relation_filenode('memories')"
     before = owner.execute(filenode).fetchone()
-    assert "pg_statistic" in run("rewrite-tables", "--dry-run")
+    assert "pg_statistic" in run("admin", "vacuum-erased", "--dry-run")
     assert owner.execute(filenode).fetchone() == before
-    assert "Rewritten" in run("rewrite-tables")
+    assert "Rewritten" in run("admin", "vacuum-erased")
     assert owner.execute(filenode).fetchone() != before
 
 
 def test_an_agent_keeps_its_own_days(run, conversations, owner):
-    shown = run("profile", "--agent", "ada", "--archive-after-days", "0", "--purge-after-days", "2.5")
+    shown = run("mind", "profile", "--agent", "ada", "--archive-after-days", "0", "--purge-after-days", "2.5")
     assert "2.5" in shown
     owner.execute("update conversations set idle_since = idle_since - interval '11 days'")
-    assert "Nothing is due" in run("conversations", "retain", "--dry-run")
+    assert "Nothing is due" in run("admin", "retention", "run", "--dry-run")

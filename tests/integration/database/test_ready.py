@@ -21,7 +21,7 @@ from support.service.made_settings import make_settings
 NEWEST = module.number_of(module.list_migrations()[-1].name)
 LATER = "insert into schema_migrations (name, checksum, oldest_program) values ('9000_later', 'x', %s)"
 UNRELEASED = "created by an unreleased version"
-MIGRATE = "Run `recollect migrate`"
+MIGRATE = "Run `recollect admin migrate`"
 
 
 @pytest.fixture
@@ -58,9 +58,9 @@ async def not_ready(recollect):
 @pytest.mark.promise("A program does not serve a schema that lacks one of its migrations")
 async def test_a_database_that_was_never_migrated_is_refused(bare):
     assert MIGRATE in await refusal(bare)
-    for command in ("serve", "worker"):
+    for command in (("serve",), ("worker",)):
         settings = command_line.settings_of(bare, port="0")
-        ended = await asyncio.to_thread(command_line.call, command, settings=settings)
+        ended = await asyncio.to_thread(command_line.call, *command, settings=settings)
         assert ended.code == 1
         assert len(ended.said.splitlines()) == 1
         assert MIGRATE in ended.said
@@ -88,9 +88,9 @@ async def test_a_database_of_an_unreleased_version_is_refused(addresses, owner, 
     async with opened(addresses) as recollect:
         owner.execute(f"update schema_migrations {change} where name = '0002_memories'")
         assert UNRELEASED in await not_ready(recollect)
-    for command in ("migrate", "serve", "worker"):
+    for command in (("admin", "migrate"), ("serve",), ("worker",)):
         settings = command_line.settings_of(addresses, port="0")
-        ended = await asyncio.to_thread(command_line.call, command, settings=settings)
+        ended = await asyncio.to_thread(command_line.call, *command, settings=settings)
         assert ended.code == 1
         assert len(ended.said.splitlines()) == 1
         assert UNRELEASED in ended.said

@@ -190,22 +190,28 @@ async def test_an_export_is_of_one_moment(recollect, owner):
 async def test_the_commands(addresses, recollect, script, tmp_path):
     settings_of, path = command_line.settings_of(addresses), tmp_path / "li.zip"
     await live(recollect, script)
-    said = command_line.run("export", "scope", str(path), "--agent", "ada", "--user", "li", settings=settings_of)
+    said = command_line.run(
+        "mind", "export", "scope", str(path), "--agent", "ada", "--user", "li", settings=settings_of
+    )
     assert "memories/memories" in said and "1 scope exported to" in said
     assert path.read_bytes() == (await write(recollect, agent="ada", user="li"))[0]
-    said = command_line.run("import", "scope", str(path), "--tenant", "elsewhere", settings=settings_of)
+    said = command_line.run("mind", "import", "scope", str(path), "--tenant", "elsewhere", settings=settings_of)
     assert "1 scope restored." in said and "wait for vectors" in said
     assert (await write(recollect, "elsewhere", agent="ada", user="li"))[0] == path.read_bytes()
-    again = ("import", "scope", str(path), "--tenant", "elsewhere")
+    again = ("mind", "import", "scope", str(path), "--tenant", "elsewhere")
     assert "import into an empty one" in command_line.run(*again, settings=settings_of, fails=True)
     said = command_line.run(*again, "--as-new", "--name", "may", settings=settings_of)
     assert "1 scope brought as new memories." in said and "import:may" in said
     for words in (("--all-scopes",), ("--user", "li", "--all-agents", "--vectors", "all")):
-        assert "1 scope exported" in command_line.run("export", "scope", str(path), *words, settings=settings_of)
+        assert "1 scope exported" in command_line.run(
+            "mind", "export", "scope", str(path), *words, settings=settings_of
+        )
     for words in ((), ("--agent", "ada", "--all-agents"), ("--user", "li", "--all-scopes")):
-        command_line.run("export", "scope", str(path), *words, settings=settings_of, fails=True)
+        command_line.run("mind", "export", "scope", str(path), *words, settings=settings_of, fails=True)
     unknown = ("--agent", "nobody", "--vectors", "none")
-    assert "No such scope" in command_line.run("export", "scope", str(path), *unknown, settings=settings_of, fails=True)
+    assert "No such scope" in command_line.run(
+        "mind", "export", "scope", str(path), *unknown, settings=settings_of, fails=True
+    )
     assert [each.name for each in tmp_path.iterdir()] == ["li.zip"]
 
 

@@ -349,7 +349,7 @@ def test_the_command_reports(addresses, dify):
     dify.conversation("gone", is_deleted=True)
 
     def call(*more):
-        words = ("import", "dify", dify.dsn, "--agent", "assistant", *more)
+        words = ("mind", "import", "dify", dify.dsn, "--agent", "assistant", *more)
         ended = command_line.call(*words, settings=settings_of(addresses))
         assert ended.code == 0, ended.said
         return ended.stdout, ended.stderr

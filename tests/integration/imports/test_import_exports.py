@@ -394,9 +394,9 @@ async def test_what_was_deleted_here_stays_deleted(bring, mine):
 
 
 async def test_another_systems_file_is_refused_and_nothing_is_written(bring, owner):
-    with pytest.raises(InvalidInputError, match=r"no ChatGPT export.*recollect import claude"):
+    with pytest.raises(InvalidInputError, match=r"no ChatGPT export.*recollect mind import claude"):
         await bring("chatgpt", claude_conversation("t", [claude_message("x")]))
-    with pytest.raises(InvalidInputError, match=r"Not a mem0 export.*recollect import letta"):
+    with pytest.raises(InvalidInputError, match=r"Not a mem0 export.*recollect mind import letta"):
         await bring("mem0", letta_file([], []))
     assert owner.execute("select count(*) from memories").fetchone()[0] == 0
 
@@ -407,7 +407,7 @@ def environment(addresses):
 
 
 def call(environment, *words):
-    return command_line.call("import", *map(str, words), "--agent", "assistant", settings=environment)
+    return command_line.call("mind", "import", *map(str, words), "--agent", "assistant", settings=environment)
 
 
 def test_the_command_reports(environment, tmp_path):
@@ -426,7 +426,7 @@ def test_the_command_reports(environment, tmp_path):
     assert "Nothing is new." in call(environment, "chatgpt", path, "--user", "li").stdout
     wrong = call(environment, "claude", path)
     assert wrong.code == 1
-    assert "recollect import chatgpt" in wrong.stderr
+    assert "recollect mind import chatgpt" in wrong.stderr
     (tmp_path / "x.json").write_text("nonsense")
     assert "Not valid JSON" in call(environment, "mem0", tmp_path / "x.json", "--user-by", "user-id").stderr
 
@@ -435,7 +435,7 @@ def test_an_import_that_is_killed_can_be_repeated(environment, tmp_path, owner):
     path = tmp_path / "conversations.json"
     conversations = [chatgpt_line(f"t{number}", [f"{number}: {place}" for place in range(20)]) for number in range(60)]
     path.write_text(json.dumps(conversations))
-    command = [COMMAND, "import", "chatgpt", str(path), "--agent", "assistant"]
+    command = [COMMAND, "mind", "import", "chatgpt", str(path), "--agent", "assistant"]
     killed = 0
     for _ in range(2):
         started = subprocess.Popen(

@@ -129,18 +129,22 @@ def test_the_command_line(addresses, embedder, monkeypatch):
     )
     monkeypatch.setenv("COLUMNS", "200")
     run = CliRunner()
-    assert "nothing known" in run.invoke(main.app, ["facts", "--agent", "ada"]).output
-    assert "nobody known" in run.invoke(main.app, ["entities", "--agent", "ada"]).output
+    assert "nothing known" in run.invoke(main.app, ["mind", "facts", "list", "--agent", "ada"]).output
+    assert "nobody known" in run.invoke(main.app, ["mind", "entities", "--agent", "ada"]).output
     with sync.using(connected(Settings(embedder="fake"), addresses, embedder)) as recollect:
         known = recollect.mind("ada").knowledge
         [fact] = known.add(NewFact("Ann", "lives in", "Oslo", valid_at=FROM, object_type=EntityType.PLACE))
         known.end(fact.id, UNTIL)
         known.add(NewFact("Ann", "likes", "tea"))
-    shown = run.invoke(main.app, ["facts", "--agent", "ada", "--limit", "1", "--at", "2021-01-01"]).output
+    shown = run.invoke(
+        main.app, ["mind", "facts", "list", "--agent", "ada", "--limit", "1", "--at", "2021-01-01"]
+    ).output
     assert "Ann lives in Oslo" in shown
     assert "2020-01-01 00:00 - 2024-01-01 00:00" in shown
-    versions = run.invoke(main.app, ["facts", "--agent", "ada", "--versions", str(fact.id)]).output
+    versions = run.invoke(main.app, ["mind", "facts", "versions", str(fact.id), "--agent", "ada"]).output
     assert versions.count("Ann lives in Oslo") == 2
     assert f"m{fact.id.hex[-8:]}" in versions
-    assert "Oslo" in run.invoke(main.app, ["entities", "osl", "--agent", "ada", "--type", "place"]).output
-    assert "There are more than 1." in run.invoke(main.app, ["entities", "--agent", "ada", "--limit", "1"]).output
+    assert "Oslo" in run.invoke(main.app, ["mind", "entities", "osl", "--agent", "ada", "--type", "place"]).output
+    assert (
+        "There are more than 1." in run.invoke(main.app, ["mind", "entities", "--agent", "ada", "--limit", "1"]).output
+    )

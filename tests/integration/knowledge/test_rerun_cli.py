@@ -54,34 +54,34 @@ async def summaries(recollect):
 
 async def test_a_plan_comes_first_and_a_refusal_spends_nothing(run, enriched):
     with chatting(answering=answer, usage=USAGE) as url:
-        plan = run("enrich", "--model", "other", "--dry-run", url=url)
+        plan = run("admin", "enrich", "--model", "other", "--dry-run", url=url)
         assert len(re.findall(r"│ ada", plan)) == 2 and "all, estimated" in plan and "Read it again" not in plan
-        refused = run("enrich", "--model", "other", url=url, typed="n\n", fails=True)
+        refused = run("admin", "enrich", "--model", "other", url=url, typed="n\n", fails=True)
         assert "Read it again? [y/N]" in refused and "by the ledger" not in refused
         assert await summaries(enriched) == ["Ann lives in Oslo"] * 2
-        done = run("enrich", "--model", "other", url=url, typed="y\n")
+        done = run("admin", "enrich", "--model", "other", url=url, typed="y\n")
     assert re.search(r"by the ledger +│.*│ +2 │ +2,000 │ +200 │ +0\.0040 │", done), done
     assert await summaries(enriched) == ["They speak of Ann."] * 2
 
 
 async def test_one_scope_is_read_again_without_being_asked(run, enriched):
     with chatting(answering=answer, usage=USAGE) as url:
-        done = run("enrich", "--agent", "ada", "--user", "mo", "--since", "2026-03-01", "--yes", url=url)
+        done = run("admin", "enrich", "--agent", "ada", "--user", "mo", "--since", "2026-03-01", "--yes", url=url)
         assert "ada and mo" in done and "100%" in done
-        assert "There is nothing to read again." in run("enrich", "--since", "2026-04-01", "--yes", url=url)
+        assert "There is nothing to read again." in run("admin", "enrich", "--since", "2026-04-01", "--yes", url=url)
     assert await summaries(enriched) == ["Ann lives in Oslo", "They speak of Ann."]
 
 
 async def test_a_used_up_budget_says_when_to_go_on(run, enriched):
     await enriched.ledger.allow("default", 1_000)
     with chatting(answering=answer, usage=USAGE) as url:
-        stopped = run("enrich", "--yes", url=url, fails=True)
+        stopped = run("admin", "enrich", "--yes", url=url, fails=True)
         assert "budget" in stopped and "UTC. Run the same command again to resume" in stopped
         assert await summaries(enriched) == ["They speak of Ann.", "Ann lives in Oslo"]
-        run("enrich", "--yes", "--ignore-budget", "--user", "mo", "--agent", "ada", url=url)
+        run("admin", "enrich", "--yes", "--ignore-budget", "--user", "mo", "--agent", "ada", url=url)
     assert await summaries(enriched) == ["They speak of Ann."] * 2
 
 
 async def test_a_model_and_a_tenant_are_needed(run, enriched):
-    assert "RECOLLECT_CHAT_URL" in run("enrich", "--dry-run", fails=True)
-    assert "There is no tenant 'nobody'" in run("enrich", "--tenant", "nobody", fails=True)
+    assert "RECOLLECT_CHAT_URL" in run("admin", "enrich", "--dry-run", fails=True)
+    assert "There is no tenant 'nobody'" in run("admin", "enrich", "--tenant", "nobody", fails=True)

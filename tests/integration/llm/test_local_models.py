@@ -113,7 +113,7 @@ async def test_a_database_changes_to_a_pulled_model(tmp_path, recollect, address
     space = await models.use("small")
     receipt = (await (await recollect.mind("ada", "li")).remember("li grows tomatoes"))[0]
     chosen = {"embedder": "local", "embedder_model": space, "embedding__models_dir": str(tmp_path / "models")}
-    said = run("space", "change", settings=settings_of(addresses, **chosen))
+    said = run("admin", "embeddings", "change", settings=settings_of(addresses, **chosen))
     assert space in said
     settings = make_settings(**chosen, embedding__wait_timeout_seconds=30)
     embedder = build_embedder(settings)
@@ -126,17 +126,17 @@ async def test_a_database_changes_to_a_pulled_model(tmp_path, recollect, address
 def test_the_command_line_pulls_and_uses_a_model_of_a_folder(tmp_path):
     folder = write_xlm_roberta(tmp_path / "hub", "mean")
     settings = {"RECOLLECT_EMBEDDING__MODELS_DIR": str(tmp_path / "models")}
-    said = run("model", "pull", "small", "--from", str(folder), settings=settings, typed="n\n", fails=True)
+    said = run("admin", "model", "pull", "small", "--from", str(folder), settings=settings, typed="n\n", fails=True)
     assert "Licence: not stated" in said and not (tmp_path / "models").exists()
-    run("model", "pull", "small", "--from", str(folder), "--yes", settings=settings)
-    said = run("model", "use", "small", settings=settings)
+    run("admin", "model", "pull", "small", "--from", str(folder), "--yes", settings=settings)
+    said = run("admin", "model", "use", "small", settings=settings)
     name = said.partition("RECOLLECT_EMBEDDER_MODEL=")[2].split()[0]
-    assert "RECOLLECT_EMBEDDER=local" in said and "recollect space change" in said
+    assert "RECOLLECT_EMBEDDER=local" in said and "recollect admin embeddings change" in said
     embedder = build_embedder(
         make_settings(embedder="local", embedder_model=name, embedding__models_dir=tmp_path / "models")
     )
     assert embedder.model == name
-    said = run("model", "list", settings=settings)
+    said = run("admin", "model", "list", settings=settings)
     assert "pulled, in use" in said and all(known in said for known in load_known())
 
 
@@ -144,8 +144,8 @@ def test_the_model_is_written_into_the_toml_file(tmp_path):
     folder, toml = write_xlm_roberta(tmp_path / "hub", "mean"), tmp_path / "recollect.toml"
     toml.write_text('# ours\nembedder_model = "old"  # before\npool_size = 20\n')
     settings = {"RECOLLECT_EMBEDDING__MODELS_DIR": str(tmp_path / "models"), "RECOLLECT_CONFIG": str(toml)}
-    run("model", "pull", "small", "--from", str(folder), "--yes", settings=settings)
-    said = run("model", "use", "small", settings=settings)
+    run("admin", "model", "pull", "small", "--from", str(folder), "--yes", settings=settings)
+    said = run("admin", "model", "use", "small", settings=settings)
     name = said.partition("RECOLLECT_EMBEDDER_MODEL=")[2].split()[0]
     assert f"Written to {toml}:" in said
     assert toml.read_text() == f'embedder = "local"\n# ours\nembedder_model = "{name}"\npool_size = 20\n'
@@ -155,7 +155,7 @@ def test_another_model_of_the_same_name_is_refused(tmp_path):
     models = install(tmp_path, "small", write_xlm_roberta(tmp_path / "hub", "mean"))
     with pytest.raises(SetupError, match=r"The installed model is small@\w{12}, not small@0123456789ab"):
         models.find_model("small@0123456789ab")
-    with pytest.raises(SetupError, match="Run: recollect model pull absent"):
+    with pytest.raises(SetupError, match="Run: recollect admin model pull absent"):
         models.find_model("absent")
     with pytest.raises(SetupError, match="not the name of a model"):
         models.find_model("../small")

@@ -157,7 +157,7 @@ async def test_a_file_that_changed_after_the_pull_is_refused(models):
     with pytest.raises(SetupError, match="has changed since it was pulled"):
         await models.use("small")
     graph.write_bytes(graph.read_bytes()[:-1])
-    with pytest.raises(SetupError, match="is incomplete; run: recollect model pull small"):
+    with pytest.raises(SetupError, match="is incomplete; run: recollect admin model pull small"):
         models.open(models.find_model("small"))
 
 
@@ -220,12 +220,12 @@ def test_the_command_line_shows_licence_and_checksum_before_it_asks(tmp_path, hu
         "RECOLLECT_EMBEDDING__MODELS_DIR": str(tmp_path / "models"),
         "RECOLLECT_EMBEDDING__HUB_URL": hub.address,
     }
-    said = run("model", "pull", REPOSITORY, settings=settings, typed="n\n", fails=True)
+    said = run("admin", "model", "pull", REPOSITORY, settings=settings, typed="n\n", fails=True)
     assert "Licence: mit" in said and hashlib.sha256((files / "onnx/model.onnx").read_bytes()).hexdigest() in said
     assert "not stated" in said and {path.rpartition("/")[2] for path in hub.fetched} == {"README.md"}
-    said = run("model", "pull", REPOSITORY, settings=settings, typed="y\n")
+    said = run("admin", "model", "pull", REPOSITORY, settings=settings, typed="y\n")
     assert hashlib.sha256((files / "config.json").read_bytes()).hexdigest() in said
-    assert "Next: recollect model use small" in said
+    assert "Next: recollect admin model use small" in said
 
 
 def test_the_table_of_known_models_is_sound():

@@ -38,7 +38,7 @@ async def test_evidence_that_is_in_the_file_is_kept(recollect, mind, tmp_path):
 
 async def test_the_command_says_what_is_not_in_the_file(addresses, mind, tmp_path):
     settings, file = command_line.settings_of(addresses), str(tmp_path / "lines")
-    words = ("export", "jsonl", file, "--agent", "ada", "--user", "li")
+    words = ("mind", "export", "jsonl", file, "--agent", "ada", "--user", "li")
     await mind.remember("a plain memory")
     assert "Left out" not in command_line.run(*words, settings=settings)
     [stated] = await mind.knowledge.add(NewFact("Ann", "knows", "Bo", valid_at=START))

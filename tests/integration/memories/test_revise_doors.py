@@ -77,11 +77,11 @@ async def test_from_the_command_line(recollect, addresses):
         return command_line.run(*words, "--agent", "ada", "--user", "li", settings=settings_of(addresses))
 
     first = (await asyncio.to_thread(run, "remember", "at four")).split()[0]
-    asked = ("revise", first, "at five", "--importance", "8", "--keyword", "time", "--topic", "day", "--pin")
+    asked = ("update", first, "at five", "--importance", "8", "--keyword", "time", "--topic", "day", "--pin")
     second, state = (await asyncio.to_thread(run, *asked)).split()
     assert state in {"embedded", "stored"}
-    assert (await asyncio.to_thread(run, "revise", second, "at five")).split() == [second, "unchanged"]
-    shown = await asyncio.to_thread(run, "revise", second, "--versions")
+    assert (await asyncio.to_thread(run, "update", second, "at five")).split() == [second, "unchanged"]
+    shown = await asyncio.to_thread(run, "update", second, "--versions")
     assert first[-8:] in shown and second[-8:] in shown
     [now] = (await contents(recollect)).values()
     assert (now.content, now.importance, now.keywords, now.pinned) == ("at five", 8, ("time",), True)

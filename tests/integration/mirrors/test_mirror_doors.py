@@ -124,7 +124,7 @@ async def test_the_command_line_looks_after_a_mirror(recollect, addresses, searc
     environment = settings_of(addresses, **given)
 
     def run(*words):
-        return call("mirror", *words, settings=environment)
+        return call("admin", "mirror", *words, settings=environment)
 
     assert "set RECOLLECT_NEO4J__URL" in run("build", "neo4j").said
     built = run("build", NAME)

@@ -195,7 +195,7 @@ def test_the_command_line_lists_and_exports_what_a_filter_admits(run, tmp_path):
     assert "red" not in run("recall", "--min-importance", "9").output
     assert "red" in run("recall", "--until", "2900-01-01").output
     path = tmp_path / "some.jsonl"
-    shown = run("export", "jsonl", str(path), "--min-importance", "9")
+    shown = run("mind", "export", "jsonl", str(path), "--min-importance", "9")
     assert shown.exit_code == 0, shown.output
     assert [line.split(",")[0] for line in path.read_text().splitlines()] == ['{"content":"green apples"']
 

@@ -78,7 +78,7 @@ def test_the_shares_that_recall_shows_add_up_to_the_score(run):
 
 
 def test_a_mistyped_setting_is_warned_of_by_every_command(settings, up):
-    ended = command_line.call("space", "list", settings=settings | {"RECOLLECT_POOLSIZE": "3"})
+    ended = command_line.call("admin", "embeddings", "list", settings=settings | {"RECOLLECT_POOLSIZE": "3"})
     assert ended.code == 0
     assert ended.stderr.splitlines() == ["RECOLLECT_POOLSIZE is not a setting; did you mean RECOLLECT_POOL_SIZE?"]
 
@@ -103,7 +103,7 @@ def test_the_worker_of_up_embeds_what_was_imported(run, home, up):
     lines = [{"content": f"memory {number}", "speaker": "Ann", "metadata": {"n": number}} for number in range(500)]
     source = home / "memories.jsonl"
     source.write_text("\n".join(map(json.dumps, lines)), encoding="utf-8")
-    assert "500 memories imported" in run("import", "jsonl", str(source), "--agent", "imported")
+    assert "500 memories imported" in run("mind", "import", "jsonl", str(source), "--agent", "imported")
     url = re.search(r"http://[\d.:]+", up)[0]
     deadline = time.monotonic() + 30
     while 'task="embed"' in httpx.get(f"{url}/metrics", timeout=60).text:
@@ -119,10 +119,10 @@ def test_export_reads_back_equal(run, home):
         {"content": "a thought", "kind": "thought", "evidence": ["00000000-0000-7000-8000-000000000001"]},
     ]
     first.write_text("\n".join(map(json.dumps, facts)), encoding="utf-8")
-    run("import", "jsonl", str(first), "--agent", "copy-1")
-    run("export", "jsonl", str(second), "--agent", "copy-1")
-    run("import", "jsonl", str(second), "--agent", "copy-2")
-    run("export", "jsonl", str(first), "--agent", "copy-2")
+    run("mind", "import", "jsonl", str(first), "--agent", "copy-1")
+    run("mind", "export", "jsonl", str(second), "--agent", "copy-1")
+    run("mind", "import", "jsonl", str(second), "--agent", "copy-2")
+    run("mind", "export", "jsonl", str(first), "--agent", "copy-2")
     one, two = ([json.loads(line) for line in path.read_text().splitlines()] for path in (second, first))
     assert [len(one), len(two)] == [2, 2]
     assert one[1]["evidence"] == [one[0]["id"]]
@@ -136,62 +136,62 @@ def test_export_reads_back_equal(run, home):
 def test_a_bad_line_is_named_and_nothing_of_its_chunk_is_kept(run, home):
     source = home / "bad.jsonl"
     source.write_text('{"content": "good"}\n{"contents": "misspelt"}\n', encoding="utf-8")
-    said = run("import", "jsonl", str(source), "--agent", "bad", fails=True)
+    said = run("mind", "import", "jsonl", str(source), "--agent", "bad", fails=True)
     assert "line 2: `contents` is not known here; did you mean `content`?" in said
-    assert "0 memories exported" in run("export", "jsonl", str(home / "none.jsonl"), "--agent", "bad")
+    assert "0 memories exported" in run("mind", "export", "jsonl", str(home / "none.jsonl"), "--agent", "bad")
 
 
 def test_a_saved_mind_goes_in_and_comes_out_equal(run, home):
     folder, back = write_saved_folder(home / "Ann Lee"), home / "back" / "Ann Lee"
-    report = run("import", "generative-agents", str(folder))
+    report = run("mind", "import", "generative-agents", str(folder))
     for step in ("loading", "embedding", "reading back"):
         assert re.search(rf"{step} .*100%", report)
     for thing, count in (("events", 4), ("evidence links", 7), ("vectors", 10), ("keyword strengths", 10)):
         assert re.search(rf"{thing}\W+{count}\W+{count}\W+0\W", report)
     assert "vector 0." in run("recall", "--agent", "Ann Lee", "tea")
-    assert "10 memories exported" in run("export", "generative-agents", str(back))
+    assert "10 memories exported" in run("mind", "export", "generative-agents", str(back))
     assert read_saved_folder(back) == read_saved_folder(folder)
-    assert "Ann Lee has 10 memories already" in run("import", "generative-agents", str(folder), fails=True)
+    assert "Ann Lee has 10 memories already" in run("mind", "import", "generative-agents", str(folder), fails=True)
 
 
 def test_a_folder_that_cannot_be_read_is_refused_in_one_line(run, home):
     folder = write_saved_folder(home / "broken", scratch=None)
-    message = run("import", "generative-agents", str(folder), "--agent", "broken", fails=True)
+    message = run("mind", "import", "generative-agents", str(folder), "--agent", "broken", fails=True)
     assert "scratch.json is missing" in message
     assert "Traceback" not in message
-    assert "0 memories exported" in run("export", "jsonl", str(home / "none.jsonl"), "--agent", "broken")
+    assert "0 memories exported" in run("mind", "export", "jsonl", str(home / "none.jsonl"), "--agent", "broken")
 
 
 def test_a_profile_is_shown_changed_and_reset(run):
-    assert re.search(r"decay\W+usual", run("profile", "--agent", "ada"))
+    assert re.search(r"decay\W+usual", run("mind", "profile", "--agent", "ada"))
     options = ("--mode", "original", "--recency", "2", "--decay", "0.9", "--limit", "4", "--threshold", "60")
-    changed = run("profile", "--agent", "ada", *options)
+    changed = run("mind", "profile", "--agent", "ada", *options)
     assert re.search(r"mode\W+original", changed)
     assert re.search(r"similarity\W+usual", changed)
-    again = run("profile", "--agent", "ada", "--similarity", "0.5", "--importance", "3")
+    again = run("mind", "profile", "--agent", "ada", "--similarity", "0.5", "--importance", "3")
     for name, value in (("recency", 2.0), ("similarity", 0.5), ("importance", 3.0), ("decay", 0.9), ("limit", 4)):
         assert re.search(rf"{name}\W+{value}", again)
-    assert "decay" in run("profile", "--agent", "ada", "--decay", "2", fails=True)
-    assert run("profile", "--agent", "ada") == again
-    assert re.search(r"recency\W+usual", run("profile", "--agent", "ada", "--reset"))
+    assert "decay" in run("mind", "profile", "--agent", "ada", "--decay", "2", fails=True)
+    assert run("mind", "profile", "--agent", "ada") == again
+    assert re.search(r"recency\W+usual", run("mind", "profile", "--agent", "ada", "--reset"))
 
 
 def test_what_something_perceived_reminds_of(run, home):
     seen = [{"content": f"Ann drinks {drink}", "keywords": ["Ann", drink]} for drink in ("tea", "milk")]
     source = home / "seen.jsonl"
     source.write_text("\n".join(map(json.dumps, seen)), encoding="utf-8")
-    run("import", "jsonl", str(source), "--agent", "perceiving")
-    table = run("associate", "--agent", "perceiving", "The Ville:Ann", "drink", "tea")
+    run("mind", "import", "jsonl", str(source), "--agent", "perceiving")
+    table = run("mind", "associate", "--agent", "perceiving", "The Ville:Ann", "drink", "tea")
     assert table.index("Ann drinks tea") < table.index("Ann drinks milk")
-    assert "Ann drinks milk" not in run("associate", "--agent", "perceiving", "Ann", "", "tea", "--original")
-    assert "nothing found" in run("associate", "--agent", "perceiving", "nobody", "", "")
-    overview = run("overview", "--agent", "perceiving")
+    assert "Ann drinks milk" not in run("mind", "associate", "--agent", "perceiving", "Ann", "", "tea", "--original")
+    assert "nothing found" in run("mind", "associate", "--agent", "perceiving", "nobody", "", "")
+    overview = run("mind", "overview", "--agent", "perceiving")
     assert re.search(r"events\W+2\W", overview)
     assert re.search(r"ann\W+event\W+2\W", overview)
 
 
 def test_weights_are_learned_shown_and_applied_on_request(run, up):
-    assert "there are 0" in run("tune", "--agent", "learner", fails=True)
+    assert "there are 0" in run("mind", "tune", "--agent", "learner", fails=True)
     url, secret = re.search(r"http://[\d.:]+", up)[0], re.search(r"rec_[\w-]+", up)[0]
     with httpx.Client(base_url=url, headers={"Authorization": f"Bearer {secret}"}, timeout=60) as client:
         memories = [{"content": f"note {number}", "importance": 1 + number % 10} for number in range(40)]
@@ -207,33 +207,33 @@ def test_weights_are_learned_shown_and_applied_on_request(run, up):
             ]
             body = {"agent": "learner", "marks": marks, "candidates": found["tallies"]["stream"]["candidates"]}
             assert client.post("/v1/feedback", json=body).json() == {"marked": 10}
-    table = run("tune", "--agent", "learner")
+    table = run("mind", "tune", "--agent", "learner")
     assert "learned from 8 recalls" in table
     assert "Recommended" in table
-    assert re.search(r"importance\W+0\.1", run("profile", "--agent", "learner"))
-    assert "Applied" in run("tune", "--agent", "learner", "--apply")
-    learned = re.search(r"importance\W+([\d.]+)", run("profile", "--agent", "learner"))[1]
+    assert re.search(r"importance\W+0\.1", run("mind", "profile", "--agent", "learner"))
+    assert "Applied" in run("mind", "tune", "--agent", "learner", "--apply")
+    learned = re.search(r"importance\W+([\d.]+)", run("mind", "profile", "--agent", "learner"))[1]
     assert float(learned) > 0.5
 
 
 def test_keys_are_made_listed_and_revoked(run):
-    assert run("key", "create", "bot", "--right", "read").startswith("rec_")
-    listed = run("key", "list")
+    assert run("admin", "keys", "create", "bot", "--right", "read").startswith("rec_")
+    listed = run("admin", "keys", "list")
     key_id = re.search(r"bot.*\n\W*([0-9a-f-]{36})", listed)[1]
-    run("key", "revoke", key_id)
-    [revoked] = [key for key in json.loads(run("key", "list", "--json")) if key["revoked_at"]]
+    run("admin", "keys", "revoke", key_id)
+    [revoked] = [key for key in json.loads(run("admin", "keys", "list", "--json")) if key["revoked_at"]]
     assert revoked["id"] == key_id
-    assert re.search(rf"{key_id}.*revoked \d{{4}}-", run("key", "list"))
+    assert re.search(rf"{key_id}.*revoked \d{{4}}-", run("admin", "keys", "list"))
 
 
 def test_the_rest_of_the_words(run):
-    assert "up to date" in run("migrate", "--first-block", "0")
-    assert "active" in run("space", "list")
-    assert "0 scopes indexed" in run("index")
-    [space] = re.findall(r"^\W*(\d+)\W.*active", run("space", "list"), re.MULTILINE)
-    assert "MB now" in run("space", "compact", space)
-    assert "No embedding space" in run("space", "compact", "7", fails=True)
-    assert "recall" in run("bench", "--memories", "10")
+    assert "up to date" in run("admin", "migrate", "--first-block", "0")
+    assert "active" in run("admin", "embeddings", "list")
+    assert "0 scopes indexed" in run("admin", "embeddings", "index")
+    [space] = re.findall(r"^\W*(\d+)\W.*active", run("admin", "embeddings", "list"), re.MULTILINE)
+    assert "MB now" in run("admin", "embeddings", "compact", space)
+    assert "No embedding space" in run("admin", "embeddings", "compact", "7", fails=True)
+    assert "recall" in run("admin", "bench", "--memories", "10")
 
 
 def test_errors_are_one_line_that_says_what_to_do(run, environment):
@@ -252,11 +252,11 @@ def test_errors_are_one_line_that_says_what_to_do(run, environment):
 
 def test_a_reader_logs_in_by_what_is_printed(run):
     run("remember", "--agent", "clerk", "seen by SQL")
-    dsn = run("reader", "create", "clerk").strip()
+    dsn = run("admin", "sql-reader", "create", "clerk").strip()
     with psycopg.connect(dsn) as connection:
         ask = "select description from memory_nodes where persona_name = 'clerk'"
         assert connection.execute(ask).fetchall() == [("seen by SQL",)]
-    assert re.search(r"clerk.*default", run("reader", "list"))
-    assert "Choose another name" in run("reader", "create", "clerk", fails=True)
-    assert "dropped" in run("reader", "drop", "clerk")
-    assert "There are no readers." in run("reader", "list")
+    assert re.search(r"clerk.*default", run("admin", "sql-reader", "list"))
+    assert "Choose another name" in run("admin", "sql-reader", "create", "clerk", fails=True)
+    assert "dropped" in run("admin", "sql-reader", "drop", "clerk")
+    assert "There are no readers." in run("admin", "sql-reader", "list")

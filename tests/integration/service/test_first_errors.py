@@ -174,4 +174,4 @@ def test_import_star_has_the_engine_where_it_is_installed():
 
 
 def test_a_mistyped_command_is_answered_with_the_nearest(addresses):
-    assert "Did you mean 'recall'" in run("recal", "tea", settings=settings_of(addresses), fails=True)
+    assert "Did you mean 'recollect recall'" in run("recal", "tea", settings=settings_of(addresses), fails=True)

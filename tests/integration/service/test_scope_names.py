@@ -85,6 +85,6 @@ def test_the_command_line_speaks_chinese_where_the_locale_does(addresses):
             ),
         ).stdout
     )
-    shown = call("block", "--agent", AGENT, "花生", settings=chinese)
+    shown = call("recall", "--prompt", "--agent", AGENT, "花生", settings=chinese)
     assert "没有可显示的内容" in shown.stdout
     assert "0 / 2000 个 token" in shown.stderr

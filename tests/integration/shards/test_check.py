@@ -47,15 +47,15 @@ async def empty_server(cluster, clones):
 
 def test_a_catalog_that_agrees_is_told_so_and_a_difference_ends_with_1(layout, tmp_path):
     settings = layout.settings(tmp_path)
-    run("key", "create", "first", "--tenant", "one", settings=settings)
-    assert "agree" in run("shard", "check", settings=settings)
+    run("admin", "keys", "create", "first", "--tenant", "one", settings=settings)
+    assert "agree" in run("admin", "shard", "check", settings=settings)
     query(layout.shards["north"][1], "update placements set generation = 5")
-    ended = call("shard", "check", settings=settings)
+    ended = call("admin", "shard", "check", settings=settings)
     said = " ".join(ended.said.split())
     assert ended.code == 1
     assert "generation 5" in said
     assert "--repair" in said
-    assert "need --repair" in run("shard", "check", "--without", "north", settings=settings, fails=True)
+    assert "need --repair" in run("admin", "shard", "check", "--without", "north", settings=settings, fails=True)
 
 
 async def test_what_lies_on_the_servers_is_named_while_several_do_not_answer(layout, cluster, clones):
@@ -107,11 +107,11 @@ async def test_a_wrong_address_makes_no_second_home(layout, cluster, clones, tmp
     async with serving(layout, tmp_path) as running:
         _, secret = await new_key(running, "whale")
         north = ("--service", wrong.service, "--owner", wrong.owner)
-        said = await asyncio.to_thread(run, "shard", "add", "north", *north, settings=settings, fails=True)
+        said = await asyncio.to_thread(run, "admin", "shard", "add", "north", *north, settings=settings, fails=True)
         assert "restore the backup of north" in " ".join(said.split())
         with pytest.raises(WrongServerError):
             await add_shard(layout.owner, "north", wrong)
-        key = await asyncio.to_thread(run, "key", "create", "second", "--tenant", "whale", settings=settings)
+        key = await asyncio.to_thread(run, "admin", "keys", "create", "second", "--tenant", "whale", settings=settings)
         assert key
         assert await remember(running, secret, ["told during the mistake"] * 12) == [201] * 12
     assert query(wrong.owner, "select * from tenants") == []
@@ -202,23 +202,23 @@ async def test_without_a_server_its_tenants_wait_for_it(layout, tmp_path):
         )
     settings = layout.settings(tmp_path)
     assert "south: --owner" in " ".join(
-        (await asyncio.to_thread(run, "shard", "check", "--repair", settings=settings, fails=True)).split()
+        (await asyncio.to_thread(run, "admin", "shard", "check", "--repair", settings=settings, fails=True)).split()
     )
     dump = layout.dump()
-    words = ("shard", "check", "--repair", "--without", "south")
+    words = ("admin", "shard", "check", "--repair", "--without", "south")
     assert "two gets no place" in (await asyncio.to_thread(call, *words, settings=settings)).said
     assert layout.dump() == dump
     query(layout.owner, "truncate placements, tenants, shards")
     words += ("--from", layout.shards["north"][1])
     await asyncio.to_thread(call, *words, settings=settings)
     assert query(layout.owner, "select name from tenants") == [("one",)]
-    found = await asyncio.to_thread(call, "key", "create", "k", "--tenant", "two", settings=settings)
+    found = await asyncio.to_thread(call, "admin", "keys", "create", "k", "--tenant", "two", settings=settings)
     assert "south does not" in " ".join(found.said.split())
 
 
 def test_the_doctor_has_a_line_for_each_shard(layout, tmp_path, cluster):
     settings = layout.settings(tmp_path)
-    run("key", "create", "first", "--tenant", "one", settings=settings)
+    run("admin", "keys", "create", "first", "--tenant", "one", settings=settings)
     query(layout.owner, "update shards set service_address = 'host=127.0.0.1 port=1' where name = 'south'")
     found = {each["check"]: each for each in json.loads(run("doctor", "--json", settings=settings))}
     assert found["shard north"]["state"] == "ok"

@@ -34,11 +34,11 @@ async def add(servers, settings):
         database = f"{name}_{uuid4().hex[:8]}"
         await ensure_database(server.dsn(), database)
         addresses = ("--service", server.dsn(database, "recollect_service"), "--owner", server.dsn(database))
-        assert "is in the catalog" in run("shard", "add", name, *addresses, settings=settings)
+        assert "is in the catalog" in run("admin", "shard", "add", name, *addresses, settings=settings)
 
 
 def rows(settings):
-    listed = [line.split("│") for line in run("shard", "list", settings=settings).splitlines() if "│" in line]
+    listed = [line.split("│") for line in run("admin", "shard", "list", settings=settings).splitlines() if "│" in line]
     return {cells[1].strip(): tuple(cell.strip() for cell in cells[2:5]) for cells in listed}
 
 
@@ -49,17 +49,17 @@ async def test_servers_are_added_used_and_drained(servers, settings):
         scope = ("--agent", "ada", "--tenant", tenant)
         run("remember", f"The word of {tenant}.", *scope, settings=settings)
     assert rows(settings) == {"north": ("open", "1", "4,097"), "south": ("open", "1", "4,097")}
-    assert "no more tenants" in run("shard", "drain", "south", settings=settings)
+    assert "no more tenants" in run("admin", "shard", "drain", "south", settings=settings)
     assert rows(settings)["south"] == ("draining", "1", "4,097")
     run("remember", "A word.", "--agent", "ada", "--tenant", "three", settings=settings)
     assert rows(settings)["north"] == ("open", "2", "8,194")
-    assert "open" in run("shard", "open", "south", settings=settings)
+    assert "open" in run("admin", "shard", "open", "south", settings=settings)
     for tenant in ("one", "two"):
         said = run("recall", "word", "--agent", "ada", "--tenant", tenant, settings=settings)
         assert f"The word of {tenant}." in said
-    assert "up to date" in run("migrate", settings=settings)
-    assert "fake" in run("space", "list", settings=settings)
+    assert "up to date" in run("admin", "migrate", settings=settings)
+    assert "fake" in run("admin", "embeddings", "list", settings=settings)
 
 
 def test_without_a_catalog_there_is_nothing_to_look_after():
-    assert "RECOLLECT_SHARDS__CATALOG_URL" in run("shard", "list", settings={}, fails=True)
+    assert "RECOLLECT_SHARDS__CATALOG_URL" in run("admin", "shard", "list", settings={}, fails=True)

@@ -41,17 +41,17 @@ async def test_no_password_is_in_the_catalog_the_map_or_a_server(guarded, tmp_pa
         "RECOLLECT_SHARDS__MAP_FILE": str(tmp_path / "map.json"),
     }
     service, owner = address(guarded, "north", "recollect_service"), address(guarded, "north")
-    words = ("shard", "add", "north", "--owner", owner, "--service")
+    words = ("admin", "shard", "add", "north", "--owner", owner, "--service")
     open_settings = {**settings, "PGPASSFILE": str(passfile)}
     assert "PGPASSFILE" in run(*words, f"{service} password={SECRET}", settings=open_settings, fails=True)
     assert "password" in run(*words, service, settings=settings, fails=True)
     for name in ("north", "south"):
         given = ("--service", address(guarded, name, "recollect_service"), "--owner", address(guarded, name))
-        run("shard", "add", name, *given, settings=open_settings)
+        run("admin", "shard", "add", name, *given, settings=open_settings)
     scope = ("--agent", "ada", "--tenant", "one")
     run("remember", "The word of one.", *scope, settings=open_settings)
     assert "The word of one." in run("recall", "word", *scope, settings=open_settings)
-    assert "agree" in run("shard", "check", "--repair", settings=open_settings)
+    assert "agree" in run("admin", "shard", "check", "--repair", settings=open_settings)
     stored = (tmp_path / "map.json").read_text()
     for database, table in (("catalog", "shards"), ("north", "known_shards"), ("south", "known_shards")):
         with psycopg.connect(make_conninfo(guarded.dsn(), dbname=database)) as connection:

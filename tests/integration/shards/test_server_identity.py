@@ -179,6 +179,13 @@ async def test_commands_of_the_owner_refuse_another_server(layout, cluster, clon
     settings = {f"RECOLLECT_{name.upper()}": value for name, value in given.items()}
     wrong = empty(cluster, clones).owner
     query(layout.owner, "update shards set owner_address = %s where name = 'north'", wrong)
-    for words in (("migrate",), ("space", "list"), ("key", "create", "second", "--tenant", "one")):
+    for words in (
+        (
+            "admin",
+            "migrate",
+        ),
+        ("admin", "embeddings", "list"),
+        ("admin", "keys", "create", "second", "--tenant", "one"),
+    ):
         assert "has no identity" in " ".join(run(*words, settings=settings, fails=True).split())
     assert query(wrong, "select * from tenants") == []

@@ -103,7 +103,7 @@ async def test_the_command_line_shows_and_changes_topics(addresses, mind, filed,
     monkeypatch.setenv("RECOLLECT_EMBEDDER", "none")
 
     async def call(*words):
-        run = asyncio.to_thread(CliRunner().invoke, app, ["topics", *words, "--agent", "ada", "--user", "li"])
+        run = asyncio.to_thread(CliRunner().invoke, app, ["mind", "topics", *words, "--agent", "ada", "--user", "li"])
         return (await run).output
 
     assert "Japan 2" in await call("tree")

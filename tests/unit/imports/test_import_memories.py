@@ -351,8 +351,8 @@ def test_another_file_is_refused_with_one_sentence_on_how_to_come_by_the_right_o
 
 def test_whose_export_a_file_is():
     problem = formats.refuse(FileImport(Format.MEM0, "ada"), [{"chat_messages": []}])
-    assert "recollect import claude" in str(problem)
-    assert "recollect import" not in str(formats.refuse(FileImport(Format.MEM0, "ada"), [{"x": 1}]))
+    assert "recollect mind import claude" in str(problem)
+    assert "recollect mind import" not in str(formats.refuse(FileImport(Format.MEM0, "ada"), [{"x": 1}]))
     with pytest.raises(InvalidInputError, match="user-id, agent-id, run-id"):
         formats.check_order(FileImport(Format.MEM0, "ada", user_by=UserField.ACCOUNT))
 

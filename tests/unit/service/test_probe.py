@@ -32,7 +32,7 @@ def test_a_schema_that_lacks_a_migration_is_to_be_migrated(lacking):
     applied = {name: each for name, each in APPLIED.items() if name != lacking} | {
         "0025_items": AppliedMigration("", 1)
     }
-    with pytest.raises(SchemaError, match=rf"{lacking} on\. Run `recollect migrate`\."):
+    with pytest.raises(SchemaError, match=rf"{lacking} on\. Run `recollect admin migrate`\."):
         check_schema(KNOWN, applied)
 
 

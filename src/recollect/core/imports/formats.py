@@ -55,7 +55,9 @@ def check_order(wanted: FileImport) -> FormatReader:
 def refuse(wanted: FileImport, value: JSON) -> InvalidInputError:
     """Return an error that names the expected file, and the format that the file seems to have."""
     other = guess(value)
-    hint = f" It looks like one of {other}: `recollect import {other}`." if other not in {None, wanted.format} else ""
+    hint = (
+        f" It looks like one of {other}: `recollect mind import {other}`." if other not in {None, wanted.format} else ""
+    )
     return InvalidInputError(READERS[wanted.format].expected + hint)
 
 

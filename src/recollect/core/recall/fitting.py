@@ -1,6 +1,6 @@
 """Fit a relevance table to hits that are known to be evidence or not, and measure tables.
 
-`bench/relevance.py` fits the built-in tables with these functions, and `recollect evaluate --fit` fits your own table.
+`bench/relevance.py` fits the built-in tables with these functions, and `recollect mind evaluate --fit` your own.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Measure the quality of rankings: recall, nDCG, evidence within token budgets, confidence intervals.
 
-The benchmarks of the project and `recollect evaluate` use only these functions.
+The benchmarks of the project and `recollect mind evaluate` use only these functions.
 """
 
 from __future__ import annotations

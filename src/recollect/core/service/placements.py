@@ -17,9 +17,9 @@ from recollect.models.shards import (
     TenantPlacement,
 )
 
-REPAIR = "run `recollect shard check --repair`"
+REPAIR = "run `recollect admin shard check --repair`"
 REPEAT = f"repeat the command that created or placed it, or {REPAIR}"
-ADDRESS = "start that server, or correct its address with `recollect shard add`"
+ADDRESS = "start that server, or correct its address with `recollect admin shard add`"
 ASK = "find out which name is right: the catalog and a server are not of one backup"
 LEFTOVER = "drop it if nothing uses it: it can fill the disk"
 FENCED, CLOSED = "fenced", "closed"
@@ -176,7 +176,7 @@ def compare_shard(survey: Survey, number: int, shard: KnownShard) -> list[ShardD
         return [ShardDifference(shard.name, each, ADDRESS) for each in wrong]
     found = [*compare_placements(survey, number, shard.name, facts)]
     if facts.schema:
-        found.append(ShardDifference(shard.name, facts.schema, "run `recollect migrate`"))
+        found.append(ShardDifference(shard.name, facts.schema, "run `recollect admin migrate`"))
     found += [ShardDifference(shard.name, each, LEFTOVER) for each in facts.leftovers]
     if dict(facts.known) != dict(survey.shards):
         found.append(ShardDifference(shard.name, "its list of the shards is not that of the catalog", REPAIR))
@@ -229,7 +229,7 @@ def compare_placements(survey: Survey, number: int, shard: str, facts: ServerFac
         awaited = max(each.awaited or 0 for each in claims.values() if each.tenant_id == tenant_id)
         told = f"the writes of {facts.tenants[tenant_id]} are suspended"
         told += f", and {awaited:,} memories are awaited" if awaited else ""
-        yield ShardDifference(shard, told, "run `recollect tenants resume` when it is done", harmless=True)
+        yield ShardDifference(shard, told, "run `recollect admin tenants resume` when it is done", harmless=True)
     for tenant_id, name in facts.tenants.items():
         if survey.tenants.get(tenant_id, name) != name:
             told = f"tenant {tenant_id} is {name} here, and {survey.tenants[tenant_id]} in the catalog"

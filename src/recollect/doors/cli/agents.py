@@ -19,6 +19,7 @@ from recollect.doors.cli.terminal import (
     User,
     err,
     id_column,
+    on_mind,
     out,
     print_json,
     printing,
@@ -187,14 +188,14 @@ def show_overview(found: Overview) -> None:
 
 @commands.command()
 @printing(show_overview)
-def overview(agent: Agent, user: User = "", tenant: Tenant = "default") -> Overview:
+@on_mind
+async def overview(mind: Mind) -> Overview:
     """Show statistics, top keywords and agent settings of a scope."""
-    return with_mind(agent, user, tenant, lambda mind: mind.overview())
+    return await mind.overview()
 
 
 @commands.command()
-@with_options(json=Annotated[bool | None, typer.Option("--json", help="Print one JSON object per change.")])
-def changes(
+def watch(
     agent: Agent,
     user: User = "",
     since: Annotated[str, typer.Option(help="Resume after this cursor.", show_default="from now on")] = "",
@@ -202,7 +203,7 @@ def changes(
         int | None, typer.Option(min=1, help="Stop after this many changes.", show_default="never")
     ] = None,
     tenant: Tenant = "default",
-    **chosen: Any,  # noqa: ANN401 - what `with_options` names
+    json: Annotated[bool, typer.Option("--json", help="Print one JSON object per change.")] = False,
 ) -> None:
     """Stream changes of a scope until Ctrl-C, then print the cursor to resume from."""
     reached = since
@@ -212,7 +213,7 @@ def changes(
         seen = 0
         async for change in mind.changes(since):
             reached = change.cursor
-            if chosen["json"]:
+            if json:
                 print_json(change, indent=None)
             else:
                 await show_change(mind, change)
@@ -244,18 +245,15 @@ def show_association(found: Association) -> None:
 
 @commands.command()
 @printing(show_association)
-def associate(
+@on_mind
+async def associate(
+    mind: Mind,
     triple: Perceived,
-    agent: Agent,
-    user: User = "",
     limit: Annotated[int, typer.Option(help="Maximum number of events and of thoughts.")] = 30,
     original: Annotated[bool, typer.Option("--original", help="Match the code of Generative Agents exactly.")] = False,
-    tenant: Tenant = "default",
 ) -> Association:
     """Find events and thoughts that share keywords with an observation."""
-    perceived = Triple(*triple)
-    [found] = with_mind(agent, user, tenant, lambda mind: mind.associate(perceived, limit=limit, original=original))
-    return found
+    return (await mind.associate(Triple(*triple), limit=limit, original=original))[0]
 
 
 def show_tunings(tunings: list[Tuning]) -> None:

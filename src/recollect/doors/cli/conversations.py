@@ -22,10 +22,10 @@ from recollect.doors.cli.terminal import (
     User,
     Yes,
     err,
+    on_mind,
     out,
     printing,
     run,
-    run_on_each,
     table_of,
     with_mind,
 )
@@ -58,7 +58,6 @@ State = Annotated[
     typer.Option(help="active, archived, deleted or purging.", show_default="active, archived"),
 ]
 Limit = Annotated[int, typer.Option(help="Maximum number of results.")]
-DryRun = Annotated[bool, typer.Option("--dry-run", help="Only show what would be done.")]
 CountOnly = Annotated[bool, typer.Option("--dry-run", help="Only count what would be deleted.")]
 T = TypeVar("T")
 Run = Callable[[Coroutine[Any, Any, T]], T]
@@ -79,11 +78,10 @@ def show_conversations(found: ConversationPage) -> None:
 
 @app.command("list")
 @printing(show_conversations)
-def list_conversations(
-    agent: Agent, user: User = "", state: State = None, limit: Limit = 50, tenant: Tenant = "default"
-) -> ConversationPage:
+@on_mind
+async def list_conversations(mind: Mind, state: State = None, limit: Limit = 50) -> ConversationPage:
     """List conversations, newest first."""
-    return with_mind(agent, user, tenant, lambda mind: mind.conversations(state, limit=limit))
+    return await mind.conversations(state, limit=limit)
 
 
 def show_conversation(found: ConversationInfo) -> None:
@@ -100,9 +98,10 @@ def show_conversation(found: ConversationInfo) -> None:
 
 @app.command()
 @printing(show_conversation)
-def show(conversation: Name, agent: Agent, user: User = "", tenant: Tenant = "default") -> ConversationInfo:
+@on_mind
+async def show(mind: Mind, conversation: Name) -> ConversationInfo:
     """Show a conversation, whatever its state."""
-    return with_mind(agent, user, tenant, lambda mind: mind.conversation(conversation).read())
+    return await mind.conversation(conversation).read()
 
 
 def show_segments(found: list[SegmentRecord]) -> None:
@@ -117,20 +116,15 @@ def show_segments(found: list[SegmentRecord]) -> None:
 
 @app.command()
 @printing(show_segments)
-def segments(
+@on_mind
+async def segments(
+    mind: Mind,
     conversation: Name,
-    agent: Agent,
-    user: User = "",
     close: Annotated[bool, typer.Option("--close", help="Close the open segment.")] = False,
-    tenant: Tenant = "default",
 ) -> list[SegmentRecord]:
     """List the topic segments of a conversation and their status."""
-
-    async def fetch_segments(mind: Mind) -> list[SegmentRecord]:
-        view = mind.conversation(conversation)
-        return await (view.close_segment() if close else view.segments())
-
-    return with_mind(agent, user, tenant, fetch_segments)
+    view = mind.conversation(conversation)
+    return await (view.close_segment() if close else view.segments())
 
 
 @app.command()
@@ -195,15 +189,14 @@ def show_receipts(found: list[PurgeReceipt]) -> None:
 
 @app.command()
 @printing(show_receipts)
-def receipts(
-    agent: Agent,
-    user: User = "",
+@on_mind
+async def receipts(
+    mind: Mind,
     conversation: Annotated[str, typer.Option(help="Only receipts of this conversation.", show_default="all")] = "",
     limit: Limit = 50,
-    tenant: Tenant = "default",
 ) -> list[PurgeReceipt]:
     """List purge receipts, newest first."""
-    return with_mind(agent, user, tenant, lambda mind: mind.conversation(conversation).receipts(limit))
+    return await mind.conversation(conversation).receipts(limit)
 
 
 def describe_counts(counts: Mapping[str, int]) -> str:
@@ -214,26 +207,6 @@ def describe_counts(counts: Mapping[str, int]) -> str:
 def print_counts(said: str, counts: Mapping[str, int]) -> None:
     """Print the counts of a dry run."""
     out.print(translate(said, counts=describe_counts(counts) or "0"), highlight=False, soft_wrap=True)
-
-
-@app.command()
-def retain(dry_run: DryRun = False) -> None:
-    """Apply the retention rules of all tenants now instead of waiting for the worker."""
-
-    async def retain_conversations(recollect: Recollect) -> None:
-        due = await recollect.operator.retain(dry_run=True)
-        table = Table("agent", "user", "conversation", "is", "becomes", "messages", "idle since")
-        for each in due:
-            place = (escape(each.agent), escape(each.user), each.conversation)
-            numbers = (str(each.message_count), f"{each.idle_since:%F %R}")
-            table.add_row(*place, each.state, each.becomes, *numbers)
-        out.print(table if due else translate("Nothing is due."))
-        if due and not dry_run:
-            with Progress(console=err) as progress:
-                task = progress.add_task("moving on", total=len(due))
-                await recollect.operator.retain(lambda done: progress.update(task, completed=done))
-
-    run_on_each(retain_conversations)
 
 
 def move(
@@ -293,7 +266,9 @@ async def check(view: Conversation) -> None:
     with suppress(NotFoundError):
         state = (await view.read()).state
         if state in {ConversationState.DELETED, ConversationState.PURGING}:
-            raise ConflictError(f"This conversation is {state}: restore it with `recollect conversations restore`.")
+            raise ConflictError(
+                f"This conversation is {state}: restore it with `recollect mind conversations restore`."
+            )
 
 
 def read_input(who: str) -> str | None:

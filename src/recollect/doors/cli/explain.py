@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 from uuid import UUID
 
 import typer
@@ -14,7 +14,18 @@ from rich.progress import Progress
 from rich.table import Column, Table
 
 from recollect.doors.cli.recall import read_weight, write_relevance
-from recollect.doors.cli.terminal import Agent, Tenant, User, err, out, printing, table_of, with_mind, with_options
+from recollect.doors.cli.terminal import (
+    Agent,
+    Tenant,
+    User,
+    err,
+    on_mind,
+    out,
+    printing,
+    table_of,
+    with_mind,
+    with_options,
+)
 from recollect.doors.evaluations import (
     QUALITY,
     format_difference,
@@ -37,7 +48,11 @@ from recollect.models.evaluations import Evaluation, RelevanceCalibration
 from recollect.models.recall import CandidateOutcome, ChannelScore, Cue, Explanation, Period, RankedCandidate
 from recollect.models.saved_recalls import Replay, SavedRecallPage
 
+if TYPE_CHECKING:
+    from recollect.mind.mind import Mind
+
 commands = typer.Typer()
+recalls_app = typer.Typer(no_args_is_help=True, help="List, explain and replay saved recalls.")
 
 MAX_CATEGORY_LENGTH = 14
 MAX_WORST_QUESTIONS = 5
@@ -51,16 +66,14 @@ def show_recalls(found: SavedRecallPage) -> None:
         out.print(translate("There are more than {limit}.", limit=len(found.recalls)))
 
 
-@commands.command()
+@recalls_app.command("list")
 @printing(show_recalls)
-def recalls(
-    agent: Agent,
-    user: User = "",
-    limit: Annotated[int, typer.Option(help="Maximum number of recalls.", min=1, max=200)] = 20,
-    tenant: Tenant = "default",
+@on_mind
+async def list_recalls(
+    mind: Mind, limit: Annotated[int, typer.Option(help="Maximum number of recalls.", min=1, max=200)] = 20
 ) -> SavedRecallPage:
     """List saved recalls, newest first."""
-    return with_mind(agent, user, tenant, lambda mind: mind.recalls.list(limit=limit))
+    return await mind.recalls.list(limit=limit)
 
 
 def show_explanation(found: Explanation, *, whole: bool = False) -> None:
@@ -77,17 +90,16 @@ def show_explanation(found: Explanation, *, whole: bool = False) -> None:
         err.print("This version of Recollect ranks the same candidates otherwise: the recall was kept by another.")
 
 
-@commands.command()
+@recalls_app.command()
 @printing(show_explanation)
-def explain(
+@on_mind
+async def explain(
+    mind: Mind,
     recall_id: RecallId,
-    agent: Agent,
-    user: User = "",
     whole: Annotated[bool, typer.Option("--all", help="Show every candidate, not only hits.")] = False,
-    tenant: Tenant = "default",
 ) -> Explanation | None:
     """Explain the ranking of a saved recall."""
-    found = with_mind(agent, user, tenant, lambda mind: mind.recalls.explain(recall_id))
+    found = await mind.recalls.explain(recall_id)
     if not whole:
         return found
     show_explanation(found, whole=True)
@@ -100,25 +112,20 @@ def show_replay(found: Replay) -> None:
     out.print(describe_replay(found))
 
 
-@commands.command()
-@with_options(
-    as_of=Annotated[datetime | None, typer.Option(help="Run the recall again as of this time (UTC).")],
-    weight=Annotated[
-        list[str] | None, typer.Option(help="Weight of a channel or preference, for example text=0.5. Repeatable.")
-    ],
-)
+@recalls_app.command()
 @printing(show_replay)
-def replay(
+@on_mind
+async def replay(
+    mind: Mind,
     recall_id: RecallId,
-    agent: Agent,
-    user: User = "",
-    tenant: Tenant = "default",
-    **chosen: Any,  # noqa: ANN401 - what `with_options` names
+    as_of: Annotated[datetime | None, typer.Option(help="Run the recall again as of this time (UTC).")] = None,
+    weight: Annotated[
+        list[str] | None, typer.Option(help="Weight of a channel or preference, for example text=0.5. Repeatable.")
+    ] = None,
 ) -> Replay:
     """Rank a saved recall again with other weights, or run it again as of an earlier time."""
-    weights = dict(map(read_weight, chosen["weight"] or ()))
-    as_of = chosen["as_of"].replace(tzinfo=UTC) if chosen["as_of"] else None
-    return with_mind(agent, user, tenant, lambda mind: mind.recalls.replay(recall_id, weights, as_of=as_of))
+    weights = dict(map(read_weight, weight or ()))
+    return await mind.recalls.replay(recall_id, weights, as_of=as_of and as_of.replace(tzinfo=UTC))
 
 
 @commands.command()
@@ -297,3 +304,6 @@ def words(placing: RankedCandidate) -> str:
     """Write what a memory says, or its id if it is no hit or hidden."""
     more = f" (and {len(placing.duplicates)} like it)" if placing.duplicates else ""
     return (shorten(placing.memory.content) if placing.memory else str(placing.id)) + more
+
+
+commands.add_typer(recalls_app, name="recalls")

@@ -1,18 +1,17 @@
-"""The commands of `recollect graph`: follow facts from entity to entity, and say which entities are one."""
+"""The commands of `recollect mind graph`: follow facts from entity to entity, and say which entities are one."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 from uuid import UUID
 
 import typer
 from rich.markup import escape
 from rich.tree import Tree
 
-from recollect.doors.cli.terminal import Agent, Tenant, User, err, out, printing, table_of, with_mind, with_options
+from recollect.doors.cli.terminal import err, on_mind, out, printing, table_of
 from recollect.doors.greeting import translate
 from recollect.errors import NotFoundError
 from recollect.models.knowledge import (
@@ -47,23 +46,19 @@ def print_neighbours(found: Neighbors) -> None:
 
 
 @commands.command("neighbours")
-@with_options(as_of=AsOf, at=At)
 @printing(print_neighbours)
-def show_neighbours(
+@on_mind
+async def show_neighbours(
+    mind: Mind,
     entity: Whom,
-    agent: Agent,
-    user: User = "",
     hops: Annotated[int, typer.Option(help="Number of hops.", min=1, max=3)] = 1,
     beam: Annotated[int, typer.Option(help="Maximum number of facts per hop.", min=1, max=500)] = 100,
-    tenant: Tenant = "default",
-    **times: Any,  # noqa: ANN401 - what `with_options` names
+    as_of: AsOf = None,
+    at: At = None,
 ) -> Neighbors:
     """Show the entities around an entity as a tree."""
-
-    async def fetch_neighbors(mind: Mind) -> Neighbors:
-        return await mind.knowledge.neighbours(await find_entity_id(mind, entity), hops, beam, **in_utc(times))
-
-    return with_mind(agent, user, tenant, fetch_neighbors)
+    found = await find_entity_id(mind, entity)
+    return await mind.knowledge.neighbours(found, hops, beam, as_of=in_utc(as_of), at=in_utc(at))
 
 
 def print_connections(found: list[FactPath]) -> None:
@@ -76,24 +71,19 @@ def print_connections(found: list[FactPath]) -> None:
 
 
 @commands.command("connections")
-@with_options(as_of=AsOf, at=At)
 @printing(print_connections)
-def show_connections(
+@on_mind
+async def show_connections(
+    mind: Mind,
     ends: Annotated[tuple[str, str], typer.Argument(metavar="START END", help="Two entities, by name or ID.")],
-    agent: Agent,
-    user: User = "",
     hops: Annotated[int, typer.Option(help="Maximum path length.", min=1, max=6)] = 4,
     limit: Annotated[int, typer.Option(help="Maximum number of paths.", min=1, max=50)] = 10,
-    tenant: Tenant = "default",
-    **times: Any,  # noqa: ANN401 - what `with_options` names
+    as_of: AsOf = None,
+    at: At = None,
 ) -> list[FactPath]:
     """Show how two entities are connected, shortest path first."""
-
-    async def fetch_connections(mind: Mind) -> list[FactPath]:
-        start, end = [await find_entity_id(mind, name) for name in ends]
-        return await mind.knowledge.connections(start, end, hops, limit, **in_utc(times))
-
-    return with_mind(agent, user, tenant, fetch_connections)
+    start, end = [await find_entity_id(mind, name) for name in ends]
+    return await mind.knowledge.connections(start, end, hops, limit, as_of=in_utc(as_of), at=in_utc(at))
 
 
 def print_timeline(found: TimelinePage) -> None:
@@ -108,52 +98,32 @@ def print_timeline(found: TimelinePage) -> None:
 
 
 @commands.command("timeline")
-@with_options(as_of=AsOf)
 @printing(print_timeline)
-def show_timeline(
+@on_mind
+async def show_timeline(
+    mind: Mind,
     entity: Whom,
-    agent: Agent,
-    user: User = "",
     limit: Annotated[int, typer.Option(help="Maximum number of versions.", min=1, max=LONG_PAGE)] = 50,
-    tenant: Tenant = "default",
-    **times: Any,  # noqa: ANN401 - what `with_options` names
+    as_of: AsOf = None,
 ) -> TimelinePage:
     """Show every version of the facts about an entity in chronological order."""
-
-    async def fetch_timeline(mind: Mind) -> TimelinePage:
-        as_of = in_utc(times).get("as_of")
-        return await mind.knowledge.timeline(await find_entity_id(mind, entity), as_of=as_of, limit=limit)
-
-    return with_mind(agent, user, tenant, fetch_timeline)
+    return await mind.knowledge.timeline(await find_entity_id(mind, entity), as_of=in_utc(as_of), limit=limit)
 
 
 @commands.command("export")
-@with_options(as_of=AsOf, at=At)
-def export(
+@on_mind
+async def export(
+    mind: Mind,
     file: Annotated[Path, typer.Argument(help="Output file.", dir_okay=False, writable=True)],
-    agent: Agent,
-    user: User = "",
     format: Annotated[GraphFormat, typer.Option(help="graphml or cypher.")] = GraphFormat.GRAPHML,  # noqa: A002
-    tenant: Tenant = "default",
-    **times: Any,  # noqa: ANN401 - what `with_options` names
+    as_of: AsOf = None,
+    at: At = None,
 ) -> None:
     """Export the graph as GraphML or Cypher."""
+    pieces = mind.knowledge.export(format, as_of=in_utc(as_of), at=in_utc(at))
     with err.status("writing"), file.open("w", encoding="utf-8", newline="\n") as opened:
-        written = with_mind(agent, user, tenant, build_export_task(opened.write, format, in_utc(times)))
+        written = sum([opened.write(piece) async for piece in pieces])
     out.print(f"{written:,} characters written to {escape(str(file))}", highlight=False, soft_wrap=True)
-
-
-def build_export_task(
-    put: Callable[[str], int],
-    format: GraphFormat,  # noqa: A002
-    times: dict[str, datetime],
-) -> Callable[[Mind], Any]:
-    """Return the task of exporting a graph, piece by piece."""
-
-    async def export_pieces(mind: Mind) -> int:
-        return sum([put(piece) async for piece in mind.knowledge.export(format, **times)])
-
-    return export_pieces
 
 
 async def find_entity_id(mind: Mind, named: str) -> UUID:
@@ -169,26 +139,21 @@ async def find_entity_id(mind: Mind, named: str) -> UUID:
     ]
     if len(exact) != 1:
         how_many = "Several entities are" if exact else "No entity is"
-        raise NotFoundError(f"{how_many} entities have this name. List them with IDs: `recollect entities`.")
+        raise NotFoundError(f"{how_many} entities have this name. List them with IDs: `recollect mind entities`.")
     return exact[0]
 
 
 @commands.command("merge")
-def merge_entities(
+@on_mind
+async def merge_entities(
+    mind: Mind,
     entity: Whom,
     absorbed: Annotated[str, typer.Argument(metavar="ABSORBED", help="Name or ID of the duplicate.")],
-    agent: Agent,
-    user: User = "",
-    tenant: Tenant = "default",
 ) -> None:
     """Merge a duplicate entity into another, with its names and facts."""
-
-    async def merge_named_entities(mind: Mind) -> tuple[UUID, str]:
-        other = await find_entity_id(mind, absorbed)
-        return other, (await mind.knowledge.merge(await find_entity_id(mind, entity), other)).name
-
-    other, name = with_mind(agent, user, tenant, merge_named_entities)
-    out.print(f"{escape(name)} has absorbed {other}: `recollect graph split` takes it back.")
+    other = await find_entity_id(mind, absorbed)
+    merged = await mind.knowledge.merge(await find_entity_id(mind, entity), other)
+    out.print(f"{escape(merged.name)} has absorbed {other}: `recollect mind graph split` takes it back.")
 
 
 def print_proposals(proposals: list[MergeProposal]) -> None:
@@ -203,35 +168,26 @@ def print_proposals(proposals: list[MergeProposal]) -> None:
 
 @commands.command("proposals")
 @printing(print_proposals)
-def propose_merges(
-    agent: Agent,
-    user: User = "",
-    tenant: Tenant = "default",
-    judge: Annotated[bool, typer.Option(help="Ask the chat model to confirm duplicates.")] = False,
+@on_mind
+async def propose_merges(
+    mind: Mind, judge: Annotated[bool, typer.Option(help="Ask the chat model to confirm duplicates.")] = False
 ) -> list[MergeProposal]:
-    """List entities that may be duplicates, with IDs for `recollect graph merge`."""
-
-    async def fetch_proposals(mind: Mind) -> list[MergeProposal]:
-        page = await mind.knowledge.proposed_merges(judge=judge)
-        found = [*page.proposals]
-        while page.next_cursor:
-            page = await mind.knowledge.proposed_merges(judge=judge, cursor=page.next_cursor)
-            found += page.proposals
-        return found
-
-    return with_mind(agent, user, tenant, fetch_proposals)
+    """List entities that may be duplicates, with IDs for `recollect mind graph merge`."""
+    page = await mind.knowledge.proposed_merges(judge=judge)
+    found = [*page.proposals]
+    while page.next_cursor:
+        page = await mind.knowledge.proposed_merges(judge=judge, cursor=page.next_cursor)
+        found += page.proposals
+    return found
 
 
 @commands.command("split")
-def split_entity(
-    absorbed: Annotated[UUID, typer.Argument(metavar="ABSORBED", help="ID of the merged entity.")],
-    agent: Agent,
-    user: User = "",
-    tenant: Tenant = "default",
+@on_mind
+async def split_entity(
+    mind: Mind, absorbed: Annotated[UUID, typer.Argument(metavar="ABSORBED", help="ID of the merged entity.")]
 ) -> None:
     """Undo a merge."""
-    entity = with_mind(agent, user, tenant, lambda mind: mind.knowledge.split(absorbed))
-    out.print(f"{escape(entity.name)} stands for itself again.")
+    out.print(f"{escape((await mind.knowledge.split(absorbed)).name)} stands for itself again.")
 
 
 def format_span(begins: datetime | None, ends: datetime | None) -> str:
@@ -240,9 +196,9 @@ def format_span(begins: datetime | None, ends: datetime | None) -> str:
     return " - ".join(written).strip()
 
 
-def in_utc(times: dict[str, datetime | None]) -> dict[str, datetime]:
-    """Return the times that are given, as UTC."""
-    return {name: moment.replace(tzinfo=UTC) for name, moment in times.items() if moment is not None}
+def in_utc(time: datetime | None) -> datetime | None:
+    """Return a time that is given, as UTC."""
+    return time and time.replace(tzinfo=UTC)
 
 
 def grow(found: Neighbors) -> Tree:

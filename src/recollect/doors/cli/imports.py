@@ -1,4 +1,4 @@
-"""The commands `recollect import` and `recollect export`, with a sub-command for each format."""
+"""The commands `recollect mind import` and `recollect mind export`, with a sub-command for each format."""
 
 from __future__ import annotations
 
@@ -43,7 +43,6 @@ ExportFile = Annotated[
 ]
 OtherAgent = Annotated[str | None, typer.Option(help="Target agent. Default: as in the file.")]
 OtherUser = Annotated[str | None, typer.Option(help="Target user. Default: as in the file.")]
-WhichAgent = Annotated[str, typer.Option(help="Agent.")]
 ImportName = Annotated[str, typer.Option(help="Import name, stored as the origin of the memories.")]
 AsNew = Annotated[bool, typer.Option("--as-new", help="Import as new memories. The scope may already hold memories.")]
 EXPORT_OPTIONS: dict[str, object] = {
@@ -92,7 +91,7 @@ def export_lines(
         total, left_out = run(write_lines_file)
     out.print(translate("{count} memories exported.", count=total))
     if left_out:
-        err.print(f"{left_out} `recollect export scope` writes all of it.", highlight=False, soft_wrap=True)
+        err.print(f"{left_out} `recollect mind export scope` writes all of it.", highlight=False, soft_wrap=True)
 
 
 @import_app.command("scope")
@@ -104,7 +103,7 @@ def import_export(
     name: ImportName = "",
     as_new: AsNew = False,
 ) -> None:
-    """Restore a file written by `export scope` into empty scopes, with IDs, origins, trust and times."""
+    """Restore a file written by `mind export scope` into empty scopes, with IDs, origins, trust and times."""
     order = ImportOptions(name or path.stem, agent, user, as_new=as_new)
     with Progress(console=err) as progress, path.open("rb") as file:
         steps = ProgressBars(progress)
@@ -126,7 +125,7 @@ def import_export(
 @with_options(**EXPORT_OPTIONS)
 def export_scope(
     path: Path,
-    agent: WhichAgent = "",
+    agent: Agent = "",
     user: User = "",
     tenant: Tenant = "default",
     **given: Any,  # noqa: ANN401 - what `with_options` names
@@ -135,7 +134,9 @@ def export_scope(
     if not agent and not given["all_agents"] and not given["all_scopes"]:
         raise typer.BadParameter("use --agent, --all-agents or --all-scopes")
     if (given["all_scopes"] and (agent or user or given["all_agents"])) or (given["all_agents"] and agent):
-        raise typer.BadParameter("--all-agents and --all-scopes cannot be narrowed further")
+        raise typer.BadParameter(
+            "--all-agents and --all-scopes take no agent (RECOLLECT_AGENT); --all-scopes takes no user"
+        )
     of_all = bool(given["all_scopes"])
     order = ExportRequest(agent or None, None if of_all else user, tuple(given["vectors"] or ()))
     with Progress(console=err) as progress:

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
-from datetime import UTC, datetime
+from datetime import datetime
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -15,20 +14,18 @@ from rich.table import Column, Table
 from recollect.doors.cli import graph
 from recollect.doors.cli.graph import AsOf, At, Limit, find_entity_id, format_span, in_utc
 from recollect.doors.cli.terminal import (
-    Agent,
     ProgressBars,
     Tenant,
-    User,
     err,
     find_id,
     find_ids,
     id_column,
+    on_mind,
     out,
     printing,
     run,
     shorten_id,
     table_of,
-    with_mind,
     with_options,
 )
 from recollect.doors.greeting import translate
@@ -49,6 +46,7 @@ if TYPE_CHECKING:
     from recollect.mind.service import Recollect
 
 commands = typer.Typer()
+facts_app = typer.Typer(no_args_is_help=True, help="List, add and trace facts.")
 
 ChosenAgent = Annotated[str, typer.Option(help="Agent.", show_default="all of the tenant's")]
 ChosenUser = Annotated[
@@ -76,32 +74,30 @@ def show_facts(page: FactPage) -> None:
         out.print(translate("There are more than {limit}.", limit=len(page.facts)))
 
 
-@commands.command()
-@with_options(
-    entity=Annotated[str | None, typer.Option(help="Only facts about this entity, by name or id.")],
-    versions=Annotated[str | None, typer.Option(help="Show all versions of this fact.", metavar="ID")],
-    as_of=AsOf,
-    at=At,
-)
+@facts_app.command("list")
 @printing(show_facts)
-def facts(
-    agent: Agent,
-    user: User = "",
+@on_mind
+async def list_facts(
+    mind: Mind,
+    entity: Annotated[str, typer.Option(help="Only facts about this entity, by name or id.")] = "",
     predicate: Annotated[str, typer.Option(help="Only facts of this predicate.")] = "",
     limit: Limit = 50,
-    tenant: Tenant = "default",
-    **chosen: Any,  # noqa: ANN401 - what `with_options` names
+    as_of: AsOf = None,
+    at: At = None,
 ) -> FactPage:
     """List facts with the time they are true and when they were recorded."""
-    as_of, at = (moment and moment.replace(tzinfo=UTC) for moment in (chosen["as_of"], chosen["at"]))
+    about = await find_entity_id(mind, entity) if entity else None
+    return await mind.knowledge.facts(about, predicate, as_of=in_utc(as_of), at=in_utc(at), limit=limit)
 
-    async def list_matching_facts(mind: Mind) -> FactPage:
-        if chosen["versions"]:
-            return FactPage(tuple(await mind.knowledge.fact_versions(await find_id(mind, chosen["versions"]))))
-        entity = await find_entity_id(mind, chosen["entity"]) if chosen["entity"] else None
-        return await mind.knowledge.facts(entity, predicate, as_of=as_of, at=at, limit=limit)
 
-    return with_mind(agent, user, tenant, list_matching_facts)
+@facts_app.command("versions")
+@printing(show_facts)
+@on_mind
+async def list_versions(
+    mind: Mind, fact_id: Annotated[str, typer.Argument(metavar="ID", help="Fact ID, full or short.")]
+) -> FactPage:
+    """List all versions of a fact."""
+    return FactPage(tuple(await mind.knowledge.fact_versions(await find_id(mind, fact_id))))
 
 
 def show_stated(fact: Fact) -> None:
@@ -109,38 +105,28 @@ def show_stated(fact: Fact) -> None:
     out.print(f"{fact.id} {escape(fact.text)}", highlight=False, soft_wrap=True)
 
 
-@commands.command("state")
-@with_options(
-    since=Annotated[datetime | None, typer.Option(help="True since (UTC).", show_default="now")],
-    until=Annotated[datetime | None, typer.Option(help="True until (UTC).", show_default="open")],
-    replaces=Annotated[
-        list[str] | None, typer.Option(help="ID of a fact that this one replaces. Repeatable.", metavar="ID")
-    ],
-    text=Annotated[str | None, typer.Option(help="The fact as a sentence.", show_default="its three parts")],
-)
+@facts_app.command("add")
 @printing(show_stated)
-def state_fact(
+@on_mind
+async def add_fact(
+    mind: Mind,
     parts: Annotated[
         tuple[str, str, str],
         typer.Argument(
             metavar="SUBJECT PREDICATE OBJECT", help="Subject, predicate and object, for example: Li works_at Globex"
         ),
     ],
-    agent: Agent,
-    user: User = "",
-    tenant: Tenant = "default",
-    **chosen: Any,  # noqa: ANN401 - what `with_options` names
+    since: Annotated[datetime | None, typer.Option(help="True since (UTC).", show_default="now")] = None,
+    until: Annotated[datetime | None, typer.Option(help="True until (UTC).", show_default="open")] = None,
+    replaces: Annotated[
+        list[str] | None, typer.Option(help="ID of a fact that this one replaces. Repeatable.", metavar="ID")
+    ] = None,
+    text: Annotated[str, typer.Option(help="The fact as a sentence.", show_default="its three parts")] = "",
 ) -> Fact:
     """Add a fact."""
-    since, until = (moment and moment.replace(tzinfo=UTC) for moment in (chosen["since"], chosen["until"]))
-    stated = NewFact(*parts, text=chosen["text"] or "", valid_at=since, invalid_at=until)
-
-    async def add_stated_fact(mind: Mind) -> Fact:
-        replaced = tuple(await find_ids(mind, chosen["replaces"]))
-        [fact] = await mind.knowledge.add(replace(stated, replaces=replaced))
-        return fact
-
-    return with_mind(agent, user, tenant, add_stated_fact)
+    replaced = tuple(await find_ids(mind, replaces))
+    stated = NewFact(*parts, text=text, valid_at=in_utc(since), invalid_at=in_utc(until), replaces=replaced)
+    return (await mind.knowledge.add(stated))[0]
 
 
 def show_entities(page: EntityPage) -> None:
@@ -160,31 +146,22 @@ def show_entities(page: EntityPage) -> None:
 
 
 @commands.command()
-@with_options(
-    meaning=Annotated[
-        str | None, typer.Option(help="Sort by similarity to this text.", show_default="the oldest first")
-    ],
-    as_of=Annotated[
-        datetime | None, typer.Option(help="Entities as they were merged at this time (UTC).", show_default="now")
-    ],
-)
 @printing(show_entities)
-def entities(
-    agent: Agent,
+@on_mind
+async def entities(
+    mind: Mind,
     search: Annotated[str, typer.Argument(help="Part of a name.", show_default="all")] = "",
-    user: User = "",
     type: Annotated[EntityType | None, typer.Option(help="Only entities of this type.", show_default="all")] = None,  # noqa: A002
     limit: Limit = 50,
-    tenant: Tenant = "default",
-    **chosen: Any,  # noqa: ANN401 - what `with_options` names
+    meaning: Annotated[
+        str, typer.Option(help="Sort by similarity to this text.", show_default="the oldest first")
+    ] = "",
+    as_of: Annotated[
+        datetime | None, typer.Option(help="Entities as they were merged at this time (UTC).", show_default="now")
+    ] = None,
 ) -> EntityPage:
     """List entities and their aliases."""
-    meaning, as_of = chosen["meaning"] or "", in_utc({"as_of": chosen["as_of"]}).get("as_of")
-
-    async def list_matching_entities(mind: Mind) -> EntityPage:
-        return await mind.knowledge.entities(search, type=type, meaning=meaning, as_of=as_of, limit=limit)
-
-    return with_mind(agent, user, tenant, list_matching_entities)
+    return await mind.knowledge.entities(search, type=type, meaning=meaning, as_of=in_utc(as_of), limit=limit)
 
 
 @commands.command()
@@ -202,8 +179,7 @@ def enrich(
     **options: Any,  # noqa: ANN401 - what `with_options` names
 ) -> None:
     """Re-run extraction with another model or prompt, then switch to the new result atomically."""
-    moment = since.replace(tzinfo=UTC) if since and since.tzinfo is None else since
-    wanted = EnrichRequest(agent, user, moment, model, bool(options["ignore_budget"]), tenant)
+    wanted = EnrichRequest(agent, user, in_utc(since), model, bool(options["ignore_budget"]), tenant)
 
     async def enrich_again(recollect: Recollect) -> None:
         plans = await recollect.reruns.plan(wanted)
@@ -263,3 +239,4 @@ def show_cost(cost: Cost) -> tuple[str, ...]:
 
 
 commands.add_typer(graph.commands, name="graph")
+commands.add_typer(facts_app, name="facts")

@@ -1,4 +1,4 @@
-"""Commands for memories: remember, show, revise, pin and forget them."""
+"""Commands for memories: remember, list, show, update and forget them."""
 
 from __future__ import annotations
 
@@ -16,7 +16,6 @@ from recollect.doors.cli.terminal import (
     FILTER_OPTIONS,
     Agent,
     MemoryId,
-    MemoryIds,
     ProgressBars,
     Tenant,
     User,
@@ -25,6 +24,7 @@ from recollect.doors.cli.terminal import (
     find_id,
     find_ids,
     id_column,
+    on_mind,
     out,
     printing,
     read_filter,
@@ -80,21 +80,19 @@ def show_receipt(receipt: Receipt) -> None:
     ],
 )
 @printing(show_receipt)
-def remember(
+@on_mind
+async def remember(
+    mind: Mind,
     content: Annotated[str, typer.Argument(help="Text of the memory.")],
-    agent: Agent,
-    user: User = "",
     kind: Annotated[Kind, typer.Option(help="Kind of memory.")] = Kind.EVENT,
     importance: Annotated[float | None, typer.Option(help="1 to 10. Estimated if omitted.")] = None,
-    tenant: Tenant = "default",
     **chosen: Any,  # noqa: ANN401 - what `with_options` names
 ) -> Receipt:
     """Store a memory."""
     expiry = chosen["expires_at"].replace(tzinfo=UTC) if chosen["expires_at"] else None
     memory = NewMemory(content, kind, importance=importance, expires_at=expiry, pinned=bool(chosen["pin"]))
     if_new: IfNew = chosen["if_new"].value if chosen["if_new"] else ""
-    [receipt] = with_mind(agent, user, tenant, lambda mind: mind.remember(memory, if_new=if_new))
-    return receipt
+    return (await mind.remember(memory, if_new=if_new))[0]
 
 
 def show_memory(memory: Memory) -> None:
@@ -124,9 +122,10 @@ def show_memory(memory: Memory) -> None:
 
 @commands.command("get")
 @printing(show_memory)
-def get_memory(memory_id: MemoryId, agent: Agent, user: User = "", tenant: Tenant = "default") -> Memory:
+@on_mind
+async def get_memory(mind: Mind, memory_id: MemoryId) -> Memory:
     """Show a memory with all its fields."""
-    return with_mind(agent, user, tenant, lambda mind: mind.get(memory_id))
+    return await mind.get(memory_id)
 
 
 def show_page(page: MemoryPage) -> None:
@@ -143,33 +142,28 @@ def show_page(page: MemoryPage) -> None:
         out.print(translate("There are more: --after {cursor}", cursor=shorten_id(page.next_cursor)), highlight=False)
 
 
-@commands.command("browse")
+@commands.command("list")
 @with_options(
     after=Annotated[str | None, typer.Option(help="Start after this memory.", metavar="ID")],
     oldest=Annotated[bool | None, typer.Option("--oldest", help="Oldest first.", show_default="the newest")],
     **FILTER_OPTIONS,
 )
 @printing(show_page)
-def browse_memories(
-    agent: Agent,
+@on_mind
+async def list_memories(
+    mind: Mind,
     words: Annotated[str, typer.Argument(help="Only memories that contain these words.", show_default="all")] = "",
-    user: User = "",
     limit: Annotated[int, typer.Option(help="Maximum number of results.", min=1, max=200)] = 20,
-    tenant: Tenant = "default",
     **given: Any,  # noqa: ANN401 - what `with_options` names
 ) -> MemoryPage:
     """List memories, newest first."""
     only, order = Filter(**read_filter(given)), MemoryOrder.OLDEST if given["oldest"] else MemoryOrder.NEWEST
-
-    async def list_memory_page(mind: Mind) -> MemoryPage:
-        cursor = await find_id(mind, given["after"]) if given["after"] else None
-        return await mind.browse(cursor, limit, only, order=order, words=words)
-
-    return with_mind(agent, user, tenant, list_memory_page)
+    cursor = await find_id(mind, given["after"]) if given["after"] else None
+    return await mind.browse(cursor, limit, only, order=order, words=words)
 
 
-def show_revised(found: UpdateResult | list[Memory]) -> None:
-    """Show what a revision did, or the versions of a memory."""
+def show_updated(found: UpdateResult | list[Memory]) -> None:
+    """Show what an update did, or the versions of a memory."""
     if isinstance(found, UpdateResult):
         said = "contested" if found.contested else found.progress if found.changed else "unchanged"
         out.print(f"{found.id} {said}", highlight=False)
@@ -186,50 +180,27 @@ def show_revised(found: UpdateResult | list[Memory]) -> None:
     importance=Annotated[float | None, typer.Option(help="1 to 10.", show_default="as it is")],
     keyword=Annotated[list[str] | None, typer.Option(help="Keyword; replaces the existing ones. Repeatable.")],
     topic=Annotated[str | None, typer.Option(help="Topic; replaces the existing ones.", show_default="as it is")],
-    pin=Annotated[bool | None, typer.Option("--pin/--no-pin", help="Pin or unpin.")],
-    versions=Annotated[bool | None, typer.Option("--versions", help="Only show the versions.")],
 )
-@printing(show_revised)
-def revise(
+@printing(show_updated)
+@on_mind
+async def update(
+    mind: Mind,
     memory_id: MemoryId,
-    agent: Agent,
     content: Annotated[str, typer.Argument(help="New text.")] = "",
-    user: User = "",
-    tenant: Tenant = "default",
+    pin: Annotated[bool | None, typer.Option("--pin/--unpin", help="Include it in every prompt, or not.")] = None,
+    versions: Annotated[bool, typer.Option("--versions", help="Only show the versions.")] = False,
     **chosen: Any,  # noqa: ANN401 - what `with_options` names
-) -> UpdateResult | list[Memory]:
+) -> UpdateResult | list[Memory] | None:
     """Update a memory, or show its versions."""
-    revision = MemoryUpdate(
-        content or None,
-        chosen["importance"],
-        keywords=tuple(chosen["keyword"]) if chosen["keyword"] else None,
-        topic=chosen["topic"],
-        pinned=chosen["pin"],
-    )
-
-    async def update_or_list_versions(mind: Mind) -> UpdateResult | list[Memory]:
-        found = await find_id(mind, memory_id)
-        return await mind.versions(found) if chosen["versions"] else await mind.revise(found, revision)
-
-    return with_mind(agent, user, tenant, update_or_list_versions)
-
-
-@commands.command()
-def pin(
-    ids: MemoryIds,
-    agent: Agent,
-    user: User = "",
-    off: Annotated[bool, typer.Option("--off", help="Unpin.")] = False,
-    tenant: Tenant = "default",
-) -> None:
-    """Pin memories so that every prompt includes them (`--off` to unpin)."""
-
-    async def set_pinned(mind: Mind) -> list[UUID]:
-        return await mind.pin(await find_ids(mind, ids), pinned=not off)
-
-    found = with_mind(agent, user, tenant, set_pinned)
-    said = "{count} of {all} memories are no longer pinned." if off else "{count} of {all} memories are pinned."
-    out.print(translate(said, count=len(found), all=len(ids)), highlight=False)
+    found, keywords = await find_id(mind, memory_id), tuple(chosen["keyword"]) if chosen["keyword"] else None
+    if versions:
+        return await mind.versions(found)
+    changed = MemoryUpdate(content or None, chosen["importance"], keywords=keywords, topic=chosen["topic"], pinned=pin)
+    if pin is None or changed != MemoryUpdate(pinned=pin):
+        return await mind.revise(found, changed)
+    said = "{count} of {all} memories are pinned." if pin else "{count} of {all} memories are no longer pinned."
+    out.print(translate(said, count=len(await mind.pin([found], pinned=pin)), all=1), highlight=False)
+    return None
 
 
 @commands.command()
@@ -242,7 +213,7 @@ def pin(
     **FILTER_OPTIONS,
 )
 def forget(
-    agent: Annotated[str, typer.Option(help="Agent.")] = "",
+    agent: Agent = "",
     ids: Annotated[list[str] | None, typer.Argument(help="Memory IDs. Omit to use a filter.")] = None,
     user: User = "",
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Only count what would be deleted.")] = False,
@@ -253,7 +224,7 @@ def forget(
     only = Filter(**read_filter(given))
     if given["all_agents"]:
         if agent or ids or only.named:
-            raise typer.BadParameter("--all-agents erases the user: it takes no agent, ids or filter")
+            raise typer.BadParameter("--all-agents erases the user: it takes no agent (RECOLLECT_AGENT), ids or filter")
         erase_user(user, tenant, dry_run=dry_run, yes=bool(given["yes"]))
         return
     if not agent:

@@ -1,4 +1,4 @@
-"""Commands that recall: hits with their reasons, and a block for a prompt."""
+"""The command that recalls: hits with their reasons, or a text for a prompt."""
 
 from __future__ import annotations
 
@@ -11,17 +11,14 @@ from rich.table import Table
 
 from recollect.doors.cli.terminal import (
     FILTER_OPTIONS,
-    Agent,
-    Tenant,
-    User,
     err,
     id_column,
+    on_mind,
     out,
     printing,
     read_filter,
     shorten_id,
     table_of,
-    with_mind,
     with_options,
 )
 from recollect.doors.greeting import translate
@@ -45,7 +42,7 @@ OPTIONS: dict[str, object] = {
         ),
     ],
     "min_relevance": Annotated[
-        float | None, typer.Option(help="Minimum relevance, 0 to 1.", show_default="all; a block: 0.003")
+        float | None, typer.Option(help="Minimum relevance, 0 to 1.", show_default="all; with --prompt 0.003")
     ],
     "zone": Annotated[
         str | None, typer.Option(help="Time zone, for example Asia/Shanghai.", show_default="of this machine")
@@ -56,12 +53,13 @@ OPTIONS: dict[str, object] = {
     "judge": Annotated[bool | None, typer.Option("--judge", help="Ask the chat model to drop irrelevant results.")],
     "keep": Annotated[
         bool | None,
-        typer.Option("--keep/--no-keep", help="Save this recall for `explain` and `replay`.", show_default="as set"),
+        typer.Option("--keep/--no-keep", help="Save this recall for `recollect mind recalls`.", show_default="as set"),
     ],
     "now": Annotated[datetime | None, typer.Option(help="Time of the recall (UTC).", show_default="now")],
     "no_touch": Annotated[bool | None, typer.Option("--no-touch", help="Do not count the results as accessed.")],
 }
 DIGITS = 3
+DEFAULT_BUDGET = 2_000
 MIN_SHOWN_SHARE = 0.01
 
 
@@ -81,17 +79,44 @@ def show_recollection(found: RecallResult) -> None:
         err.print(translate("kept as {id}", id=found.recall_id), highlight=False)
 
 
+def show_block(made: MemoryBlock) -> None:
+    """Show a block, and print its number of tokens to stderr."""
+    out.print(escape(made.text) if made.text else translate("nothing to show"), highlight=False, soft_wrap=True)
+    rest = f", {made.left_out} found no room" if made.left_out else ""
+    rest += f", {made.not_repeated} were shown before" if made.not_repeated else ""
+    spent = {"tokens": made.tokens, "budget": made.budget, "tokenizer": made.tokenizer}
+    err.print(translate("{tokens} of {budget} tokens by {tokenizer}", **spent) + rest, highlight=False)
+
+
+def show_found(found: RecallResult | MemoryBlock) -> None:
+    """Show hits, or the text for a prompt."""
+    if isinstance(found, RecallResult):
+        show_recollection(found)
+    else:
+        show_block(found)
+
+
 @commands.command()
 @with_options(
+    prompt=Annotated[bool | None, typer.Option("--prompt", help="Print the results as text for a prompt.")],
+    budget=Annotated[int | None, typer.Option(help="Token budget of `--prompt`.", show_default="2000")],
+    conversation=Annotated[
+        str | None, typer.Option(help="With `--prompt`: do not repeat texts for this conversation.")
+    ],
+    repeat=Annotated[
+        bool | None, typer.Option("--repeat", help="With `--conversation`: repeat memories, shorter each time.")
+    ],
     also=Annotated[list[str] | None, typer.Option(help="Also search this scope, as agent or agent/user. Repeatable.")],
     **OPTIONS,
 )
-@printing(show_recollection)
-def recall(
-    agent: Agent,
+@printing(show_found)
+@on_mind
+async def recall(
+    mind: Mind,
     text: Annotated[str, typer.Argument(help="Query. Lists the newest memories if omitted.")] = "",
-    user: User = "",
-    limit: Annotated[int | None, typer.Option(help="Maximum number of hits.", show_default="10")] = None,
+    limit: Annotated[
+        int | None, typer.Option(help="Maximum number of results.", show_default="10; with --prompt all that fit")
+    ] = None,
     channel: Annotated[
         list[str] | None,
         typer.Option(
@@ -99,19 +124,21 @@ def recall(
             show_default="the usual ones",
         ),
     ] = None,
-    tenant: Tenant = "default",
     **more: Any,  # noqa: ANN401 - what `with_options` names
-) -> RecallResult:
-    """Search memories. Shows the best match first, with reasons."""
+) -> RecallResult | MemoryBlock:
+    """Search memories. Shows the best match first, with reasons, or all as prompt text (`--prompt`)."""
     cue = Cue(text, limit=limit, channels=tuple(channel or ()), **read_options(more))
-
-    async def recall_or_fail(mind: Mind) -> RecallResult:
-        found = await mind.recall(cue)
-        if found.status is Status.ERROR:
-            raise UnavailableError(f"Recall failed: no channel could search. {found.message}")
-        return found
-
-    return with_mind(agent, user, tenant, recall_or_fail)
+    budget, conversation, repeat = more["budget"], more["conversation"], more["repeat"]
+    if not more["prompt"] and (budget or conversation or repeat):
+        raise InvalidInputError("--budget, --conversation and --repeat require --prompt")
+    found: RecallResult | MemoryBlock = (
+        await mind.blocks.show(cue, budget or DEFAULT_BUDGET, conversation=conversation or "", repeat=bool(repeat))
+        if more["prompt"]
+        else await mind.recall(cue)
+    )
+    if found.status is Status.ERROR:
+        raise UnavailableError(f"Recall failed: no channel could search. {found.message}")
+    return found
 
 
 def read_options(given: dict[str, Any]) -> dict[str, Any]:
@@ -184,41 +211,3 @@ def factors(part: ChannelScore) -> list[str]:
 def moment(hit: Hit) -> str:
     """Write when a memory happened, to the minute."""
     return f"{hit.memory.occurred_at:%F %R}"
-
-
-def show_block(made: MemoryBlock) -> None:
-    """Show a block, and print its number of tokens to stderr."""
-    out.print(escape(made.text) if made.text else translate("nothing to show"), highlight=False, soft_wrap=True)
-    rest = f", {made.left_out} found no room" if made.left_out else ""
-    rest += f", {made.not_repeated} were shown before" if made.not_repeated else ""
-    spent = {"tokens": made.tokens, "budget": made.budget, "tokenizer": made.tokenizer}
-    err.print(translate("{tokens} of {budget} tokens by {tokenizer}", **spent) + rest, highlight=False)
-
-
-@commands.command()
-@with_options(
-    conversation=Annotated[
-        str | None, typer.Option(help="Conversation whose earlier blocks are not repeated.", show_default="none's")
-    ],
-    repeat=Annotated[bool | None, typer.Option("--repeat", help="Show memories again, shorter each time.")],
-    limit=Annotated[int | None, typer.Option(help="Maximum number of lines.", show_default="what fits")],
-    **OPTIONS,
-)
-@printing(show_block)
-def block(
-    text: Annotated[str, typer.Argument(help="Query.")],
-    agent: Agent,
-    user: User = "",
-    budget: Annotated[int, typer.Option(help="Token budget.")] = 2_000,
-    tenant: Tenant = "default",
-    **more: Any,  # noqa: ANN401 - what `with_options` names
-) -> MemoryBlock:
-    """Search memories and print them as prompt text within a token budget."""
-    cue = Cue(text, limit=more["limit"], **read_options(more))
-    conversation, repeat = more["conversation"] or "", bool(more["repeat"])
-    made = with_mind(
-        agent, user, tenant, lambda mind: mind.blocks.show(cue, budget, conversation=conversation, repeat=repeat)
-    )
-    if made.status is Status.ERROR:
-        raise UnavailableError(f"Recall failed: no channel could search. {made.message}")
-    return made

@@ -174,12 +174,12 @@ async def print_greeting(
     key = (
         translate("API key (shown this once): [bold]{secret}[/bold]", secret=welcome.secret)
         if welcome.secret
-        else translate("An API key exists already. Make another: recollect key create NAME")
+        else translate("An API key exists already. Make another: recollect admin keys create NAME")
     )
     model = embedder.model if embedder else translate("none (recall by words only)")
     active = [space.model for space, _ in await recollect.operator.spaces.list() if space.state == "active"]
     if embedder and embedder.model not in active:
-        model += f", but recall reads {' '.join(active)}: run `recollect space change`"
+        model += f", but recall reads {' '.join(active)}: run `recollect admin embeddings change`"
     url = address_of(server, recollect.settings)
     if welcome.link:
         # After `#`, which no browser sends: neither into a server's log nor to another page.

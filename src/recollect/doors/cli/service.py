@@ -11,21 +11,9 @@ from rich.markup import escape
 from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 from rich.table import Column, Table
 
-from recollect.doors.cli.terminal import (
-    Agent,
-    Tenant,
-    User,
-    err,
-    out,
-    printing,
-    run,
-    run_on_each,
-    table_of,
-    with_mind,
-)
+from recollect.doors.cli.terminal import Tenant, err, on_mind, out, printing, run, run_on_each, table_of
 from recollect.doors.greeting import translate
-from recollect.models.agents import NOTHING_THERE, Reflection
-from recollect.models.memories import Memory
+from recollect.models.agents import NOTHING_THERE
 from recollect.models.service import CostReport, DailyBudget, EmbeddingSpace, Job, Reader
 
 if TYPE_CHECKING:
@@ -37,22 +25,19 @@ commands = typer.Typer()
 jobs_app = typer.Typer(help="Show and retry background jobs.")
 AnyAgent = Annotated[str, typer.Option(help="Agent.", show_default="all of the tenant's")]
 NUMBERS = ("calls", "failed", "partial", "prompt", "completion", "seconds", "price")
-reader_app = typer.Typer(help="Manage SQL roles that can read a tenant's memories.", no_args_is_help=True)
+sql_reader_app = typer.Typer(help="Manage SQL roles that can read a tenant's memories.", no_args_is_help=True)
 Name = Annotated[str, typer.Argument(help="Role name.")]
-space_app = typer.Typer(help="Manage embedding spaces, one per embedding model.", no_args_is_help=True)
+embeddings_app = typer.Typer(help="Manage embedding spaces, one per embedding model.", no_args_is_help=True)
 
 
 @commands.command()
-def reflect(agent: Agent, user: User = "", tenant: Tenant = "default") -> None:
+@on_mind
+async def reflect(mind: Mind) -> None:
     """Reflect on recent memories now, without a worker. Show the questions and the thoughts."""
     with Progress(SpinnerColumn(), TextColumn("{task.description}"), TimeElapsedColumn(), console=err) as progress:
         task = progress.add_task("looking back", total=None)
-
-        async def fetch_spaces(mind: Mind) -> tuple[Reflection, list[Memory]]:
-            reflection = await mind.reflect(report=lambda step: progress.update(task, description=escape(step)))
-            return reflection, [await mind.get(receipt.id) for receipt in reflection.thoughts]
-
-        reflection, thoughts = with_mind(agent, user, tenant, fetch_spaces)
+        reflection = await mind.reflect(report=lambda step: progress.update(task, description=escape(step)))
+        thoughts = [await mind.get(receipt.id) for receipt in reflection.thoughts]
     if not thoughts:
         out.print(translate(reflection.reason or NOTHING_THERE))
         return
@@ -142,7 +127,7 @@ def show_progress(done: int | None, total: int | None) -> str:
     return str(done) if total is None else f"{done} of {total}"
 
 
-def show_ledger(found: CostReport) -> None:
+def show_costs(found: CostReport) -> None:
     """Show costs by day, step and model."""
     table = table_of("day", "step", "model", *(Column(name, justify="right") for name in NUMBERS))
     for each in found.sums:
@@ -155,10 +140,10 @@ def show_ledger(found: CostReport) -> None:
 
 
 @commands.command()
-@printing(show_ledger)
-def ledger(
+@printing(show_costs)
+def costs(
     agent: AnyAgent = "",
-    user: User = "",
+    user: Annotated[str, typer.Option(help="User. Omit for the agent's own memory.")] = "",
     days: Annotated[int, typer.Option(help="Number of days, including today.")] = 30,
     tenant: Tenant = "default",
 ) -> CostReport:
@@ -176,7 +161,7 @@ def describe_budget(budget: DailyBudget | None) -> str:
     return f"{budget.used:,} of {budget.limit:,} tokens used today.{waits}"
 
 
-@reader_app.command("create")
+@sql_reader_app.command("create")
 def create_reader(name: Name, tenant: Tenant = "default") -> None:
     """Create a role that may read a tenant's views, and show its login this once."""
     made = run(lambda recollect: recollect.operator.readers.create(name, tenant))
@@ -191,14 +176,14 @@ def show_readers(readers: tuple[Reader, ...]) -> None:
     out.print(table if table.row_count else "There are no readers.")
 
 
-@reader_app.command("list")
+@sql_reader_app.command("list")
 @printing(show_readers)
 def list_readers() -> tuple[Reader, ...]:
     """List all reader roles."""
     return run(lambda recollect: recollect.operator.readers.list())
 
 
-@reader_app.command("drop")
+@sql_reader_app.command("drop")
 def drop_reader(name: Name) -> None:
     """Drop a reader role."""
     run(lambda recollect: recollect.operator.readers.drop(name))
@@ -216,7 +201,7 @@ def show_spaces(listed: list[tuple[EmbeddingSpace, str]]) -> None:
             out.print(f"{escape(space.model)} is made with {attribution}", soft_wrap=True)
 
 
-@space_app.command("list")
+@embeddings_app.command("list")
 @printing(show_spaces)
 def list_spaces() -> list[tuple[EmbeddingSpace, str]]:
     """List embedding spaces."""
@@ -228,7 +213,7 @@ def list_spaces() -> list[tuple[EmbeddingSpace, str]]:
     return list(dict.fromkeys(each for some in run_on_each(fetch_spaces) for each in some))
 
 
-@space_app.command("change")
+@embeddings_app.command("change")
 def change_model() -> None:
     """Re-embed everything with the configured model while serving, then switch to it."""
     with Progress(console=err) as progress:
@@ -241,14 +226,14 @@ def change_model() -> None:
         out.print(f"{refused} memories have no vector in it: the model cannot take their text. Words still find them.")
 
 
-@space_app.command("drop")
+@embeddings_app.command("drop")
 def drop_space(space_id: int) -> None:
     """Delete a retired embedding space."""
     run_on_each(lambda recollect: recollect.operator.spaces.drop(space_id))
     out.print(translate("dropped"))
 
 
-@space_app.command("compact")
+@embeddings_app.command("compact")
 def compact_space(space_id: int) -> None:
     """Rebuild the primary key of a space to save about half of its size."""
     with err.status("building the key anew; nobody is blocked"):
@@ -257,7 +242,7 @@ def compact_space(space_id: int) -> None:
         out.print(f"{before / 1e6:,.1f} MB before, {after / 1e6:,.1f} MB now.")
 
 
-@commands.command("index")
+@embeddings_app.command("index")
 def index_large_scopes(
     at_least: Annotated[int, typer.Option(help="Minimum number of memories in a scope.")] = 100_000,
 ) -> None:
@@ -268,5 +253,5 @@ def index_large_scopes(
 
 
 commands.add_typer(jobs_app, name="jobs")
-commands.add_typer(reader_app, name="reader")
-commands.add_typer(space_app, name="space")
+commands.add_typer(sql_reader_app, name="sql-reader")
+commands.add_typer(embeddings_app, name="embeddings")

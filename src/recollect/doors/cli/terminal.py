@@ -31,6 +31,7 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 Command = TypeVar("Command", bound=Callable[..., Any])
+KEYWORD = Parameter.KEYWORD_ONLY
 STOPS = (signal.SIGINT, signal.SIGTERM)
 out, err = Console(), Console(stderr=True)
 SHORT_ID = 8
@@ -38,8 +39,8 @@ SHORT_ID = 8
 WAIT_SECONDS = 5.0
 """How long to wait for an answer beyond the server's own deadline."""
 
-Agent = Annotated[str, typer.Option(help="Agent.")]
-User = Annotated[str, typer.Option(help="User. Omit for the agent's own memory.")]
+Agent = Annotated[str, typer.Option(envvar="RECOLLECT_AGENT", help="Agent.")]
+User = Annotated[str, typer.Option(envvar="RECOLLECT_USER", help="User. Omit for the agent's own memory.")]
 Tenant = Annotated[str, typer.Option(help="Tenant.")]
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON.")]
 MemoryId = Annotated[str, typer.Argument(metavar="ID", help="Memory ID, full or short.")]
@@ -136,6 +137,22 @@ def with_mind(
     return run(opened)
 
 
+def on_mind(command: Callable[..., Coroutine[Any, Any, T]]) -> Callable[..., T]:
+    """Add the options that name a mind to a command, and run it with this mind as its first argument."""
+    for name in ("mind", "return"):  # Their types may not be loaded, and no option is made of them.
+        command.__annotations__.pop(name)
+
+    @wraps(command)
+    def call(*, agent: str, user: str, tenant: str, **named: object) -> T:
+        return with_mind(agent, user, tenant, lambda mind: command(mind, **named))
+
+    own = [each.replace(kind=KEYWORD) for each in list_parameters(command) if each.name != "mind"]
+    chosen = [Parameter("agent", KEYWORD, annotation=Agent), Parameter("user", KEYWORD, default="", annotation=User)]
+    tenant = Parameter("tenant", KEYWORD, default="default", annotation=Tenant)
+    call.__dict__["__signature__"] = Signature([*chosen, *own, tenant])
+    return call
+
+
 def ask_server(server: RunningServer, settings: Settings, work: Callable[[Client], Awaitable[T]]) -> T:
     """Ask a server, in this thread and without an event loop."""
     seconds = settings.request_timeout_seconds + WAIT_SECONDS
@@ -152,7 +169,7 @@ async def ask_mind(client: Client, agent: str, user: str, work: Callable[[Mind],
 
 def printing(show: Callable[[T], None]) -> Callable[[Callable[..., T | None]], Callable[..., None]]:
     """Add the option `--json` to a command that returns a value. Without it, the value is shown; None is not shown."""
-    added = Parameter("json", Parameter.KEYWORD_ONLY, default=False, annotation=AsJson)
+    added = Parameter("json", KEYWORD, default=False, annotation=AsJson)
 
     def extend(command: Callable[..., T | None]) -> Callable[..., None]:
         command.__annotations__.pop("return", None)  # Its type may not be loaded, and no option is made of it.
@@ -165,13 +182,16 @@ def printing(show: Callable[[T], None]) -> Callable[[Callable[..., T | None]], C
             elif found is not None:
                 show(found)
 
-        own = list(signature(command, eval_str=True).parameters.values())
-        rest = [each for each in own if each.kind is Parameter.VAR_KEYWORD]
-        named = [each for each in own if each.kind is not Parameter.VAR_KEYWORD]
-        call.__dict__["__signature__"] = Signature([*named, added, *rest])
+        call.__dict__["__signature__"] = Signature([*list_parameters(command), added])
         return call
 
     return extend
+
+
+def list_parameters(command: Callable[..., Any]) -> list[Parameter]:
+    """Return the parameters of a command, without `**named`."""
+    declared = signature(command, eval_str=True).parameters.values()
+    return [each for each in declared if each.kind is not Parameter.VAR_KEYWORD]
 
 
 def print_json(value: object, indent: int | None = 2) -> None:
@@ -213,12 +233,10 @@ async def find_ids(mind: Mind, written: list[str] | None) -> list[UUID]:
 
 def with_options(**options: object) -> Callable[[Command], Command]:
     """Add options to a command beyond its parameters; the given ones are passed by name, the others as None."""
-    added = [Parameter(name, Parameter.KEYWORD_ONLY, default=None, annotation=kind) for name, kind in options.items()]
+    added = [Parameter(name, KEYWORD, default=None, annotation=kind) for name, kind in options.items()]
 
     def extend(command: Command) -> Command:
-        named = signature(command, eval_str=True).parameters.values()
-        own = [parameter for parameter in named if parameter.kind is not Parameter.VAR_KEYWORD]
-        command.__dict__["__signature__"] = Signature([*own, *added])
+        command.__dict__["__signature__"] = Signature([*list_parameters(command), *added])
         return command
 
     return extend

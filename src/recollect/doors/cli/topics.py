@@ -3,25 +3,21 @@
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Annotated
-from uuid import UUID
 
 import typer
 from rich.markup import escape
 from rich.tree import Tree
 
 from recollect.doors.cli.terminal import (
-    Agent,
     MemoryIds,
-    Tenant,
-    User,
     err,
     find_ids,
     id_column,
+    on_mind,
     out,
     printing,
     shorten_id,
     table_of,
-    with_mind,
 )
 from recollect.doors.greeting import translate
 from recollect.models.memories import Memory
@@ -46,16 +42,15 @@ def print_tree(found: TopicTree) -> None:
 
 @app.command("tree")
 @printing(print_tree)
-def show_tree(
-    agent: Agent,
-    user: User = "",
+@on_mind
+async def show_tree(
+    mind: Mind,
     path: Annotated[str, typer.Option(help="Only this topic and its subtopics.")] = "",
     limit: Annotated[int, typer.Option(help="Maximum number of topics.", min=1, max=10_000)] = 1_000,
     text: Annotated[bool, typer.Option("--text", help="One line per topic, as in a prompt.")] = False,
-    tenant: Tenant = "default",
 ) -> TopicTree | None:
     """Show the topic tree with the number of memories per topic."""
-    found = with_mind(agent, user, tenant, lambda mind: mind.topics.tree(path, limit))
+    found = await mind.topics.tree(path, limit)
     if not text:
         return found
     out.print(found.text, end="", highlight=False, markup=False, soft_wrap=True)
@@ -75,21 +70,16 @@ def print_links(found: list[tuple[TopicLink, Memory]]) -> None:
 
 @app.command("links")
 @printing(print_links)
-def show_links(
+@on_mind
+async def show_links(
+    mind: Mind,
     path: Path,
-    agent: Agent,
-    user: User = "",
     limit: Annotated[int, typer.Option(help="Maximum number of memories.", min=1, max=200)] = 50,
-    tenant: Tenant = "default",
 ) -> list[tuple[TopicLink, Memory]]:
     """List the memories of a topic, newest first."""
-
-    async def fetch_links(mind: Mind) -> list[tuple[TopicLink, Memory]]:
-        links = await mind.topics.links(path, limit=limit)
-        known = {each.id: each for each in await mind.get_many([link.memory_id for link in links])} if links else {}
-        return [(link, known[link.memory_id]) for link in links if link.memory_id in known]
-
-    return with_mind(agent, user, tenant, fetch_links)
+    links = await mind.topics.links(path, limit=limit)
+    known = {each.id: each for each in await mind.get_many([link.memory_id for link in links])} if links else {}
+    return [(link, known[link.memory_id]) for link in links if link.memory_id in known]
 
 
 def print_related(found: list[RelatedTopic]) -> None:
@@ -102,80 +92,56 @@ def print_related(found: list[RelatedTopic]) -> None:
 
 @app.command("related")
 @printing(print_related)
-def show_related(path: Path, agent: Agent, user: User = "", tenant: Tenant = "default") -> list[RelatedTopic]:
+@on_mind
+async def show_related(mind: Mind, path: Path) -> list[RelatedTopic]:
     """List related topics, strongest first."""
-    return with_mind(agent, user, tenant, lambda mind: mind.topics.related(path))
+    return await mind.topics.related(path)
 
 
 @app.command("link")
-def link(
+@on_mind
+async def link(
+    mind: Mind,
     path: Path,
     ids: MemoryIds,
-    agent: Agent,
-    user: User = "",
     related: Annotated[list[str] | None, typer.Option(help="Related topic. Repeatable.")] = None,
-    tenant: Tenant = "default",
 ) -> None:
     """Add memories to a topic. Creates the topic if needed."""
-
-    async def link_memories(mind: Mind) -> Topic:
-        found = await find_ids(mind, ids)
-        return await mind.topics.link(path, [NewTopicLink(each, DEFAULT_LIMIT, tuple(related or ())) for each in found])
-
-    describe_topic(with_mind(agent, user, tenant, link_memories))
+    links = [NewTopicLink(each, DEFAULT_LIMIT, tuple(related or ())) for each in await find_ids(mind, ids)]
+    describe_topic(await mind.topics.link(path, links))
 
 
 @app.command("unlink")
-def unlink(
-    path: Path,
-    ids: MemoryIds,
-    agent: Agent,
-    user: User = "",
-    tenant: Tenant = "default",
-) -> None:
+@on_mind
+async def unlink(mind: Mind, path: Path, ids: MemoryIds) -> None:
     """Remove memories from a topic. Empty topics are deleted."""
-
-    async def unlink_memories(mind: Mind) -> list[UUID]:
-        return await mind.topics.unlink(path, await find_ids(mind, ids))
-
-    gone = with_mind(agent, user, tenant, unlink_memories)
+    gone = await mind.topics.unlink(path, await find_ids(mind, ids))
     out.print(f"{len(gone)} memories taken from it.", highlight=False)
 
 
 @app.command("rename")
-def rename(
-    path: Path,
-    name: Annotated[str, typer.Argument(help="New name.")],
-    agent: Agent,
-    user: User = "",
-    tenant: Tenant = "default",
-) -> None:
+@on_mind
+async def rename(mind: Mind, path: Path, name: Annotated[str, typer.Argument(help="New name.")]) -> None:
     """Rename a topic."""
-    describe_topic(with_mind(agent, user, tenant, lambda mind: mind.topics.rename(path, name)))
+    describe_topic(await mind.topics.rename(path, name))
 
 
 @app.command("move")
-def move(
+@on_mind
+async def move(
+    mind: Mind,
     path: Path,
-    agent: Agent,
-    user: User = "",
     under: Annotated[str, typer.Option(help="Path of the new parent topic.", show_default="to the roots")] = "",
-    tenant: Tenant = "default",
 ) -> None:
     """Move a topic and its subtopics under another topic. Creates the target if needed."""
-    describe_topic(with_mind(agent, user, tenant, lambda mind: mind.topics.move(path, under)))
+    describe_topic(await mind.topics.move(path, under))
 
 
 @app.command("merge")
-def merge(
-    path: Path,
-    into: Annotated[str, typer.Argument(help="Path of the target topic.")],
-    agent: Agent,
-    user: User = "",
-    tenant: Tenant = "default",
-) -> None:
+@on_mind
+async def merge(mind: Mind, path: Path, into: Annotated[str, typer.Argument(help="Path of the target topic.")]) -> None:
     """Merge a topic and its subtopics into another topic."""
-    describe_topic(with_mind(agent, user, tenant, lambda mind: mind.topics.merge(path, into)))
+    describe_topic(await mind.topics.merge(path, into))
 
 
 def describe_topic(topic: Topic) -> None:

@@ -19,9 +19,15 @@ commands = typer.Typer()
 
 @commands.command()
 def mcp(
-    agent: Annotated[str | None, typer.Option(help="Agent. Calls cannot use another one.", show_default="any")] = None,
+    agent: Annotated[
+        str | None,
+        typer.Option(envvar="RECOLLECT_AGENT", help="Agent. Calls cannot use another one.", show_default="any"),
+    ] = None,
     user: Annotated[
-        str | None, typer.Option(help="User. Calls cannot use another one; '' = none.", show_default="any")
+        str | None,
+        typer.Option(
+            envvar="RECOLLECT_USER", help="User. Calls cannot use another one; '' = none.", show_default="any"
+        ),
     ] = None,
     tenant: Tenant = "default",
     url: Annotated[str, typer.Option(help="Use this server, with the key in RECOLLECT_KEY.")] = "",

@@ -65,7 +65,7 @@ class InstalledModels:
         bare, _, pin = name.partition("@")
         path = self.folder / check_name(bare) / RECORD
         if not path.exists():
-            raise SetupError(f"Model {bare} is not installed. Run: recollect model pull {bare}")
+            raise SetupError(f"Model {bare} is not installed. Run: recollect admin model pull {bare}")
         model = read_record(path)
         if pin and (found := self.fingerprint(model)) != name:
             raise SetupError(f"The installed model is {found}, not {name}. Pull it again from its original source.")
@@ -75,7 +75,7 @@ class InstalledModels:
         """Return the files of a model with places, sizes, checksums and license, without downloading them."""
         known = load_known().get(name)
         if known is None and not (repository or REPOSITORY.fullmatch(name)) and not (source and Path(source).is_dir()):
-            raise SetupError(f"Unknown model {name}. Use OWNER/NAME, or see `recollect model list`.")
+            raise SetupError(f"Unknown model {name}. Use OWNER/NAME, or see `recollect admin model list`.")
         place = self._open(source, repository or (known.repository if known else name), revision, known)
         files = list_files(place, known)
         bare = check_name(name.rpartition("/")[2])
@@ -114,9 +114,11 @@ class InstalledModels:
         folder, known = self.folder / model.name, load_known().get(model.name)
         for each in model.files:
             if not (file := folder / each.path).is_file() or file.stat().st_size != each.size:
-                raise SetupError(f"{each.path} of {model.name} is incomplete; run: recollect model pull {model.name}")
+                raise SetupError(
+                    f"{each.path} of {model.name} is incomplete; run: recollect admin model pull {model.name}"
+                )
         layout = read_layout(read_json(folder), known)
-        repair = f"run: recollect model pull {model.name}"
+        repair = f"run: recollect admin model pull {model.name}"
         session = open_session(folder / find_graph(model), threads, "models", repair)
         traits = EncoderTraits(
             name_space(model, layout),

@@ -13,7 +13,7 @@ from recollect.models.shards import LAST_BUCKET, OWN_BUCKET, BucketPlacement, Se
 from recollect.store.shards import catalog, placing
 from recollect.store.shards.tenants import Tenants
 
-SUSPEND_FIRST = "Suspend the writes of this tenant first: run `recollect tenants suspend`."
+SUSPEND_FIRST = "Suspend the writes of this tenant first: run `recollect admin tenants suspend`."
 UNFINISHED = "An erasure of this tenant is not finished: resume the tenant, and wait for its receipt."
 ONE_SHARD = "A tenant with data is placed on one shard; only a new one is spread."
 FIRST = attrgetter("first_bucket")
@@ -104,7 +104,7 @@ class TenantPlacements:
             read = [json.loads(line) for line in lines]
             await placing.import_tenant(home, tenant_id, read)
         except (ValueError, KeyError, TypeError):
-            raise InvalidInputError("This is not a file of `recollect tenants export`.") from None
+            raise InvalidInputError("This is not a file of `recollect admin tenants export`.") from None
         return len(read)
 
 

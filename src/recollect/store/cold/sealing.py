@@ -32,7 +32,7 @@ KEY_BYTES, NONCE_BYTES, SALT_BYTES = 32, 12, 16
 DAMAGED = "An object in object storage is damaged ({}). Nothing was changed."
 OTHER_MASTER = (
     "RECOLLECT_COLD__KEY does not match. Set it to the key in use, or set the old key as RECOLLECT_COLD__PREVIOUS_KEY "
-    "and run `recollect cold rewrap`."
+    "and run `recollect admin cold rewrap`."
 )
 
 

@@ -107,7 +107,7 @@ def undefined_object_error(problem: psycopg.Error) -> RecollectError:
         return UnavailableError(f"The embedding space was dropped ({describe_database_error(problem)}); try again.")
     return SchemaError(
         f"The database schema does not match this program ({describe_database_error(problem)}). Run `recollect "
-        "migrate`, or update the program if the schema is newer."
+        "admin migrate`, or update the program if the schema is newer."
     )
 
 

@@ -54,5 +54,5 @@ async def check_identity(connection: AsyncConnection[Any], expected: ServerIdent
         raise WrongServerError(
             f"The server at {connection.info.host}:{connection.info.port}/{connection.info.dbname} should be "
             f"{expected}, but it {f'is {found}' if found else 'has no identity'}: correct its address with "
-            "`recollect shard add`, or run `recollect shard check`."
+            "`recollect admin shard add`, or run `recollect admin shard check`."
         )

@@ -336,7 +336,7 @@ async def fetch_vector_types(dsn: str, server: ServerCheck) -> tuple[TypeInfo, T
     except psycopg.OperationalError as problem:
         raise SetupError(UNANSWERED.format(type(problem).__name__)) from None
     if vector is None or halfvec is None or sparsevec is None:
-        raise SetupError("This database has no pgvector 0.8. Run `recollect migrate` first.")
+        raise SetupError("This database has no pgvector 0.8. Run `recollect admin migrate` first.")
     return vector, halfvec, sparsevec
 
 

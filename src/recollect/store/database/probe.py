@@ -29,10 +29,10 @@ from recollect.store.database.pool import Connection, load_queries
 QUERIES = load_queries(__file__)
 NOT_MIGRATED = (errors.UndefinedTable, errors.UndefinedColumn, errors.InsufficientPrivilege)
 UNSETTLED = (
-    "This database was restored from a backup and may contain erased data. Finish `recollect backup restore`, or run "
-    "`recollect backup replay`."
+    "This database was restored from a backup and may contain erased data. Finish `recollect admin backup restore`, "
+    "or run `recollect admin backup replay`."
 )
-UNREADABLE = "The database has no schema that this program can read. Run `recollect migrate`."
+UNREADABLE = "The database has no schema that this program can read. Run `recollect admin migrate`."
 
 
 @dataclass(frozen=True, slots=True)
@@ -159,7 +159,7 @@ def check_schema(known: Sequence[Migration], applied: Mapping[str, AppliedMigrat
     if missing:
         raise SchemaError(
             f"The schema of the database is older than this program, it lacks {len(missing)} migrations from "
-            f"{missing[0]} on. Run `recollect migrate`."
+            f"{missing[0]} on. Run `recollect admin migrate`."
         )
     program = max((number_of(step.name) for step in own), default=0)
     for name in sorted(applied.keys() - {step.name for step in known}):

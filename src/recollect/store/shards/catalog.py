@@ -21,7 +21,7 @@ from recollect.store.database.pool import load_queries
 QUERIES = load_queries(__file__)
 SCHEMA = load_queries(str(__file__).replace("catalog", "schema"))
 NO_SHARD = "There is no shard {}."
-NO_OPEN_SHARD = "No shard is open for a new tenant: add one with `recollect shard add`."
+NO_OPEN_SHARD = "No shard is open for a new tenant: add one with `recollect admin shard add`."
 NO_NUMBER = "A new tenant needs an answer of every shard, and {} does not answer: start it, then try again."
 OLDER = "The {} knows this tenant already ({}): the catalog is older than its servers; " + REPAIR + "."
 UNKNOWN = "The server {} knows the shard {}, and the catalog does not: it is older than its servers; " + REPAIR + "."

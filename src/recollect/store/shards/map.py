@@ -171,5 +171,5 @@ async def first_shard(address: str) -> str:
     async with await reach(address, "RECOLLECT_SHARDS__CATALOG_URL") as connection:
         shards = await catalog.read_shards(connection)
     if not shards:
-        raise SetupError("The catalog names no shard yet: add one with `recollect shard add`.")
+        raise SetupError("The catalog names no shard yet: add one with `recollect admin shard add`.")
     return next(iter(shards.values())).address

@@ -24,7 +24,7 @@ OF_TENANT = ("api_keys", "agents", "erasure_receipts")
 """The tables with rows of a tenant that are not in an export of its scopes."""
 LIMITS = "limits"
 NOT_RESTORED = "RC005"
-UNLIKE = "The catalog and the servers differ about this tenant: run `recollect shard check`."
+UNLIKE = "The catalog and the servers differ about this tenant: run `recollect admin shard check`."
 
 
 @dataclass(frozen=True, slots=True)

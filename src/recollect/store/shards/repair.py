@@ -30,9 +30,7 @@ from recollect.store.database.probe import check_schema, read_applied
 from recollect.store.shards import catalog, entry, placing
 
 QUERIES = load_queries(__file__)
-EMPTY = (
-    "The catalog names no shard: run `recollect shard check --repair --from` with the owner's address of any server."
-)
+EMPTY = "The catalog names no shard: run `recollect admin shard check --repair --from` with any server's owner address."
 
 
 async def take_survey(connection: AsyncConnection[DictRow], start: str = "") -> Survey:

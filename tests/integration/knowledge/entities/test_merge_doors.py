@@ -71,9 +71,9 @@ async def test_on_the_command_line(addresses, mind, pair):
     _, absorbed = pair
     of = {"settings": command_line.settings_of(addresses)}
     scope = ("--agent", "ada", "--user", "li")
-    said = await asyncio.to_thread(command_line.run, "graph", "merge", "Bill", "William", *scope, **of)
+    said = await asyncio.to_thread(command_line.run, "mind", "graph", "merge", "Bill", "William", *scope, **of)
     assert str(absorbed) in said.replace("\n", "")
-    listed = await asyncio.to_thread(command_line.run, "entities", *scope, "--meaning", "Bill", **of)
+    listed = await asyncio.to_thread(command_line.run, "mind", "entities", *scope, "--meaning", "Bill", **of)
     assert "Bill" in listed
-    await asyncio.to_thread(command_line.run, "graph", "split", str(absorbed), *scope, **of)
+    await asyncio.to_thread(command_line.run, "mind", "graph", "split", str(absorbed), *scope, **of)
     assert (await mind.knowledge.entity(absorbed)).merged_into is None

@@ -128,7 +128,7 @@ async def test_over_http_and_by_both_clients(recollect, knowledge):
 
 async def test_on_the_command_line(addresses, knowledge):
     settings = command_line.settings_of(addresses)
-    said = command_line.run("graph", "proposals", "--agent", "ada", "--user", "li", settings=settings)
+    said = command_line.run("mind", "graph", "proposals", "--agent", "ada", "--user", "li", settings=settings)
     assert "Katherine" in said and "spelling" in said
-    nothing = command_line.run("graph", "proposals", "--agent", "nobody", settings=settings)
+    nothing = command_line.run("mind", "graph", "proposals", "--agent", "nobody", settings=settings)
     assert "No two entities look like one." in nothing

@@ -149,7 +149,7 @@ def test_the_command_line_draws_and_writes(addresses, embedder, tmp_path, monkey
         knowledge.add([NewFact("Ada", "works at", "[b]Acme"), NewFact("Bob", "owns", "[b]Acme")])
 
     def run(*words):
-        return CliRunner().invoke(app, ["graph", *words, "--agent", "ada", "--user", "li"])
+        return CliRunner().invoke(app, ["mind", "graph", *words, "--agent", "ada", "--user", "li"])
 
     shown = run("neighbours", "ada", "--hops", "2").stdout
     assert "works at → [b]Acme" in shown

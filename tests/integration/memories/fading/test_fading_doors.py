@@ -126,22 +126,22 @@ def test_the_command_line_shows_fades_lists_and_restores(run, owner):
     run("remember", *mine, "A dear lamp", "--importance", "9")
     run("remember", *mine, "A code", "--expires-at", "2020-01-01")
     age(owner, [gone], 300)
-    shown = run("fade", *mine, "--dry-run")
+    shown = run("mind", "fade", *mine, "--dry-run")
     assert "Only what has expired fades" in shown
     assert "1 memories would fade." in shown
-    shown = run("fade", *mine, "--days", "30", "--dry-run")
+    shown = run("mind", "fade", *mine, "--days", "30", "--dry-run")
     assert re.search(rf"{gone[-8:]}.*event.*1\.000.*decayed.*Score 1 is above 0\.7", shown)
     assert "2 memories would fade." in shown
     assert "SECRET" not in shown
-    run("profile", *mine, "--fading-days", "30", "--fading-fact-days", "90")
-    assert "2 memories have faded." in run("fade", *mine)
-    listed = run("fade", *mine, "--list")
+    run("mind", "profile", *mine, "--fading-days", "30", "--fading-fact-days", "90")
+    assert "2 memories have faded." in run("mind", "fade", *mine)
+    listed = run("mind", "fade", *mine, "--list")
     assert "expired" in listed
     assert gone[-8:] in listed
-    assert "1 memories are back." in run("fade", *mine, "--revive", gone)
-    assert "1 memories are back." in run("fade", *mine, "--revive", "all")
-    assert "or a short ID: m" in run("fade", *mine, "--revive", "lamp", fails=True)
-    assert "0 memories would fade." in run("fade", *mine, "--dry-run")
+    assert "1 memories are back." in run("mind", "fade", *mine, "--revive", gone)
+    assert "1 memories are back." in run("mind", "fade", *mine, "--revive", "all")
+    assert "or a short ID: m" in run("mind", "fade", *mine, "--revive", "lamp", fails=True)
+    assert "0 memories would fade." in run("mind", "fade", *mine, "--dry-run")
 
 
 async def test_an_expiry_travels_with_the_line(recollect, mind, tmp_path):

@@ -66,8 +66,9 @@ async def test_from_the_command_line(recollect, addresses):
     first = UUID((await asyncio.to_thread(run, "remember", "a", "--pin")).split()[0])
     second = UUID((await asyncio.to_thread(run, "remember", "b")).split()[0])
     assert await pinned(recollect) == {"a"}
-    assert "2 of 2 memories are pinned." in await asyncio.to_thread(run, "pin", str(first), str(second))
-    assert "no longer pinned" in await asyncio.to_thread(run, "pin", str(first), "--off")
+    assert "1 of 1 memories are pinned." in await asyncio.to_thread(run, "update", str(second), "--pin")
+    assert await pinned(recollect) == {"a", "b"}
+    assert "no longer pinned" in await asyncio.to_thread(run, "update", str(first), "--unpin")
     assert await pinned(recollect) == {"b"}
 
 

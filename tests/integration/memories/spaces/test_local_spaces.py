@@ -191,6 +191,8 @@ def test_what_is_installed_decides_for_a_new_database_alone(monkeypatch, setting
 
 async def test_a_list_of_spaces_names_whose_work_they_are_made_with(database):
     await make(database, "auto")
-    listed = command_line.run("space", "list", settings=command_line.settings_of(database, embedder="none"))
+    listed = command_line.run(
+        "admin", "embeddings", "list", settings=command_line.settings_of(database, embedder="none")
+    )
     assert GLOSS in listed
     assert "CC-CEDICT, published by MDBG, CC BY-SA 4.0" in listed

@@ -96,15 +96,16 @@ def test_the_command_line_shows_blocks_and_gets_by_short_ids(addresses):
         return ended
 
     identity = run("remember", "The [bold] train to Ghent is late.").stdout.split()[0]
-    shown = run("block", CUE, "--conversation", "talk", "--budget", "300")
+    shown = run("recall", "--prompt", CUE, "--conversation", "talk", "--budget", "300")
     assert "<memories>\nEvents:\n[m" in shown.stdout
     assert "The [bold] train to Ghent is late." in shown.stdout
     assert "of 300 tokens by o200k_base" in shown.stderr
-    again = run("block", CUE, "--conversation", "talk")
+    again = run("recall", "--prompt", CUE, "--conversation", "talk")
     assert "nothing to show" in again.stdout
     assert "1 were shown before" in again.stderr
-    made = json.loads(run("block", CUE, "--conversation", "talk", "--repeat", "--json").stdout)
+    made = json.loads(run("recall", "--prompt", CUE, "--conversation", "talk", "--repeat", "--json").stdout)
     [line] = made["lines"]
     assert line["memory_id"] == identity
     assert identity in run("get", line["short_id"]).stdout
     assert "not_found" in run("get", "m0000", fails=True).stderr
+    assert "require --prompt" in run("recall", CUE, "--budget", "300", fails=True).stderr

@@ -147,7 +147,7 @@ async def test_the_command_prints_a_table_of_80_columns_and_writes_reports(mind,
         {"cue": "weather station", "expected": FRUIT[1], "now": "2026-05-04T12:00:00Z"},
     )
     settings = settings_of(addresses) | {"COLUMNS": "80"}
-    words = ("evaluate", questions, "--agent", "ada", "--user", "li")
+    words = ("mind", "evaluate", questions, "--agent", "ada", "--user", "li")
     report, data = tmp_path / "report.md", tmp_path / "report.json"
     said = await asyncio.to_thread(
         command_line.run, *words, "--report", str(report), "--json", str(data), settings=settings
@@ -177,13 +177,13 @@ async def test_the_command_prints_a_table_of_80_columns_and_writes_reports(mind,
 )
 async def test_a_line_that_is_wrong_is_named(addresses, tmp_path, line, told):
     path = write(tmp_path / "questions.jsonl", line)
-    words = ("evaluate", path, "--agent", "ada")
+    words = ("mind", "evaluate", path, "--agent", "ada")
     said = await asyncio.to_thread(command_line.run, *words, settings=settings_of(addresses), fails=True)
     assert told in said
 
 
 async def test_a_file_that_is_no_evaluation_is_refused(addresses, tmp_path):
     path = write(tmp_path / "questions.jsonl", {"cue": "x", "expected": "y"})
-    words = ("evaluate", path, "--agent", "ada", "--compare", path)
+    words = ("mind", "evaluate", path, "--agent", "ada", "--compare", path)
     said = await asyncio.to_thread(command_line.run, *words, settings=settings_of(addresses), fails=True)
     assert "is not a file written by --json" in said

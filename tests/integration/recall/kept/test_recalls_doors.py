@@ -117,16 +117,16 @@ async def test_the_command_line_says_why(mind, addresses):
 
     found = await mind.recall(Cue(KEPT.text, limit=2, keep=True))
     recall_id = str(found.recall_id)
-    assert recall_id in await run("recalls")
-    shown = await run("explain", recall_id)
+    assert recall_id in await run("mind", "recalls", "list")
+    shown = await run("mind", "recalls", "explain", recall_id)
     assert KEPT.text in shown
     assert found.hits[0].memory.content in shown
     assert re.search(r"vector.*│ 4 ", shown)
     assert f"{found.hits[0].score:.4f}" in shown
     assert "2 other candidates" in shown
-    assert "below" in await run("explain", recall_id, "--all")
-    assert "those of the recall" in await run("replay", recall_id)
-    assert "hits are new" in await run("replay", recall_id, "--weight", "vector=0")
-    assert found.hits[0].memory.content in await run("replay", recall_id, "--as-of", "2090-01-01")
-    assert "not saved" in await run("explain", str(uuid4()), code=1)
-    assert "text=0.5" in await run("replay", recall_id, "--weight", "text", code=1)
+    assert "below" in await run("mind", "recalls", "explain", recall_id, "--all")
+    assert "those of the recall" in await run("mind", "recalls", "replay", recall_id)
+    assert "hits are new" in await run("mind", "recalls", "replay", recall_id, "--weight", "vector=0")
+    assert found.hits[0].memory.content in await run("mind", "recalls", "replay", recall_id, "--as-of", "2090-01-01")
+    assert "not saved" in await run("mind", "recalls", "explain", str(uuid4()), code=1)
+    assert "text=0.5" in await run("mind", "recalls", "replay", recall_id, "--weight", "text", code=1)

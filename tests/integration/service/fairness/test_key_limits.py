@@ -211,11 +211,11 @@ async def test_the_command_line_sets_what_is_named(recollect, addresses):
     def tell(*words):
         return run(*words, settings=settings_of(addresses)).strip()
 
-    assert tell("key", "limit", str(key.id)) == "There is no limit."
-    assert tell("key", "limit", str(key.id), "--requests-per-second", "5", "--burst", "9") == (
+    assert tell("admin", "keys", "limit", str(key.id)) == "There is no limit."
+    assert tell("admin", "keys", "limit", str(key.id), "--requests-per-second", "5", "--burst", "9") == (
         "requests per second 5, burst 9"
     )
-    assert tell("key", "limit", str(key.id), "--burst", "0") == "requests per second 5"
-    assert "requests per second 5" in tell("key", "list")
-    assert tell("tenants", "limit", "default", "--bytes-per-minute", "1000000") == "bytes per minute 1,000,000"
-    assert tell("tenants", "limit", "default") == "bytes per minute 1,000,000"
+    assert tell("admin", "keys", "limit", str(key.id), "--burst", "0") == "requests per second 5"
+    assert "requests per second 5" in tell("admin", "keys", "list")
+    assert tell("admin", "tenants", "limit", "default", "--bytes-per-minute", "1000000") == "bytes per minute 1,000,000"
+    assert tell("admin", "tenants", "limit", "default") == "bytes per minute 1,000,000"

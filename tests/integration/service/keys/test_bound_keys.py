@@ -365,10 +365,10 @@ def test_a_bound_key_from_the_command_line(addresses, monkeypatch):
     monkeypatch.setenv("COLUMNS", "200")
     runner = CliRunner()
     for options in (["--agent", "ada", "--user", "li"], ["--agent", "ada"], ["--agent", "ada", "--user", ""], []):
-        made = runner.invoke(command_line, ["key", "create", "bot", *options])
+        made = runner.invoke(command_line, ["admin", "keys", "create", "bot", *options])
         assert (made.exit_code, made.output[:4]) == (0, "rec_"), made.output
     with psycopg.connect(addresses.owner) as connection:
         found = connection.execute('select agent, "user" from api_keys order by created_at').fetchall()
     assert found == [("ada", "li"), ("ada", None), ("ada", ""), (None, None)]
-    listed = runner.invoke(command_line, ["key", "list"]).output
+    listed = runner.invoke(command_line, ["admin", "keys", "list"]).output
     assert re.findall(r" (ada\S*) ", listed) == ["ada/li", "ada", "ada/"]

@@ -326,8 +326,8 @@ def test_a_key_that_expires_by_the_command_line(addresses, monkeypatch):
     monkeypatch.setenv("RECOLLECT_OWNER_DATABASE_URL", addresses.owner)
     monkeypatch.setenv("COLUMNS", "250")
     runner = CliRunner()
-    made = runner.invoke(command_line, ["key", "create", "guest", "--right", "delegate", "--hours", "2"])
+    made = runner.invoke(command_line, ["admin", "keys", "create", "guest", "--right", "delegate", "--hours", "2"])
     assert made.output.startswith("rec_")
-    listed = runner.invoke(command_line, ["key", "list"]).output
+    listed = runner.invoke(command_line, ["admin", "keys", "list"]).output
     assert f"{after(hours=2):%F %H:%M}"[:13] in listed
     assert "delegate" in listed

@@ -330,16 +330,18 @@ async def test_the_sdk_and_blocking_code_read_it(asking, owner):
 async def test_the_command_line_shows_it_and_sets_budgets(asking, addresses, owner):
     await fill(asking, owner)
     run = partial(command_line.run, settings=settings_of(addresses))
-    shown = await asyncio.to_thread(run, "ledger")
+    shown = await asyncio.to_thread(run, "admin", "costs")
     assert re.search(r"extract +│ large +│ +4 +│ +2 +│ +0 +│ +30 +│ +0 +│ +0\.0 +│ +0\.0300", shown)
     assert "30 tokens used today; there is no limit." in shown
-    assert "No model was asked." in await asyncio.to_thread(run, "ledger", "--agent", "eve")
-    assert "30 of 1,000 tokens used today." in await asyncio.to_thread(run, "tenants", "budget", "default", "1000")
-    waits = await asyncio.to_thread(run, "tenants", "budget", "other", "400")
+    assert "No model was asked." in await asyncio.to_thread(run, "admin", "costs", "--agent", "eve")
+    assert "30 of 1,000 tokens used today." in await asyncio.to_thread(
+        run, "admin", "tenants", "budget", "default", "1000"
+    )
+    waits = await asyncio.to_thread(run, "admin", "tenants", "budget", "other", "400")
     assert re.search(r"400 of 400 tokens used today\. Enrichment waits until \d{4}-\d\d-\d\d 00:00 UTC", waits)
-    assert await asyncio.to_thread(run, "tenants", "budget", "other") == waits
-    assert "no limit" in await asyncio.to_thread(run, "tenants", "budget", "other", "--usual")
-    refused = await asyncio.to_thread(run, "tenants", "budget", "nobody", "1", fails=True)
+    assert await asyncio.to_thread(run, "admin", "tenants", "budget", "other") == waits
+    assert "no limit" in await asyncio.to_thread(run, "admin", "tenants", "budget", "other", "--usual")
+    refused = await asyncio.to_thread(run, "admin", "tenants", "budget", "nobody", "1", fails=True)
     assert "not_found: There is no tenant" in refused
 
 

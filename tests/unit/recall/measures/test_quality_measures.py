@@ -1,4 +1,4 @@
-"""The measures of the benches and of `recollect evaluate`, held against sums done by hand."""
+"""The measures of the benches and of `recollect mind evaluate`, held against sums done by hand."""
 
 from __future__ import annotations
 

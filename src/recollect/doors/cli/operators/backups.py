@@ -43,7 +43,7 @@ def make(
 
 @backup_app.command("restore")
 def restore(
-    file: Annotated[Path, typer.Argument(metavar="FILE", help="A dump by `backup make`; its manifest is next to it.")],
+    file: Annotated[Path, typer.Argument(metavar="FILE", help="A dump by `admin backup make`, next to its manifest.")],
     without_log: Annotated[
         bool, typer.Option("--without-log", help="Restore without the erasure log. Erased memories will reappear.")
     ] = False,

@@ -1,4 +1,4 @@
-"""The command `recollect bench`: how long writes and recalls of this installation take."""
+"""The command `recollect admin bench`: how long writes and recalls of this installation take."""
 
 from __future__ import annotations
 

@@ -122,7 +122,7 @@ def check_shards(settings: Settings) -> Iterator[Finding]:
     """Ask every shard, if there are several."""
     looked = asyncio.run(load("recollect.wiring").look_at_shards(settings)) if settings.shards.catalog_url else []
     for name, found, problem in looked:
-        advice = "run `recollect shard check`" if problem else ""
+        advice = "run `recollect admin shard check`" if problem else ""
         yield Finding(f"shard {name}", FAILED if problem else OK, problem or f"{found}, its identity is right", advice)
 
 

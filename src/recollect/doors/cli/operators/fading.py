@@ -1,4 +1,4 @@
-"""The command `recollect fade`: exclude unused memories from recall, show why, and restore them."""
+"""The command `recollect mind fade`: exclude unused memories from recall, show why, and restore them."""
 
 from __future__ import annotations
 

@@ -21,11 +21,11 @@ from recollect.wiring import find_models
 
 commands = typer.Typer()
 model_app = typer.Typer(no_args_is_help=True, help="Download and use local embedding models.")
-Name = Annotated[str, typer.Argument(help="Name from `recollect model list`, or OWNER/NAME on the hub.")]
+Name = Annotated[str, typer.Argument(help="Name from `recollect admin model list`, or OWNER/NAME on the hub.")]
 MEGABYTE = 1_000_000
 AFTERWARDS = (
     "A new database starts with this model. A database with vectors of another model keeps them, and recalls by words "
-    "until you run `recollect space change` with this setting. Then restart the API and the worker."
+    "until you run `recollect admin embeddings change` with this setting. Then restart the API and the worker."
 )
 
 
@@ -98,7 +98,7 @@ def pull_model(
     if any(not each.sha256 for each in plan.files):
         out.print("Fetched. Compare the checksums that the source did not name:")
         show_files(pulled)
-    out.print(f"Next: recollect model use {escape(pulled.name)}", highlight=False)
+    out.print(f"Next: recollect admin model use {escape(pulled.name)}", highlight=False)
 
 
 @model_app.command("use")

@@ -29,13 +29,8 @@ commands = typer.Typer()
 UNITS = ((1e12, "TB"), (1e9, "GB"), (1e6, "MB"), (1e3, "kB"))
 
 
-@commands.callback()
-def keep_subcommand() -> None:
-    """Keep the one command of this module a subcommand."""
-
-
-@commands.command("plan")
-def plan(
+@commands.command("sizing")
+def size_installation(
     memories: Annotated[int, typer.Option(min=1, max=10**13, help="Number of memories.")],
     tenants: Annotated[int, typer.Option(min=1, max=8_000_000, help="Number of tenants.")] = 1,
     vectors: Annotated[int, typer.Option(min=0, max=4096, help="Vector dimensions; 0 = no vectors.")] = 384,

@@ -49,7 +49,7 @@ def list_shards() -> None:
     table = Table("shard", "state", Column("tenants", justify="right"), Column("buckets", justify="right"))
     for each in run_on_shards(lambda shards: shards.list()):
         table.add_row(each.name, each.state, f"{each.tenants:,}", f"{each.buckets:,}")
-    out.print(table if table.row_count else "There is no shard yet: add one with `recollect shard add`.")
+    out.print(table if table.row_count else "There is no shard yet: add one with `recollect admin shard add`.")
 
 
 @shard_app.command("place")

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 commands = typer.Typer()
 tenants_app = typer.Typer(help="Limit, suspend and export tenants.", no_args_is_help=True)
-key_app = typer.Typer(help="Manage API keys.", no_args_is_help=True)
+keys_app = typer.Typer(help="Manage API keys.", no_args_is_help=True)
 OPTIONS: dict[str, Any] = {
     "requests_per_second": Annotated[float | None, typer.Option(min=0, help="Requests per second; 0 = unlimited.")],
     "burst": Annotated[int | None, typer.Option(min=0, help="Burst size in requests; 0 = one second's worth.")],
@@ -85,15 +85,15 @@ def export(
 @tenants_app.command("import")
 def import_(
     tenant: Annotated[str, typer.Argument(metavar="TENANT", help="Tenant.")],
-    path: Annotated[Path, typer.Argument(help="File that `export` wrote.")],
+    path: Annotated[Path, typer.Argument(help="File that `admin tenants export` wrote.")],
 ) -> None:
-    """Store what `tenants export` wrote; rows that are stored already stay as they are."""
+    """Store what `recollect admin tenants export` wrote; rows that are stored already stay as they are."""
     lines = path.read_text(encoding="utf-8").splitlines()
     count = run(lambda recollect: recollect.operator.placements.import_lines(tenant, lines))
     out.print(f"{count} rows read", highlight=False)
 
 
-@key_app.command("create")
+@keys_app.command("create")
 @with_options(
     agent=Annotated[str | None, typer.Option(help="Bind the key to this agent.", show_default="any")],
     user=Annotated[
@@ -135,7 +135,7 @@ def show_keys(keys: list[ApiKey]) -> None:
     out.print(table)
 
 
-@key_app.command("list")
+@keys_app.command("list")
 @printing(show_keys)
 def list_keys(tenant: Tenant = "default") -> list[ApiKey]:
     """List a tenant's API keys. Keys made by other keys are listed while valid."""
@@ -151,7 +151,7 @@ def format_binding(key: ApiKey) -> str:
     return "" if key.agent is None else key.agent if key.user is None else f"{key.agent}/{key.user}"
 
 
-@key_app.command("revoke")
+@keys_app.command("revoke")
 def revoke_key(key_id: UUID, tenant: Tenant = "default") -> None:
     """Revoke an API key."""
 
@@ -162,7 +162,7 @@ def revoke_key(key_id: UUID, tenant: Tenant = "default") -> None:
     out.print(translate("revoked"))
 
 
-@key_app.command("limit")
+@keys_app.command("limit")
 @with_options(**OPTIONS)
 def limit_key(key_id: UUID, tenant: Tenant = "default", **named: Any) -> None:  # noqa: ANN401 - what `with_options` names
     """Show or set the rate limits of an API key. Keys made by it share its limits."""
@@ -208,4 +208,4 @@ def format_limits(limits: Limits) -> str:
 
 
 commands.add_typer(tenants_app, name="tenants")
-commands.add_typer(key_app, name="key")
+commands.add_typer(keys_app, name="keys")
