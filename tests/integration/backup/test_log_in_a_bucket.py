@@ -54,7 +54,7 @@ async def test_nothing_is_erased_while_the_bucket_is_gone(object_server):
             [receipt] = await mind.remember("kept")
             object_server.stop()
             try:
-                with pytest.raises(ErasureLogError, match="nothing was erased"):
+                with pytest.raises(ErasureLogError, match="Nothing was erased"):
                     await mind.forget([receipt.id])
                 assert len((await mind.browse()).memories) == 1
             finally:

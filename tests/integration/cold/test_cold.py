@@ -12,14 +12,14 @@ import pytest
 from hypothesis import given, settings
 
 from conftest import http_client, new_key
-from recollect.errors import SetupError
+from recollect.errors import ColdStorageError, SetupError
 from recollect.llm.fake import FakeEmbedder
 from recollect.models.imports import ExportRequest
 from recollect.models.memories import Kind, NewMemory
 from recollect.models.recall import Cue
 from recollect.models.service import ScopeOrder, ScopeQuery
 from recollect.store.cold import tiers
-from recollect.store.cold.storage import build_storage
+from recollect.store.cold.storage import ObjectStorage, build_storage
 from recollect.verbs.cold import moves
 from support.imports.whole_scopes import EVERYTHING, WHOLE_LIVES, Life
 from support.measuring.sizes import Sizes
@@ -165,6 +165,36 @@ async def test_two_processes_bring_a_scope_back_once(recollect, addresses, embed
     assert [len(page.memories) for page in found] == [2, 2]
     assert owner.execute("select count(*) from memories").fetchone()[0] == 2
     assert objects_in(folder) == []
+
+
+async def test_an_object_that_another_process_removed_after_its_restore_is_no_error(
+    recollect, addresses, embedder, folder, monkeypatch
+):
+    mind = await filled(recollect)
+    await send_out(recollect)
+    fetch, fetched = ObjectStorage.fetch, []
+
+    async def fetch_late(storage, name, file):
+        fetched.append(name)
+        if len(fetched) == 1:
+            assert len((await elsewhere.browse()).memories) == 2
+            assert objects_in(folder) == []
+        return await fetch(storage, name, file)
+
+    async with chilly(addresses, embedder, f"file://{folder}") as other:
+        elsewhere = await other.mind("ada", "li")
+        monkeypatch.setattr(ObjectStorage, "fetch", fetch_late)
+        assert len((await mind.browse()).memories) == 2
+    assert len(fetched) == 2
+
+
+async def test_an_object_that_is_missing_while_its_scope_is_cold_is_an_error(recollect, folder):
+    mind = await filled(recollect)
+    await send_out(recollect)
+    [path] = objects_in(folder)
+    path.unlink()
+    with pytest.raises(ColdStorageError, match="missing"):
+        await mind.browse()
 
 
 async def test_who_asks_for_a_scope_that_is_to_leave_keeps_it(recollect, owner, folder):

@@ -76,7 +76,7 @@ async def test_a_server_that_is_gone_is_told_and_comes_back(recollect, owner, ob
     mind = await filled(recollect)
     await send_out(recollect)
     await asyncio.to_thread(object_server.kill)
-    with pytest.raises(ColdStorageError, match="did not answer"):
+    with pytest.raises(ColdStorageError, match="The object storage failed"):
         await mind.browse()
     assert tier_of(owner) == "cold"
     await asyncio.to_thread(object_server.start)

@@ -212,7 +212,7 @@ async def test_a_mirror_of_another_record_is_filled_again(recollect, mind, owner
     owner.execute("delete from changes where number > 1")
     assert "before a backup was restored" in await method(mind)
     [rice] = await remember(mind, "Bo brings the rice.")
-    with pytest.raises(MirrorError, match="filled again"):
+    with pytest.raises(MirrorError, match="is being rebuilt"):
         await follow(recollect)
     await recollect.work(until_empty=True)
     [status] = await recollect.operator.mirrors.status()

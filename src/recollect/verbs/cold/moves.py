@@ -11,7 +11,7 @@ from recollect.store.cold import tiers
 from recollect.store.cold.sealing import DAMAGED
 from recollect.store.cold.storage import ColdStorage, require_storage
 from recollect.store.cold.tiers import ColdObject, ScopeVersion
-from recollect.store.database.pool import Connection
+from recollect.store.database.pool import Connection, Database
 from recollect.store.imports import exports
 from recollect.verbs.dependencies import Dependencies
 from recollect.verbs.imports.archive_object import pack, temporary, unpacked
@@ -66,24 +66,42 @@ async def forget_attempt(parts: Dependencies, storage: ColdStorage, made: ColdOb
 
 async def restore_scope(parts: Dependencies, scope_id: int) -> bool:
     """Restore a scope in one transaction; return whether it was cold."""
-    storage, database, tenant_id = require_storage(parts.cold), parts.database, tenant_of(scope_id)
-    async with database.reading(tenant_id) as connection:
-        held = await tiers.read_held(connection, scope_id)
+    storage, database = require_storage(parts.cold), parts.database
+    held = await find_held(database, scope_id)
     if held is None:
         return False
+    try:
+        restored = await restore_held(parts, storage, held)
+    except ColdStorageError:
+        # Another process that has restored it has also removed the object.
+        if await find_held(database, scope_id) != held:
+            return False
+        raise
+    if restored:
+        with suppress(ColdStorageError):
+            await tiers.remove(database, storage, held)
+    return restored
+
+
+async def find_held(database: Database, scope_id: int) -> ColdObject | None:
+    """Find the object that has a scope's rows; None if they are in the database."""
+    async with database.reading(tenant_of(scope_id)) as connection:
+        return await tiers.read_held(connection, scope_id)
+
+
+async def restore_held(parts: Dependencies, storage: ColdStorage, held: ColdObject) -> bool:
+    """Restore the rows of an object, unless another process has done it."""
+    tenant_id, scope_id = tenant_of(held.scope_id), held.scope_id
     async with (
         unpacked(parts, storage, held) as packed,
-        database.transaction(tenant_id, pipelined=False) as connection,
+        parts.database.transaction(tenant_id, pipelined=False) as connection,
     ):
         await tiers.begin_moving(connection)
         seen = await tiers.read_mark(connection, scope_id, lock=True)
-        # Other processes restore it, too: only the first one does.
         if seen is None or seen.tier is not StorageTier.COLD or not await tiers.release(connection, held):
             return False
         spaces = by_section(await exports.list_spaces(connection))
         work = RestoreRun(by_section(packed.spaces), ignore_progress, parts.channel_names, {})
         await restore_rows(connection, work, (scope_id, packed.scope.agent), packed.blocks(), spaces)
         await tiers.set_tier(connection, scope_id, StorageTier.HOT)
-    with suppress(ColdStorageError):
-        await tiers.remove(database, storage, held)
     return True
