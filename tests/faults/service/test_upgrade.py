@@ -59,8 +59,8 @@ async def upgrade(addresses, newer, seed, told: Told) -> None:
         _, secret = await new_key(recollect)
     with ExitStack() as stack:
 
-        def start(words: str, **variables: str) -> Program:
-            program = Program(words, settings=settings_of(addresses, port=str(free_port()), **CHOSEN) | variables)
+        def start(*words: str, **variables: str) -> Program:
+            program = Program(*words, settings=settings_of(addresses, port=str(free_port()), **CHOSEN) | variables)
             stack.callback(program.kill)
             return program
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Awaitable, Callable
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from uuid import UUID
 
@@ -29,6 +29,7 @@ from recollect.verbs.recall import channels as asking
 from recollect.verbs.recall.channels import PlannedCue, ask_channels, send
 from recollect.wiring import connected
 from support.programs.waiting import WAIT_SECONDS
+from support.service.accesses import with_options
 from support.service.known_numbers import VECTORS
 from support.service.made_settings import make_settings
 
@@ -136,7 +137,7 @@ def lock(addresses):
 
 
 async def ask(mind, channels, *texts, seconds=BOX):
-    parts = replace(mind.access.parts, channel_seconds=seconds)
+    parts = with_options(mind.access.parts, channel_seconds=seconds)
     place = await locate(mind.access.parts.database, mind.access.scope)
     vector = (await mind.access.parts.embedder.embed(["apple"]))[0]
     step = [
@@ -232,7 +233,7 @@ async def test_a_channel_that_is_alone_keeps_nobody_waiting(mind):
 
 
 async def test_asking_leaves_time_to_fetch(mind, rounds):
-    hasty = replace(mind.access.parts, channel_seconds=5.0)
+    hasty = with_options(mind.access.parts, channel_seconds=5.0)
     hasty.database.deadline_seconds = 0.8
     place = await locate(hasty.database, mind.access.scope)
     channels = [Waiter(AGES, f"waiter {number}") for number in range(6)]

@@ -23,7 +23,7 @@ from recollect.verbs.recall.recall import read_cue
 from recollect.wiring import connected
 from support.models.fake_chat import FakeChatModel
 from support.programs.waiting import until
-from support.service.accesses import with_access
+from support.service.accesses import with_access, with_options
 from support.service.made_settings import make_settings
 
 NOW = datetime(2026, 5, 20, 10, tzinfo=UTC)
@@ -134,7 +134,7 @@ async def test_a_model_that_fails_or_is_late_changes_nothing(addresses, embedder
         assert "RuntimeError" in caplog.text
         assert "umbrellas" not in caplog.text
         chat.problem, chat.wait = None, asyncio.Event().wait
-        found = await with_access(mind, parts=replace(mind.access.parts, judge_seconds=0.1)).recall(asked)
+        found = await with_access(mind, parts=with_options(mind.access.parts, judge_seconds=0.1)).recall(asked)
         assert (contents(found), found.methods["read"]) == ({WORDED}, "skipped: it did not answer in time")
 
 

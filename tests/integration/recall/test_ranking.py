@@ -13,7 +13,7 @@ from recollect.models.agents import Profile
 from recollect.models.conversations import NewMessage
 from recollect.models.memories import Kind, NewMemory, Role
 from recollect.models.recall import Cue, QuestionType
-from support.service.accesses import with_access
+from support.service.accesses import with_access, with_options
 
 NOW = datetime(2026, 11, 18, 10, tzinfo=UTC)
 
@@ -131,7 +131,7 @@ async def test_of_two_who_are_named_the_first_is_taken_for_who_did_it(mind):
 
 
 async def test_a_stalled_look_at_the_candidates_is_not_waited_for(recollect, owner, addresses):
-    quick = replace(recollect.parts, channel_seconds=0.3)
+    quick = with_options(recollect.parts, channel_seconds=0.3)
     mind = await recollect.mind("ada", "li")
     await mind.remember("green apples at the market")
     holding = await psycopg.AsyncConnection.connect(addresses.owner)

@@ -35,7 +35,7 @@ from recollect.wiring import connected
 from support.measuring.sizes import Sizes
 from support.memories.past import moment as note_moment
 from support.programs.waiting import until_blocked
-from support.service.accesses import with_access
+from support.service.accesses import with_access, with_options
 from support.service.made_settings import make_settings
 
 APPLES = [
@@ -231,7 +231,7 @@ cues = st.builds(
 async def test_kept_recalls_are_replayed_to_the_last_bit(mind, owner):
     # Nothing is given up here because the machine has much else to do.
     mind.access.parts.database.deadline_seconds = 300
-    parts = replace(mind.access.parts, channel_seconds=60, embed_wait_seconds=60)
+    parts = with_options(mind.access.parts, channel_seconds=60, embed_wait_seconds=60)
     mind = with_access(mind, deadline_seconds=300, parts=parts)
     await mind.remember(
         [NewMemory(f"{WORDS[n % 9]} {WORDS[n % 7]} {n % 11}", importance=n % 9 + 1) for n in range(200)]
