@@ -2076,12 +2076,12 @@ export interface components {
             also?: string[];
             /**
              * As Of
-             * @description Only data stored by this time, in the versions of that time. Default: now.
+             * @description Only data stored by this time, in the versions of that time. Default: now. ISO 8601 with offset.
              */
             as_of?: string | null;
             /**
              * At
-             * @description Only data that was true, or had happened, at this time. Default: all that has not ended.
+             * @description Only data that was true, or had happened, at this time. Default: all that has not ended. ISO 8601 with offset.
              */
             at?: string | null;
             /**
@@ -2198,7 +2198,7 @@ export interface components {
             origins?: string[];
             /**
              * Pinned
-             * @description true: only pinned; false: only unpinned. Default: both.
+             * @description Only pinned memories, or only unpinned ones. Default: both.
              */
             pinned?: boolean | null;
             /**
@@ -2224,7 +2224,7 @@ export interface components {
             similarity?: number | null;
             /**
              * Since
-             * @description Only memories from this time on (ISO 8601 with offset).
+             * @description Only memories from this time on. ISO 8601 with offset.
              */
             since?: string | null;
             /**
@@ -2269,7 +2269,7 @@ export interface components {
             touch?: boolean;
             /**
              * Until
-             * @description Only memories from before this time (ISO 8601 with offset).
+             * @description Only memories from before this time. ISO 8601 with offset.
              */
             until?: string | null;
             /**
@@ -2468,7 +2468,7 @@ export interface components {
             also?: string[];
             /**
              * As Of
-             * @description Only data stored by this time, in the versions of that time. Default: now.
+             * @description Only data stored by this time, in the versions of that time. Default: now. ISO 8601 with offset.
              */
             as_of?: string | null;
             /**
@@ -2479,7 +2479,7 @@ export interface components {
             assistant_prefix?: string;
             /**
              * At
-             * @description Only data that was true, or had happened, at this time. Default: all that has not ended.
+             * @description Only data that was true, or had happened, at this time. Default: all that has not ended. ISO 8601 with offset.
              */
             at?: string | null;
             /**
@@ -2636,7 +2636,7 @@ export interface components {
             oversized?: string;
             /**
              * Pinned
-             * @description true: only pinned; false: only unpinned. Default: both.
+             * @description Only pinned memories, or only unpinned ones. Default: both.
              */
             pinned?: boolean | null;
             /**
@@ -2656,7 +2656,7 @@ export interface components {
             similarity?: number | null;
             /**
              * Since
-             * @description Only memories from this time on (ISO 8601 with offset).
+             * @description Only memories from this time on. ISO 8601 with offset.
              */
             since?: string | null;
             /**
@@ -2719,7 +2719,7 @@ export interface components {
             unanswered?: boolean;
             /**
              * Until
-             * @description Only memories from before this time (ISO 8601 with offset).
+             * @description Only memories from before this time. ISO 8601 with offset.
              */
             until?: string | null;
             /**
@@ -3949,12 +3949,12 @@ export interface components {
             agent: string;
             /**
              * As Of
-             * @description Only data stored by this time, in the versions of that time. Default: now.
+             * @description Only data stored by this time, in the versions of that time. Default: now. ISO 8601 with offset.
              */
             as_of?: string | null;
             /**
              * At
-             * @description Only data that was true, or had happened, at this time. Default: all that has not ended.
+             * @description Only data that was true, or had happened, at this time. Default: all that has not ended. ISO 8601 with offset.
              */
             at?: string | null;
             /**
@@ -4003,7 +4003,7 @@ export interface components {
             origins?: string[];
             /**
              * Pinned
-             * @description true: only pinned; false: only unpinned. Default: both.
+             * @description Only pinned memories, or only unpinned ones. Default: both.
              */
             pinned?: boolean | null;
             /**
@@ -4013,7 +4013,7 @@ export interface components {
             roles?: components["schemas"]["Role"][];
             /**
              * Since
-             * @description Only memories from this time on (ISO 8601 with offset).
+             * @description Only memories from this time on. ISO 8601 with offset.
              */
             since?: string | null;
             /**
@@ -4040,7 +4040,7 @@ export interface components {
             topics_only?: boolean;
             /**
              * Until
-             * @description Only memories from before this time (ISO 8601 with offset).
+             * @description Only memories from before this time. ISO 8601 with offset.
              */
             until?: string | null;
             /**
@@ -5872,12 +5872,12 @@ export interface components {
             archive_after_days?: number | null;
             /**
              * As Of
-             * @description Only data stored by this time, in the versions of that time. Default: now.
+             * @description Only data stored by this time, in the versions of that time. Default: now. ISO 8601 with offset.
              */
             as_of?: string | null;
             /**
              * At
-             * @description Only data that was true, or had happened, at this time. Default: all that has not ended.
+             * @description Only data that was true, or had happened, at this time. Default: all that has not ended. ISO 8601 with offset.
              */
             at?: string | null;
             /**
@@ -6005,7 +6005,7 @@ export interface components {
             origins?: string[];
             /**
              * Pinned
-             * @description true: only pinned; false: only unpinned. Default: both.
+             * @description Only pinned memories, or only unpinned ones. Default: both.
              */
             pinned?: boolean | null;
             /**
@@ -6040,7 +6040,7 @@ export interface components {
             similarity?: number | null;
             /**
              * Since
-             * @description Only memories from this time on (ISO 8601 with offset).
+             * @description Only memories from this time on. ISO 8601 with offset.
              */
             since?: string | null;
             /**
@@ -6067,7 +6067,7 @@ export interface components {
             topics_only?: boolean;
             /**
              * Until
-             * @description Only memories from before this time (ISO 8601 with offset).
+             * @description Only memories from before this time. ISO 8601 with offset.
              */
             until?: string | null;
             /**
@@ -6324,12 +6324,12 @@ export interface components {
             also?: string[];
             /**
              * As Of
-             * @description Only data stored by this time, in the versions of that time. Default: now.
+             * @description Only data stored by this time, in the versions of that time. Default: now. ISO 8601 with offset.
              */
             as_of?: string | null;
             /**
              * At
-             * @description Only data that was true, or had happened, at this time. Default: all that has not ended.
+             * @description Only data that was true, or had happened, at this time. Default: all that has not ended. ISO 8601 with offset.
              */
             at?: string | null;
             /**
@@ -6434,7 +6434,7 @@ export interface components {
             origins?: string[];
             /**
              * Pinned
-             * @description true: only pinned; false: only unpinned. Default: both.
+             * @description Only pinned memories, or only unpinned ones. Default: both.
              */
             pinned?: boolean | null;
             /**
@@ -6454,7 +6454,7 @@ export interface components {
             similarity?: number | null;
             /**
              * Since
-             * @description Only memories from this time on (ISO 8601 with offset).
+             * @description Only memories from this time on. ISO 8601 with offset.
              */
             since?: string | null;
             /**
@@ -6493,7 +6493,7 @@ export interface components {
             touch?: boolean;
             /**
              * Until
-             * @description Only memories from before this time (ISO 8601 with offset).
+             * @description Only memories from before this time. ISO 8601 with offset.
              */
             until?: string | null;
             /**
@@ -6579,12 +6579,12 @@ export interface components {
             also?: string[];
             /**
              * As Of
-             * @description Only data stored by this time, in the versions of that time. Default: now.
+             * @description Only data stored by this time, in the versions of that time. Default: now. ISO 8601 with offset.
              */
             as_of?: string | null;
             /**
              * At
-             * @description Only data that was true, or had happened, at this time. Default: all that has not ended.
+             * @description Only data that was true, or had happened, at this time. Default: all that has not ended. ISO 8601 with offset.
              */
             at?: string | null;
             /**
@@ -6689,7 +6689,7 @@ export interface components {
             origins?: string[];
             /**
              * Pinned
-             * @description true: only pinned; false: only unpinned. Default: both.
+             * @description Only pinned memories, or only unpinned ones. Default: both.
              */
             pinned?: boolean | null;
             /**
@@ -6709,7 +6709,7 @@ export interface components {
             similarity?: number | null;
             /**
              * Since
-             * @description Only memories from this time on (ISO 8601 with offset).
+             * @description Only memories from this time on. ISO 8601 with offset.
              */
             since?: string | null;
             /**
@@ -6748,7 +6748,7 @@ export interface components {
             touch?: boolean;
             /**
              * Until
-             * @description Only memories from before this time (ISO 8601 with offset).
+             * @description Only memories from before this time. ISO 8601 with offset.
              */
             until?: string | null;
             /**
@@ -14420,19 +14420,19 @@ export interface operations {
                 below?: boolean;
                 /** @description Only memories of these topics. */
                 topics_only?: boolean;
-                /** @description Only memories from this time on (ISO 8601 with offset). */
+                /** @description Only memories from this time on. ISO 8601 with offset. */
                 since?: string | null;
-                /** @description Only memories from before this time (ISO 8601 with offset). */
+                /** @description Only memories from before this time. ISO 8601 with offset. */
                 until?: string | null;
                 /** @description Minimum trust, 0 to 100. */
                 min_trust?: number;
                 /** @description Minimum importance, 1 to 10. */
                 min_importance?: number;
-                /** @description Only data stored by this time, in the versions of that time. Default: now. */
+                /** @description Only data stored by this time, in the versions of that time. Default: now. ISO 8601 with offset. */
                 as_of?: string | null;
-                /** @description Only data that was true, or had happened, at this time. Default: all that has not ended. */
+                /** @description Only data that was true, or had happened, at this time. Default: all that has not ended. ISO 8601 with offset. */
                 at?: string | null;
-                /** @description true: only pinned; false: only unpinned. Default: both. */
+                /** @description Only pinned memories, or only unpinned ones. Default: both. */
                 pinned?: boolean | null;
                 /** @description Only memories in this state: current, in_archived, faded, past or withheld. */
                 state?: string;

@@ -11,8 +11,8 @@ from recollect.core.knowledge.graph_export import CypherText, GraphmlText, Graph
 from recollect.core.recall.checks import check_filter
 from recollect.core.text.checks import check_limit
 from recollect.errors import InvalidInputError, NotFoundError
+from recollect.models.filters import Filter
 from recollect.models.knowledge import Entity, FactPath, GraphFormat, Neighbors, Neighbour, Relation, TimelinePage
-from recollect.models.recall import Filter
 from recollect.models.service import Scope
 from recollect.store.knowledge import graph
 from recollect.store.knowledge.graph import WalkLimits
