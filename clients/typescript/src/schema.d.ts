@@ -1980,12 +1980,12 @@ export interface components {
             also?: string[];
             /**
              * As Of
-             * @description Only data stored by this time, in the versions of that time. Default: now.
+             * @description Only data stored by this time, in the versions of that time. Default: now. ISO 8601 with offset.
              */
             as_of?: string | null;
             /**
              * At
-             * @description Only data that was true, or had happened, at this time. Default: all that has not ended.
+             * @description Only data that was true, or had happened, at this time. Default: all that has not ended. ISO 8601 with offset.
              */
             at?: string | null;
             /**
@@ -2102,7 +2102,7 @@ export interface components {
             origins?: string[];
             /**
              * Pinned
-             * @description true: only pinned; false: only unpinned. Default: both.
+             * @description Only pinned memories, or only unpinned ones. Default: both.
              */
             pinned?: boolean | null;
             /**
@@ -2128,7 +2128,7 @@ export interface components {
             similarity?: number | null;
             /**
              * Since
-             * @description Only memories from this time on (ISO 8601 with offset).
+             * @description Only memories from this time on. ISO 8601 with offset.
              */
             since?: string | null;
             /**
@@ -2173,7 +2173,7 @@ export interface components {
             touch?: boolean;
             /**
              * Until
-             * @description Only memories from before this time (ISO 8601 with offset).
+             * @description Only memories from before this time. ISO 8601 with offset.
              */
             until?: string | null;
             /**
@@ -2372,7 +2372,7 @@ export interface components {
             also?: string[];
             /**
              * As Of
-             * @description Only data stored by this time, in the versions of that time. Default: now.
+             * @description Only data stored by this time, in the versions of that time. Default: now. ISO 8601 with offset.
              */
             as_of?: string | null;
             /**
@@ -2383,7 +2383,7 @@ export interface components {
             assistant_prefix?: string;
             /**
              * At
-             * @description Only data that was true, or had happened, at this time. Default: all that has not ended.
+             * @description Only data that was true, or had happened, at this time. Default: all that has not ended. ISO 8601 with offset.
              */
             at?: string | null;
             /**
@@ -2540,7 +2540,7 @@ export interface components {
             oversized?: string;
             /**
              * Pinned
-             * @description true: only pinned; false: only unpinned. Default: both.
+             * @description Only pinned memories, or only unpinned ones. Default: both.
              */
             pinned?: boolean | null;
             /**
@@ -2560,7 +2560,7 @@ export interface components {
             similarity?: number | null;
             /**
              * Since
-             * @description Only memories from this time on (ISO 8601 with offset).
+             * @description Only memories from this time on. ISO 8601 with offset.
              */
             since?: string | null;
             /**
@@ -2623,7 +2623,7 @@ export interface components {
             unanswered?: boolean;
             /**
              * Until
-             * @description Only memories from before this time (ISO 8601 with offset).
+             * @description Only memories from before this time. ISO 8601 with offset.
              */
             until?: string | null;
             /**
@@ -3853,12 +3853,12 @@ export interface components {
             agent: string;
             /**
              * As Of
-             * @description Only data stored by this time, in the versions of that time. Default: now.
+             * @description Only data stored by this time, in the versions of that time. Default: now. ISO 8601 with offset.
              */
             as_of?: string | null;
             /**
              * At
-             * @description Only data that was true, or had happened, at this time. Default: all that has not ended.
+             * @description Only data that was true, or had happened, at this time. Default: all that has not ended. ISO 8601 with offset.
              */
             at?: string | null;
             /**
@@ -3907,7 +3907,7 @@ export interface components {
             origins?: string[];
             /**
              * Pinned
-             * @description true: only pinned; false: only unpinned. Default: both.
+             * @description Only pinned memories, or only unpinned ones. Default: both.
              */
             pinned?: boolean | null;
             /**
@@ -3917,7 +3917,7 @@ export interface components {
             roles?: components["schemas"]["Role"][];
             /**
              * Since
-             * @description Only memories from this time on (ISO 8601 with offset).
+             * @description Only memories from this time on. ISO 8601 with offset.
              */
             since?: string | null;
             /**
@@ -3944,7 +3944,7 @@ export interface components {
             topics_only?: boolean;
             /**
              * Until
-             * @description Only memories from before this time (ISO 8601 with offset).
+             * @description Only memories from before this time. ISO 8601 with offset.
              */
             until?: string | null;
             /**
@@ -5737,12 +5737,12 @@ export interface components {
             archive_after_days?: number | null;
             /**
              * As Of
-             * @description Only data stored by this time, in the versions of that time. Default: now.
+             * @description Only data stored by this time, in the versions of that time. Default: now. ISO 8601 with offset.
              */
             as_of?: string | null;
             /**
              * At
-             * @description Only data that was true, or had happened, at this time. Default: all that has not ended.
+             * @description Only data that was true, or had happened, at this time. Default: all that has not ended. ISO 8601 with offset.
              */
             at?: string | null;
             /**
@@ -5870,7 +5870,7 @@ export interface components {
             origins?: string[];
             /**
              * Pinned
-             * @description true: only pinned; false: only unpinned. Default: both.
+             * @description Only pinned memories, or only unpinned ones. Default: both.
              */
             pinned?: boolean | null;
             /**
@@ -5905,7 +5905,7 @@ export interface components {
             similarity?: number | null;
             /**
              * Since
-             * @description Only memories from this time on (ISO 8601 with offset).
+             * @description Only memories from this time on. ISO 8601 with offset.
              */
             since?: string | null;
             /**
@@ -5932,7 +5932,7 @@ export interface components {
             topics_only?: boolean;
             /**
              * Until
-             * @description Only memories from before this time (ISO 8601 with offset).
+             * @description Only memories from before this time. ISO 8601 with offset.
              */
             until?: string | null;
             /**
@@ -6189,12 +6189,12 @@ export interface components {
             also?: string[];
             /**
              * As Of
-             * @description Only data stored by this time, in the versions of that time. Default: now.
+             * @description Only data stored by this time, in the versions of that time. Default: now. ISO 8601 with offset.
              */
             as_of?: string | null;
             /**
              * At
-             * @description Only data that was true, or had happened, at this time. Default: all that has not ended.
+             * @description Only data that was true, or had happened, at this time. Default: all that has not ended. ISO 8601 with offset.
              */
             at?: string | null;
             /**
@@ -6299,7 +6299,7 @@ export interface components {
             origins?: string[];
             /**
              * Pinned
-             * @description true: only pinned; false: only unpinned. Default: both.
+             * @description Only pinned memories, or only unpinned ones. Default: both.
              */
             pinned?: boolean | null;
             /**
@@ -6319,7 +6319,7 @@ export interface components {
             similarity?: number | null;
             /**
              * Since
-             * @description Only memories from this time on (ISO 8601 with offset).
+             * @description Only memories from this time on. ISO 8601 with offset.
              */
             since?: string | null;
             /**
@@ -6358,7 +6358,7 @@ export interface components {
             touch?: boolean;
             /**
              * Until
-             * @description Only memories from before this time (ISO 8601 with offset).
+             * @description Only memories from before this time. ISO 8601 with offset.
              */
             until?: string | null;
             /**
@@ -6444,12 +6444,12 @@ export interface components {
             also?: string[];
             /**
              * As Of
-             * @description Only data stored by this time, in the versions of that time. Default: now.
+             * @description Only data stored by this time, in the versions of that time. Default: now. ISO 8601 with offset.
              */
             as_of?: string | null;
             /**
              * At
-             * @description Only data that was true, or had happened, at this time. Default: all that has not ended.
+             * @description Only data that was true, or had happened, at this time. Default: all that has not ended. ISO 8601 with offset.
              */
             at?: string | null;
             /**
@@ -6554,7 +6554,7 @@ export interface components {
             origins?: string[];
             /**
              * Pinned
-             * @description true: only pinned; false: only unpinned. Default: both.
+             * @description Only pinned memories, or only unpinned ones. Default: both.
              */
             pinned?: boolean | null;
             /**
@@ -6574,7 +6574,7 @@ export interface components {
             similarity?: number | null;
             /**
              * Since
-             * @description Only memories from this time on (ISO 8601 with offset).
+             * @description Only memories from this time on. ISO 8601 with offset.
              */
             since?: string | null;
             /**
@@ -6613,7 +6613,7 @@ export interface components {
             touch?: boolean;
             /**
              * Until
-             * @description Only memories from before this time (ISO 8601 with offset).
+             * @description Only memories from before this time. ISO 8601 with offset.
              */
             until?: string | null;
             /**
@@ -14046,19 +14046,19 @@ export interface operations {
                 below?: boolean;
                 /** @description Only memories of these topics. */
                 topics_only?: boolean;
-                /** @description Only memories from this time on (ISO 8601 with offset). */
+                /** @description Only memories from this time on. ISO 8601 with offset. */
                 since?: string | null;
-                /** @description Only memories from before this time (ISO 8601 with offset). */
+                /** @description Only memories from before this time. ISO 8601 with offset. */
                 until?: string | null;
                 /** @description Minimum trust, 0 to 100. */
                 min_trust?: number;
                 /** @description Minimum importance, 1 to 10. */
                 min_importance?: number;
-                /** @description Only data stored by this time, in the versions of that time. Default: now. */
+                /** @description Only data stored by this time, in the versions of that time. Default: now. ISO 8601 with offset. */
                 as_of?: string | null;
-                /** @description Only data that was true, or had happened, at this time. Default: all that has not ended. */
+                /** @description Only data that was true, or had happened, at this time. Default: all that has not ended. ISO 8601 with offset. */
                 at?: string | null;
-                /** @description true: only pinned; false: only unpinned. Default: both. */
+                /** @description Only pinned memories, or only unpinned ones. Default: both. */
                 pinned?: boolean | null;
                 /** @description Only memories in this state: current, in_archived, faded, past or withheld. */
                 state?: string;

@@ -9,6 +9,7 @@ from uuid import UUID
 
 from recollect.mind.access import Access
 from recollect.mind.operations import operation, streaming
+from recollect.models.filters import Filter
 from recollect.models.knowledge import (
     AnyTime,
     Entity,
@@ -23,7 +24,6 @@ from recollect.models.knowledge import (
     Neighbors,
     NewFact,
 )
-from recollect.models.recall import Filter
 from recollect.models.service import Right
 from recollect.store.knowledge.entities import EntityQuery
 from recollect.store.knowledge.facts import FactQuery

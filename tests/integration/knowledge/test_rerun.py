@@ -13,9 +13,9 @@ from recollect.core.knowledge.entities import AnyNameMatches
 from recollect.core.knowledge.extractions import AnyExtraction
 from recollect.errors import BudgetError, ChatModelError, ConflictError, InvalidInputError, NotFoundError
 from recollect.models.conversations import NewMessage
+from recollect.models.filters import Filter
 from recollect.models.knowledge import EnrichRequest, NewFact, ValidTime
 from recollect.models.memories import Kind, Role
-from recollect.models.recall import Filter
 from recollect.settings import Settings
 from recollect.verbs.knowledge import rerun as verb
 from recollect.verbs.knowledge.enrich import enrich

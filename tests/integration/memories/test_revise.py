@@ -10,9 +10,10 @@ import pytest
 
 from recollect.errors import ConflictError, InvalidInputError, NotFoundError
 from recollect.models.agents import EnrichSource, Profile
+from recollect.models.filters import Filter
 from recollect.models.knowledge import NewFact
 from recollect.models.memories import Kind, MemoryUpdate, NewMemory, RecallState
-from recollect.models.recall import Cue, Filter
+from recollect.models.recall import Cue
 from support.memories.past import versions_of
 from support.service.accesses import with_access
 

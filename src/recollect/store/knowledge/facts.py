@@ -13,9 +13,9 @@ from psycopg.rows import DictRow
 
 from recollect.core.service.numbers import tenant_of
 from recollect.core.text.names import normalise_predicate
+from recollect.models.filters import Filter
 from recollect.models.knowledge import Fact, ValidTime
 from recollect.models.memories import ImportanceFrom, Kind, NewMemory, Triple
-from recollect.models.recall import Filter
 from recollect.models.service import Scope
 from recollect.store.database.filter import AND, MEMORIES, PLACE, bind, restrict
 from recollect.store.database.pool import Connection, Database, load_queries

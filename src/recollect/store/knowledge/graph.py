@@ -11,8 +11,8 @@ from psycopg import AsyncCursor, sql
 from psycopg.rows import DictRow
 
 from recollect.core.knowledge.graph import FollowedFact
+from recollect.models.filters import Filter
 from recollect.models.knowledge import Entity, EntityType, Relation
-from recollect.models.recall import Filter
 from recollect.models.service import Scope
 from recollect.store.database.filter import bind, list_allowed
 from recollect.store.database.pool import Connection, Database, load_queries

@@ -10,8 +10,9 @@ from recollect.core.recall.checks import check_filter
 from recollect.core.text.checks import check_limit, check_line
 from recollect.core.text.terms import analyse_cue
 from recollect.errors import InvalidInputError, NotFoundError
+from recollect.models.filters import Filter
 from recollect.models.knowledge import Entity, EntityOrder, EntityPage
-from recollect.models.recall import Cue, Filter
+from recollect.models.recall import Cue
 from recollect.models.service import Scope
 from recollect.store.knowledge import entities
 from recollect.store.knowledge.entities import EntityQuery

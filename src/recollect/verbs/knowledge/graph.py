@@ -9,8 +9,8 @@ from recollect.core.knowledge.graph import find_leaders, find_paths, is_whole
 from recollect.core.knowledge.graph_export import CypherText, GraphmlText, GraphText
 from recollect.core.recall.checks import check_filter
 from recollect.errors import InvalidInputError, NotFoundError
+from recollect.models.filters import Filter
 from recollect.models.knowledge import Entity, FactPath, GraphFormat, Neighbor, Neighbors, Relation
-from recollect.models.recall import Filter
 from recollect.models.service import Scope
 from recollect.store.knowledge import graph
 from recollect.store.knowledge.graph import WalkLimits

@@ -20,7 +20,7 @@ from recollect.core.topics.paths import (
     show_topic,
 )
 from recollect.errors import ConflictError, InvalidInputError, NotFoundError
-from recollect.models.recall import Filter
+from recollect.models.filters import Filter
 from recollect.models.service import Scope
 from recollect.models.topics import NewTopicLink, RelatedTopic, Topic, TopicLink, TopicTree
 from recollect.store.database.pool import Connection

@@ -9,8 +9,8 @@ import pytest
 
 from recollect.errors import InvalidInputError, NotFoundError
 from recollect.models.conversations import NewMessage
+from recollect.models.filters import Filter
 from recollect.models.memories import Role
-from recollect.models.recall import Filter
 from recollect.store.knowledge.graph import WalkLimits
 from recollect.verbs.knowledge import graph
 from support.memories.fact_rows import LONG_AGO, NOW, open_facts

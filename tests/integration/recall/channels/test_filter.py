@@ -21,9 +21,10 @@ from recollect.channels.topic import TopicChannel
 from recollect.channels.vector import VectorChannel
 from recollect.core.recall.cues import parse_cue
 from recollect.errors import InvalidInputError
+from recollect.models.filters import Filter
 from recollect.models.knowledge import NewFact
 from recollect.models.memories import Kind, NewMemory, Triple
-from recollect.models.recall import Cue, Filter, Mode, StreamWeights
+from recollect.models.recall import Cue, Mode, StreamWeights
 from recollect.store.knowledge import graph as graph_store
 from recollect.store.knowledge.facts import FactQuery
 from recollect.store.memories import memories
