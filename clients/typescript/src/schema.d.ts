@@ -184,6 +184,26 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/v1/connections": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * List Connections
+         * @description List paths of up to 6 facts between two entities, shortest first.
+         */
+        get: operations["list_connections"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/v1/context": {
         parameters: {
             query?: never;
@@ -441,7 +461,7 @@ export interface paths {
         };
         /**
          * List Entities
-         * @description List entities whose name contains `search`: the oldest first, or those with most `facts`.
+         * @description List entities, or those most similar to a text.
          */
         get: operations["list_entities"];
         put?: never;
@@ -452,7 +472,7 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
-    "/v1/entities/duplicates": {
+    "/v1/entities/by-facts": {
         parameters: {
             query?: never;
             header?: never;
@@ -460,10 +480,10 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * List Duplicate Entities
-         * @description List likely duplicate entities.
+         * List Entities By Facts
+         * @description List entities by number of facts, most first.
          */
-        get: operations["list_duplicate_entities"];
+        get: operations["list_entities_by_facts"];
         put?: never;
         post?: never;
         delete?: never;
@@ -512,7 +532,7 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
-    "/v1/entities/{entity_id}/neighbors": {
+    "/v1/entities/{entity_id}/neighbours": {
         parameters: {
             query?: never;
             header?: never;
@@ -520,10 +540,10 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * List Neighbors
+         * List Neighbours
          * @description List entities within 3 hops.
          */
-        get: operations["list_neighbors"];
+        get: operations["list_neighbours"];
         put?: never;
         post?: never;
         delete?: never;
@@ -546,6 +566,26 @@ export interface paths {
          * @description Undo a merge.
          */
         post: operations["split_entity"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/entities/{entity_id}/timeline": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Read Timeline
+         * @description List all versions of the facts about an entity in chronological order.
+         */
+        get: operations["read_timeline"];
+        put?: never;
+        post?: never;
         delete?: never;
         options?: never;
         head?: never;
@@ -620,7 +660,7 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
-    "/v1/facts/{fact_id}": {
+    "/v1/facts/{fact_id}/end": {
         parameters: {
             query?: never;
             header?: never;
@@ -629,15 +669,35 @@ export interface paths {
         };
         get?: never;
         put?: never;
-        post?: never;
-        delete?: never;
-        options?: never;
-        head?: never;
         /**
          * End Fact
          * @description End a fact at a given time.
          */
-        patch: operations["end_fact"];
+        post: operations["end_fact"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/facts/{fact_id}/versions": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * List Fact Versions
+         * @description List all versions of a fact, oldest first.
+         */
+        get: operations["list_fact_versions"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
         trace?: never;
     };
     "/v1/faded": {
@@ -792,26 +852,6 @@ export interface paths {
          * @description Export facts and entities as GraphML or Cypher (streamed).
          */
         get: operations["export_graph"];
-        put?: never;
-        post?: never;
-        delete?: never;
-        options?: never;
-        head?: never;
-        patch?: never;
-        trace?: never;
-    };
-    "/v1/graph/paths": {
-        parameters: {
-            query?: never;
-            header?: never;
-            path?: never;
-            cookie?: never;
-        };
-        /**
-         * List Paths
-         * @description List paths of up to 6 facts between two entities, shortest first.
-         */
-        get: operations["list_paths"];
         put?: never;
         post?: never;
         delete?: never;
@@ -1212,6 +1252,26 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/v1/merges/proposed": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * List Proposed Merges
+         * @description List likely duplicate entities.
+         */
+        get: operations["list_proposed_merges"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/v1/messages": {
         parameters: {
             query?: never;
@@ -1533,11 +1593,7 @@ export interface paths {
         delete?: never;
         options?: never;
         head?: never;
-        /**
-         * Update Topic
-         * @description Rename a topic, or move it with its subtopics. Creates the parent if needed; an empty one is the root.
-         */
-        patch: operations["update_topic"];
+        patch?: never;
         trace?: never;
     };
     "/v1/topics/links": {
@@ -1584,6 +1640,26 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/v1/topics/move": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Move Topic
+         * @description Move a topic and its subtopics. Creates the target if needed.
+         */
+        post: operations["move_topic"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/v1/topics/related": {
         parameters: {
             query?: never;
@@ -1598,6 +1674,26 @@ export interface paths {
         get: operations["list_related_topics"];
         put?: never;
         post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/topics/rename": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Rename Topic
+         * @description Rename a topic.
+         */
+        post: operations["rename_topic"];
         delete?: never;
         options?: never;
         head?: never;
@@ -1980,12 +2076,12 @@ export interface components {
             also?: string[];
             /**
              * As Of
-             * @description Only data stored by this time, in the versions of that time. Default: now. ISO 8601 with offset.
+             * @description Only data stored by this time, in the versions of that time. Default: now.
              */
             as_of?: string | null;
             /**
              * At
-             * @description Only data that was true, or had happened, at this time. Default: all that has not ended. ISO 8601 with offset.
+             * @description Only data that was true, or had happened, at this time. Default: all that has not ended.
              */
             at?: string | null;
             /**
@@ -2102,7 +2198,7 @@ export interface components {
             origins?: string[];
             /**
              * Pinned
-             * @description Only pinned memories, or only unpinned ones. Default: both.
+             * @description true: only pinned; false: only unpinned. Default: both.
              */
             pinned?: boolean | null;
             /**
@@ -2128,7 +2224,7 @@ export interface components {
             similarity?: number | null;
             /**
              * Since
-             * @description Only memories from this time on. ISO 8601 with offset.
+             * @description Only memories from this time on (ISO 8601 with offset).
              */
             since?: string | null;
             /**
@@ -2173,7 +2269,7 @@ export interface components {
             touch?: boolean;
             /**
              * Until
-             * @description Only memories from before this time. ISO 8601 with offset.
+             * @description Only memories from before this time (ISO 8601 with offset).
              */
             until?: string | null;
             /**
@@ -2372,7 +2468,7 @@ export interface components {
             also?: string[];
             /**
              * As Of
-             * @description Only data stored by this time, in the versions of that time. Default: now. ISO 8601 with offset.
+             * @description Only data stored by this time, in the versions of that time. Default: now.
              */
             as_of?: string | null;
             /**
@@ -2383,7 +2479,7 @@ export interface components {
             assistant_prefix?: string;
             /**
              * At
-             * @description Only data that was true, or had happened, at this time. Default: all that has not ended. ISO 8601 with offset.
+             * @description Only data that was true, or had happened, at this time. Default: all that has not ended.
              */
             at?: string | null;
             /**
@@ -2540,7 +2636,7 @@ export interface components {
             oversized?: string;
             /**
              * Pinned
-             * @description Only pinned memories, or only unpinned ones. Default: both.
+             * @description true: only pinned; false: only unpinned. Default: both.
              */
             pinned?: boolean | null;
             /**
@@ -2560,7 +2656,7 @@ export interface components {
             similarity?: number | null;
             /**
              * Since
-             * @description Only memories from this time on. ISO 8601 with offset.
+             * @description Only memories from this time on (ISO 8601 with offset).
              */
             since?: string | null;
             /**
@@ -2623,7 +2719,7 @@ export interface components {
             unanswered?: boolean;
             /**
              * Until
-             * @description Only memories from before this time. ISO 8601 with offset.
+             * @description Only memories from before this time (ISO 8601 with offset).
              */
             until?: string | null;
             /**
@@ -3052,7 +3148,7 @@ export interface components {
          * @description When a fact ends.
          * @example {
          *       "agent": "ada",
-         *       "invalid_at": "2026-01-31T12:00:00+08:00"
+         *       "at": "2026-01-31T12:00:00+08:00"
          *     }
          */
         EndFactBody: {
@@ -3062,11 +3158,11 @@ export interface components {
              */
             agent: string;
             /**
-             * Invalid At
+             * At
              * Format: date-time
              * @description When it stopped being true.
              */
-            invalid_at: string;
+            at: string;
             /**
              * User
              * @description User. Empty for the agent's own memory.
@@ -3429,7 +3525,7 @@ export interface components {
         };
         /**
          * FactPage
-         * @description One page of facts, and the cursor of the next page.
+         * @description One page of facts in the order of writing, and the cursor of the next page.
          */
         FactPage: {
             /** Facts */
@@ -3853,12 +3949,12 @@ export interface components {
             agent: string;
             /**
              * As Of
-             * @description Only data stored by this time, in the versions of that time. Default: now. ISO 8601 with offset.
+             * @description Only data stored by this time, in the versions of that time. Default: now.
              */
             as_of?: string | null;
             /**
              * At
-             * @description Only data that was true, or had happened, at this time. Default: all that has not ended. ISO 8601 with offset.
+             * @description Only data that was true, or had happened, at this time. Default: all that has not ended.
              */
             at?: string | null;
             /**
@@ -3907,7 +4003,7 @@ export interface components {
             origins?: string[];
             /**
              * Pinned
-             * @description Only pinned memories, or only unpinned ones. Default: both.
+             * @description true: only pinned; false: only unpinned. Default: both.
              */
             pinned?: boolean | null;
             /**
@@ -3917,7 +4013,7 @@ export interface components {
             roles?: components["schemas"]["Role"][];
             /**
              * Since
-             * @description Only memories from this time on. ISO 8601 with offset.
+             * @description Only memories from this time on (ISO 8601 with offset).
              */
             since?: string | null;
             /**
@@ -3944,7 +4040,7 @@ export interface components {
             topics_only?: boolean;
             /**
              * Until
-             * @description Only memories from before this time. ISO 8601 with offset.
+             * @description Only memories from before this time (ISO 8601 with offset).
              */
             until?: string | null;
             /**
@@ -4508,15 +4604,20 @@ export interface components {
              */
             independence: number;
         };
+        /** ListConnectionsAnswer */
+        ListConnectionsAnswer: {
+            /** Connections */
+            connections: components["schemas"]["FactPath"][];
+        };
+        /** ListFactVersionsAnswer */
+        ListFactVersionsAnswer: {
+            /** Versions */
+            versions: components["schemas"]["Fact"][];
+        };
         /** ListLeavesAnswer */
         ListLeavesAnswer: {
             /** Leaves */
             leaves: components["schemas"]["ThreadEnd"][];
-        };
-        /** ListPathsAnswer */
-        ListPathsAnswer: {
-            /** Paths */
-            paths: components["schemas"]["FactPath"][];
         };
         /** ListReceiptsAnswer */
         ListReceiptsAnswer: {
@@ -5234,10 +5335,57 @@ export interface components {
          */
         Mode: "newest" | "original" | "paper";
         /**
-         * Neighbor
+         * MoveBody
+         * @description Another place for a topic.
+         * @example {
+         *       "agent": "ada",
+         *       "path": "travel->Japan",
+         *       "under": "Asia",
+         *       "user": "zhang-wei"
+         *     }
+         */
+        MoveBody: {
+            /**
+             * Agent
+             * @description Agent. May be empty if the key is bound to one.
+             */
+            agent: string;
+            /**
+             * Path
+             * @description The path of a topic, as in `travel->Japan`.
+             */
+            path: string;
+            /**
+             * Under
+             * @description Path of the new parent. Empty = root.
+             * @default
+             */
+            under?: string;
+            /**
+             * User
+             * @description User. Empty for the agent's own memory.
+             * @default
+             */
+            user?: string;
+        };
+        /**
+         * Neighbors
+         * @description Entities around an entity, nearest first.
+         */
+        Neighbors: {
+            entity: components["schemas"]["Entity"];
+            /** Neighbours */
+            neighbours: components["schemas"]["Neighbour"][];
+            /** Relations */
+            relations: components["schemas"]["Relation"][];
+            /** Whole */
+            whole: boolean;
+        };
+        /**
+         * Neighbour
          * @description An entity that is reachable through facts.
          */
-        Neighbor: {
+        Neighbour: {
             /** Depth */
             depth: number;
             entity: components["schemas"]["Entity"];
@@ -5246,19 +5394,6 @@ export interface components {
              * Format: uuid
              */
             led_by: string;
-        };
-        /**
-         * Neighbors
-         * @description Entities around an entity, nearest first.
-         */
-        Neighbors: {
-            entity: components["schemas"]["Entity"];
-            /** Neighbors */
-            neighbors: components["schemas"]["Neighbor"][];
-            /** Relations */
-            relations: components["schemas"]["Relation"][];
-            /** Whole */
-            whole: boolean;
         };
         /**
          * NewKey
@@ -5737,12 +5872,12 @@ export interface components {
             archive_after_days?: number | null;
             /**
              * As Of
-             * @description Only data stored by this time, in the versions of that time. Default: now. ISO 8601 with offset.
+             * @description Only data stored by this time, in the versions of that time. Default: now.
              */
             as_of?: string | null;
             /**
              * At
-             * @description Only data that was true, or had happened, at this time. Default: all that has not ended. ISO 8601 with offset.
+             * @description Only data that was true, or had happened, at this time. Default: all that has not ended.
              */
             at?: string | null;
             /**
@@ -5870,7 +6005,7 @@ export interface components {
             origins?: string[];
             /**
              * Pinned
-             * @description Only pinned memories, or only unpinned ones. Default: both.
+             * @description true: only pinned; false: only unpinned. Default: both.
              */
             pinned?: boolean | null;
             /**
@@ -5905,7 +6040,7 @@ export interface components {
             similarity?: number | null;
             /**
              * Since
-             * @description Only memories from this time on. ISO 8601 with offset.
+             * @description Only memories from this time on (ISO 8601 with offset).
              */
             since?: string | null;
             /**
@@ -5932,7 +6067,7 @@ export interface components {
             topics_only?: boolean;
             /**
              * Until
-             * @description Only memories from before this time. ISO 8601 with offset.
+             * @description Only memories from before this time (ISO 8601 with offset).
              */
             until?: string | null;
             /**
@@ -6189,12 +6324,12 @@ export interface components {
             also?: string[];
             /**
              * As Of
-             * @description Only data stored by this time, in the versions of that time. Default: now. ISO 8601 with offset.
+             * @description Only data stored by this time, in the versions of that time. Default: now.
              */
             as_of?: string | null;
             /**
              * At
-             * @description Only data that was true, or had happened, at this time. Default: all that has not ended. ISO 8601 with offset.
+             * @description Only data that was true, or had happened, at this time. Default: all that has not ended.
              */
             at?: string | null;
             /**
@@ -6299,7 +6434,7 @@ export interface components {
             origins?: string[];
             /**
              * Pinned
-             * @description Only pinned memories, or only unpinned ones. Default: both.
+             * @description true: only pinned; false: only unpinned. Default: both.
              */
             pinned?: boolean | null;
             /**
@@ -6319,7 +6454,7 @@ export interface components {
             similarity?: number | null;
             /**
              * Since
-             * @description Only memories from this time on. ISO 8601 with offset.
+             * @description Only memories from this time on (ISO 8601 with offset).
              */
             since?: string | null;
             /**
@@ -6358,7 +6493,7 @@ export interface components {
             touch?: boolean;
             /**
              * Until
-             * @description Only memories from before this time. ISO 8601 with offset.
+             * @description Only memories from before this time (ISO 8601 with offset).
              */
             until?: string | null;
             /**
@@ -6444,12 +6579,12 @@ export interface components {
             also?: string[];
             /**
              * As Of
-             * @description Only data stored by this time, in the versions of that time. Default: now. ISO 8601 with offset.
+             * @description Only data stored by this time, in the versions of that time. Default: now.
              */
             as_of?: string | null;
             /**
              * At
-             * @description Only data that was true, or had happened, at this time. Default: all that has not ended. ISO 8601 with offset.
+             * @description Only data that was true, or had happened, at this time. Default: all that has not ended.
              */
             at?: string | null;
             /**
@@ -6554,7 +6689,7 @@ export interface components {
             origins?: string[];
             /**
              * Pinned
-             * @description Only pinned memories, or only unpinned ones. Default: both.
+             * @description true: only pinned; false: only unpinned. Default: both.
              */
             pinned?: boolean | null;
             /**
@@ -6574,7 +6709,7 @@ export interface components {
             similarity?: number | null;
             /**
              * Since
-             * @description Only memories from this time on. ISO 8601 with offset.
+             * @description Only memories from this time on (ISO 8601 with offset).
              */
             since?: string | null;
             /**
@@ -6613,7 +6748,7 @@ export interface components {
             touch?: boolean;
             /**
              * Until
-             * @description Only memories from before this time. ISO 8601 with offset.
+             * @description Only memories from before this time (ISO 8601 with offset).
              */
             until?: string | null;
             /**
@@ -6987,6 +7122,39 @@ export interface components {
              * @default
              */
             topic?: string;
+            /**
+             * User
+             * @description User. Empty for the agent's own memory.
+             * @default
+             */
+            user?: string;
+        };
+        /**
+         * RenameBody
+         * @description Another name for a topic.
+         * @example {
+         *       "agent": "ada",
+         *       "name": "Nippon",
+         *       "path": "travel->Japan",
+         *       "user": "zhang-wei"
+         *     }
+         */
+        RenameBody: {
+            /**
+             * Agent
+             * @description Agent. May be empty if the key is bound to one.
+             */
+            agent: string;
+            /**
+             * Name
+             * @description New name. Use move to change the path.
+             */
+            name: string;
+            /**
+             * Path
+             * @description The path of a topic, as in `travel->Japan`.
+             */
+            path: string;
             /**
              * User
              * @description User. Empty for the agent's own memory.
@@ -7506,6 +7674,19 @@ export interface components {
             role: components["schemas"]["Role"];
         };
         /**
+         * TimelinePage
+         * @description One page of fact versions in chronological order.
+         */
+        TimelinePage: {
+            /**
+             * Next Cursor
+             * @default
+             */
+            next_cursor: string;
+            /** Relations */
+            relations: components["schemas"]["Relation"][];
+        };
+        /**
          * TokenUsage
          * @description Tokens per part of the prompt.
          */
@@ -7845,45 +8026,6 @@ export interface components {
             progress: components["schemas"]["MemoryProgress"];
             /** Version */
             version: number;
-        };
-        /**
-         * UpdateTopicBody
-         * @description Another name or place for a topic.
-         * @example {
-         *       "agent": "ada",
-         *       "name": "Nippon",
-         *       "parent": "Asia",
-         *       "path": "travel->Japan",
-         *       "user": "zhang-wei"
-         *     }
-         */
-        UpdateTopicBody: {
-            /**
-             * Agent
-             * @description Agent. May be empty if the key is bound to one.
-             */
-            agent: string;
-            /**
-             * Name
-             * @description New name. Default: unchanged.
-             */
-            name?: string | null;
-            /**
-             * Parent
-             * @description Path of the new parent. Empty = root. Default: unchanged.
-             */
-            parent?: string | null;
-            /**
-             * Path
-             * @description The path of a topic, as in `travel->Japan`.
-             */
-            path: string;
-            /**
-             * User
-             * @description User. Empty for the agent's own memory.
-             * @default
-             */
-            user?: string;
         };
         /** UseItemsAnswer */
         UseItemsAnswer: {
@@ -8610,6 +8752,127 @@ export interface operations {
             };
             /** @description Cursor expired */
             410: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Request too large */
+            413: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Invalid request */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Rate limit exceeded */
+            429: {
+                headers: {
+                    /** @description After how many seconds to try again. */
+                    "Retry-After"?: number;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Temporarily unavailable */
+            503: {
+                headers: {
+                    /** @description After how many seconds to try again. */
+                    "Retry-After"?: number;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    list_connections: {
+        parameters: {
+            query: {
+                /** @description ID of the first entity. */
+                start: string;
+                /** @description ID of the second entity. */
+                end: string;
+                /** @description Maximum number of facts on a path. */
+                hops?: number;
+                /** @description Maximum number of paths to list. */
+                limit?: number;
+                /** @description Only data stored by this time, in the versions of that time. Default: now. */
+                as_of?: string | null;
+                /** @description Only data that was true, or had happened, at this time. Default: all that has not ended. */
+                at?: string | null;
+                /** @description Agent. May be empty if the key is bound to one. */
+                agent: string;
+                /** @description User. Empty for the agent's own memory. */
+                user?: string;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ListConnectionsAnswer"];
+                };
+            };
+            /** @description Malformed request */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description API key missing or invalid */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The API key is not allowed to do this */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not found */
+            404: {
                 headers: {
                     [name: string]: unknown;
                 };
@@ -10276,12 +10539,12 @@ export interface operations {
     list_entities: {
         parameters: {
             query: {
-                /** @description Part of a name, or a text to compare with. */
+                /** @description Only entities whose name contains this. */
                 search?: string;
                 /** @description Only entities of this type. */
                 type?: components["schemas"]["EntityType"] | null;
-                /** @description `age`: oldest first; `facts`: most facts first; `meaning`, `words`: most like `search`. */
-                order?: components["schemas"]["EntityOrder"];
+                /** @description Sort by similarity to this text (one page). */
+                meaning?: string;
                 /** @description Only data stored by this time, in the versions of that time. Default: now. */
                 as_of?: string | null;
                 /** @description `next_cursor` of the previous page. */
@@ -10384,11 +10647,13 @@ export interface operations {
             };
         };
     };
-    list_duplicate_entities: {
+    list_entities_by_facts: {
         parameters: {
             query: {
-                /** @description Ask the chat model to confirm duplicates. */
-                judge?: boolean;
+                /** @description Only entities whose name contains this. */
+                search?: string;
+                /** @description Only entities of this type. */
+                type?: components["schemas"]["EntityType"] | null;
                 /** @description `next_cursor` of the previous page. */
                 cursor?: string | null;
                 /** @description Maximum number of items on a page. */
@@ -10410,7 +10675,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["MergeProposalPage"];
+                    "application/json": components["schemas"]["EntityPage"];
                 };
             };
             /** @description Malformed request */
@@ -10724,7 +10989,7 @@ export interface operations {
             };
         };
     };
-    list_neighbors: {
+    list_neighbours: {
         parameters: {
             query: {
                 /** @description Number of hops. */
@@ -10911,6 +11176,124 @@ export interface operations {
             };
             /** @description Conflict */
             409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Request too large */
+            413: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Invalid request */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Rate limit exceeded */
+            429: {
+                headers: {
+                    /** @description After how many seconds to try again. */
+                    "Retry-After"?: number;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Temporarily unavailable */
+            503: {
+                headers: {
+                    /** @description After how many seconds to try again. */
+                    "Retry-After"?: number;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    read_timeline: {
+        parameters: {
+            query: {
+                /** @description Only data stored by this time, in the versions of that time. Default: now. */
+                as_of?: string | null;
+                /** @description `next_cursor` of the previous page. */
+                cursor?: string;
+                /** @description Maximum number of versions on a page. */
+                limit?: number;
+                /** @description Agent. May be empty if the key is bound to one. */
+                agent: string;
+                /** @description User. Empty for the agent's own memory. */
+                user?: string;
+            };
+            header?: never;
+            path: {
+                /** @description The id of the entity. */
+                entity_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["TimelinePage"];
+                };
+            };
+            /** @description Malformed request */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description API key missing or invalid */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The API key is not allowed to do this */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not found */
+            404: {
                 headers: {
                     [name: string]: unknown;
                 };
@@ -11286,13 +11669,13 @@ export interface operations {
     list_facts: {
         parameters: {
             query: {
-                /** @description Only facts about this entity, or this fact, by its ID or that of any version. */
-                about?: string | null;
+                /** @description Only facts about this entity. */
+                entity?: string | null;
                 /** @description Only facts of this predicate. */
                 predicate?: string;
                 /** @description Only data stored by this time, in the versions of that time. Default: now. */
                 as_of?: string | null;
-                /** @description Only data that was true, or had happened, at this time. Default: all that has not ended. `any`: also those that are over or were corrected; of an entity by `valid_at`. */
+                /** @description Only data that was true, or had happened, at this time. Default: all that has not ended. `any`: also facts that are over or were corrected. */
                 at?: string | "any" | null;
                 /** @description `next_cursor` of the previous page. */
                 cursor?: string | null;
@@ -11572,6 +11955,118 @@ export interface operations {
             };
             /** @description Conflict */
             409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Request too large */
+            413: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Invalid request */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Rate limit exceeded */
+            429: {
+                headers: {
+                    /** @description After how many seconds to try again. */
+                    "Retry-After"?: number;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Temporarily unavailable */
+            503: {
+                headers: {
+                    /** @description After how many seconds to try again. */
+                    "Retry-After"?: number;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    list_fact_versions: {
+        parameters: {
+            query: {
+                /** @description Agent. May be empty if the key is bound to one. */
+                agent: string;
+                /** @description User. Empty for the agent's own memory. */
+                user?: string;
+            };
+            header?: never;
+            path: {
+                /** @description The id of the fact, or of any version of it. */
+                fact_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ListFactVersionsAnswer"];
+                };
+            };
+            /** @description Malformed request */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description API key missing or invalid */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The API key is not allowed to do this */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not found */
+            404: {
                 headers: {
                     [name: string]: unknown;
                 };
@@ -12369,127 +12864,6 @@ export interface operations {
             };
             /** @description The API key is not allowed to do this */
             403: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Problem"];
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description Request too large */
-            413: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Problem"];
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description Invalid request */
-            422: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Problem"];
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description Rate limit exceeded */
-            429: {
-                headers: {
-                    /** @description After how many seconds to try again. */
-                    "Retry-After"?: number;
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Problem"];
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description Temporarily unavailable */
-            503: {
-                headers: {
-                    /** @description After how many seconds to try again. */
-                    "Retry-After"?: number;
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Problem"];
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-        };
-    };
-    list_paths: {
-        parameters: {
-            query: {
-                /** @description ID of the first entity. */
-                start: string;
-                /** @description ID of the second entity. */
-                end: string;
-                /** @description Maximum number of facts on a path. */
-                hops?: number;
-                /** @description Maximum number of paths to list. */
-                limit?: number;
-                /** @description Only data stored by this time, in the versions of that time. Default: now. */
-                as_of?: string | null;
-                /** @description Only data that was true, or had happened, at this time. Default: all that has not ended. */
-                at?: string | null;
-                /** @description Agent. May be empty if the key is bound to one. */
-                agent: string;
-                /** @description User. Empty for the agent's own memory. */
-                user?: string;
-            };
-            header?: never;
-            path?: never;
-            cookie?: never;
-        };
-        requestBody?: never;
-        responses: {
-            /** @description Successful Response */
-            200: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["ListPathsAnswer"];
-                };
-            };
-            /** @description Malformed request */
-            400: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Problem"];
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description API key missing or invalid */
-            401: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Problem"];
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description The API key is not allowed to do this */
-            403: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Problem"];
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description Not found */
-            404: {
                 headers: {
                     [name: string]: unknown;
                 };
@@ -14046,19 +14420,19 @@ export interface operations {
                 below?: boolean;
                 /** @description Only memories of these topics. */
                 topics_only?: boolean;
-                /** @description Only memories from this time on. ISO 8601 with offset. */
+                /** @description Only memories from this time on (ISO 8601 with offset). */
                 since?: string | null;
-                /** @description Only memories from before this time. ISO 8601 with offset. */
+                /** @description Only memories from before this time (ISO 8601 with offset). */
                 until?: string | null;
                 /** @description Minimum trust, 0 to 100. */
                 min_trust?: number;
                 /** @description Minimum importance, 1 to 10. */
                 min_importance?: number;
-                /** @description Only data stored by this time, in the versions of that time. Default: now. ISO 8601 with offset. */
+                /** @description Only data stored by this time, in the versions of that time. Default: now. */
                 as_of?: string | null;
-                /** @description Only data that was true, or had happened, at this time. Default: all that has not ended. ISO 8601 with offset. */
+                /** @description Only data that was true, or had happened, at this time. Default: all that has not ended. */
                 at?: string | null;
-                /** @description Only pinned memories, or only unpinned ones. Default: both. */
+                /** @description true: only pinned; false: only unpinned. Default: both. */
                 pinned?: boolean | null;
                 /** @description Only memories in this state: current, in_archived, faded, past or withheld. */
                 state?: string;
@@ -14888,6 +15262,111 @@ export interface operations {
             };
             /** @description Not found */
             404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Request too large */
+            413: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Invalid request */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Rate limit exceeded */
+            429: {
+                headers: {
+                    /** @description After how many seconds to try again. */
+                    "Retry-After"?: number;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Temporarily unavailable */
+            503: {
+                headers: {
+                    /** @description After how many seconds to try again. */
+                    "Retry-After"?: number;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    list_proposed_merges: {
+        parameters: {
+            query: {
+                /** @description Ask the chat model to confirm duplicates. */
+                judge?: boolean;
+                /** @description `next_cursor` of the previous page. */
+                cursor?: string | null;
+                /** @description Maximum number of items on a page. */
+                limit?: number;
+                /** @description Agent. May be empty if the key is bound to one. */
+                agent: string;
+                /** @description User. Empty for the agent's own memory. */
+                user?: string;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["MergeProposalPage"];
+                };
+            };
+            /** @description Malformed request */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description API key missing or invalid */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The API key is not allowed to do this */
+            403: {
                 headers: {
                     [name: string]: unknown;
                 };
@@ -16699,124 +17178,6 @@ export interface operations {
             };
         };
     };
-    update_topic: {
-        parameters: {
-            query?: never;
-            header?: never;
-            path?: never;
-            cookie?: never;
-        };
-        requestBody: {
-            content: {
-                "application/json": components["schemas"]["UpdateTopicBody"];
-            };
-        };
-        responses: {
-            /** @description Successful Response */
-            200: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Topic"];
-                };
-            };
-            /** @description Malformed request */
-            400: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Problem"];
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description API key missing or invalid */
-            401: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Problem"];
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description The API key is not allowed to do this */
-            403: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Problem"];
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description Not found */
-            404: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Problem"];
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description Conflict */
-            409: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Problem"];
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description Request too large */
-            413: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Problem"];
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description Invalid request */
-            422: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Problem"];
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description Rate limit exceeded */
-            429: {
-                headers: {
-                    /** @description After how many seconds to try again. */
-                    "Retry-After"?: number;
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Problem"];
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description Temporarily unavailable */
-            503: {
-                headers: {
-                    /** @description After how many seconds to try again. */
-                    "Retry-After"?: number;
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Problem"];
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-        };
-    };
     list_topic_links: {
         parameters: {
             query: {
@@ -17138,6 +17499,124 @@ export interface operations {
             };
         };
     };
+    move_topic: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["MoveBody"];
+            };
+        };
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Topic"];
+                };
+            };
+            /** @description Malformed request */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description API key missing or invalid */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The API key is not allowed to do this */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not found */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Conflict */
+            409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Request too large */
+            413: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Invalid request */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Rate limit exceeded */
+            429: {
+                headers: {
+                    /** @description After how many seconds to try again. */
+                    "Retry-After"?: number;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Temporarily unavailable */
+            503: {
+                headers: {
+                    /** @description After how many seconds to try again. */
+                    "Retry-After"?: number;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
     list_related_topics: {
         parameters: {
             query: {
@@ -17187,6 +17666,124 @@ export interface operations {
             };
             /** @description The API key is not allowed to do this */
             403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Request too large */
+            413: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Invalid request */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Rate limit exceeded */
+            429: {
+                headers: {
+                    /** @description After how many seconds to try again. */
+                    "Retry-After"?: number;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Temporarily unavailable */
+            503: {
+                headers: {
+                    /** @description After how many seconds to try again. */
+                    "Retry-After"?: number;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    rename_topic: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["RenameBody"];
+            };
+        };
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Topic"];
+                };
+            };
+            /** @description Malformed request */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description API key missing or invalid */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The API key is not allowed to do this */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not found */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Conflict */
+            409: {
                 headers: {
                     [name: string]: unknown;
                 };

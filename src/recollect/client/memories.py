@@ -13,7 +13,6 @@ from recollect.client.calls import RemoteView
 from recollect.loading import load
 
 if TYPE_CHECKING:
-    from recollect.models.filters import Filter
     from recollect.models.memories import (
         EvidenceWalk,
         FadeDecision,
@@ -29,6 +28,7 @@ if TYPE_CHECKING:
         Receipt,
         UpdateResult,
     )
+    from recollect.models.recall import Filter
 
 
 class RemoteMemories(RemoteView):

@@ -66,16 +66,19 @@ class SyncKnowledge(Blocking):
     """Knowledge whose methods return when they are done."""
 
     add = blocking(RemoteKnowledge.add)
-    duplicates = blocking(RemoteKnowledge.duplicates)
+    connections = blocking(RemoteKnowledge.connections)
     end = blocking(RemoteKnowledge.end)
     entities = blocking(RemoteKnowledge.entities)
+    entities_by_facts = blocking(RemoteKnowledge.entities_by_facts)
     entity = blocking(RemoteKnowledge.entity)
     export = blocking_pieces(RemoteKnowledge.export)
+    fact_versions = blocking(RemoteKnowledge.fact_versions)
     facts = blocking(RemoteKnowledge.facts)
     merge = blocking(RemoteKnowledge.merge)
-    neighbors = blocking(RemoteKnowledge.neighbors)
-    paths = blocking(RemoteKnowledge.paths)
+    neighbours = blocking(RemoteKnowledge.neighbours)
+    proposed_merges = blocking(RemoteKnowledge.proposed_merges)
     split = blocking(RemoteKnowledge.split)
+    timeline = blocking(RemoteKnowledge.timeline)
 
 
 class SyncTopics(Blocking):
@@ -84,10 +87,11 @@ class SyncTopics(Blocking):
     link = blocking(RemoteTopics.link)
     links = blocking(RemoteTopics.links)
     merge = blocking(RemoteTopics.merge)
+    move = blocking(RemoteTopics.move)
     related = blocking(RemoteTopics.related)
+    rename = blocking(RemoteTopics.rename)
     tree = blocking(RemoteTopics.tree)
     unlink = blocking(RemoteTopics.unlink)
-    update = blocking(RemoteTopics.update)
 
 
 class SyncRecalls(Blocking):

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from recollect.models.filters import Filter
 from recollect.models.knowledge import NewFact
 from recollect.models.memories import NewMemory
-from recollect.models.recall import Cue
+from recollect.models.recall import Cue, Filter
 
 SCRIPTS = pytest.mark.parametrize(
     ("stored", "asked"),
