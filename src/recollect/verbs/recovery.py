@@ -39,14 +39,14 @@ async def recover(
 
     Later attempts call `again` if it is given. A call that does not repeat raises its error after the refresh.
     """
-    left = [(each, iter(each.pauses)) for each in recoveries]
+    left = {each.error: iter(each.pauses) for each in recoveries}
     while True:
         with track_commits() as commits:
             try:
                 return await attempt()
             except Exception as problem:
-                recovery, pauses = next((each for each in left if isinstance(problem, each[0].error)), (None, None))
-                if recovery is None or pauses is None or (pause := next(pauses, None)) is None:
+                recovery = next((each for each in recoveries if isinstance(problem, each.error)), None)
+                if recovery is None or (pause := next(left[recovery.error], None)) is None:
                     raise
                 met = problem
         await asyncio.sleep(pause)
