@@ -26,7 +26,7 @@ from support.models.fake_chat import FakeChatModel
 from support.models.scripted_extractions import Script
 from support.programs import command_line
 from support.programs.folders import open_folder
-from support.service.made_settings import make_settings
+from support.service.made_settings import PATIENT, make_settings
 
 SCOPED = (
     "select relname from pg_class join pg_attribute on attrelid = pg_class.oid and attname = 'scope_id' "
@@ -38,13 +38,8 @@ STAYS = {*LEFT_OUT} - {*ERASED_FIRST}
 
 @pytest.fixture
 async def recollect(addresses, embedder):
-    patient = {
-        "request_timeout_seconds": 60,
-        "recall__channel_timeout_seconds": 30,
-        "embedding__wait_timeout_seconds": 30,
-    }
     chat = FakeChatModel(Script())
-    async with connected(make_settings(embedder="fake", **patient), addresses, embedder, chat) as running:
+    async with connected(make_settings(embedder="fake", **PATIENT), addresses, embedder, chat) as running:
         yield running
 
 

@@ -24,7 +24,7 @@ from support.imports.whole_scopes import EVERYTHING, WHOLE_LIVES, Life
 from support.measuring.sizes import Sizes
 from support.models.fake_chat import FakeChatModel
 from support.programs import command_line
-from support.service.made_settings import make_settings
+from support.service.made_settings import PATIENT, make_settings
 
 LIVES = Sizes("scopes", ci=12, long=500)
 NUMBERS = count(1)
@@ -34,13 +34,8 @@ VECTORS = {"": (), "with vectors": ("all",)}
 
 @pytest.fixture
 async def recollect(addresses, embedder, script):
-    patient = {
-        "request_timeout_seconds": 60,
-        "recall__channel_timeout_seconds": 30,
-        "embedding__wait_timeout_seconds": 30,
-    }
     async with connected(
-        make_settings(embedder="fake", **patient), addresses, embedder, FakeChatModel(script)
+        make_settings(embedder="fake", **PATIENT), addresses, embedder, FakeChatModel(script)
     ) as running:
         yield running
 

@@ -21,7 +21,7 @@ from support.imports.forged_exports import edit_rows, make_bomb, mutate, pack, u
 from support.imports.whole_scopes import EVERYTHING, Life
 from support.measuring.sizes import Sizes
 from support.models.fake_chat import FakeChatModel
-from support.service.made_settings import make_settings
+from support.service.made_settings import PATIENT, make_settings
 from support.service.serving import serving
 
 BOMBS = Sizes("bombs", ci=10, long=200)
@@ -34,13 +34,8 @@ SEVERAL = 3
 
 @pytest.fixture
 async def recollect(addresses, embedder, script):
-    patient = {
-        "request_timeout_seconds": 60,
-        "recall__channel_timeout_seconds": 30,
-        "embedding__wait_timeout_seconds": 30,
-    }
     async with connected(
-        make_settings(embedder="fake", **patient), addresses, embedder, FakeChatModel(script)
+        make_settings(embedder="fake", **PATIENT), addresses, embedder, FakeChatModel(script)
     ) as running:
         yield running
 

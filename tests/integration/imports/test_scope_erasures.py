@@ -18,7 +18,7 @@ from support.imports.whole_scopes import EVERYTHING
 from support.models.fake_chat import FakeChatModel
 from support.models.scripted_extractions import Script
 from support.programs import command_line
-from support.service.made_settings import make_settings
+from support.service.made_settings import PATIENT, make_settings
 from support.service.serving import serving
 
 OTHERS = (("ada", "mo"), ("ada", ""), ("bea", "li"))
@@ -26,13 +26,8 @@ OTHERS = (("ada", "mo"), ("ada", ""), ("bea", "li"))
 
 @pytest.fixture
 async def recollect(addresses, embedder):
-    patient = {
-        "request_timeout_seconds": 60,
-        "recall__channel_timeout_seconds": 30,
-        "embedding__wait_timeout_seconds": 30,
-    }
     chat = FakeChatModel(Script())
-    async with connected(make_settings(embedder="fake", **patient), addresses, embedder, chat) as running:
+    async with connected(make_settings(embedder="fake", **PATIENT), addresses, embedder, chat) as running:
         yield running
 
 

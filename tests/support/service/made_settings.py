@@ -6,6 +6,13 @@ from typing import Any
 
 from recollect.settings import Settings, list_settings
 
+PATIENT = {
+    "request_timeout_seconds": 60,
+    "recall__channel_timeout_seconds": 30,
+    "embedding__wait_timeout_seconds": 30,
+}
+"""Settings with which nothing is given up because the machine has much else to do."""
+
 
 def make_settings(**given: Any) -> Settings:
     """Return settings with these values."""

@@ -17,7 +17,7 @@ from recollect.settings import Settings
 from recollect.wiring import open_recollect, set_up
 from support.database.clones import NUMBERS
 from support.programs import command_line
-from support.service.made_settings import make_settings
+from support.service.made_settings import PATIENT, make_settings
 
 pytestmark = [
     pytest.mark.real_model,
@@ -38,13 +38,8 @@ def database(cluster, template):
 
 
 def choose(addresses, embedder="auto"):
-    patient = {
-        "request_timeout_seconds": 60,
-        "recall__channel_timeout_seconds": 30,
-        "embedding__wait_timeout_seconds": 30,
-    }
     names = {"database_url": addresses.service, "owner_database_url": addresses.owner}
-    return make_settings(embedder=embedder, **names, **patient)
+    return make_settings(embedder=embedder, **names, **PATIENT)
 
 
 def opened(addresses, embedder="auto"):
