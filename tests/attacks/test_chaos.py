@@ -58,7 +58,7 @@ class Hand:
         """Do something; give the answer."""
         name = self.chance.choices(list(WEIGHTS), list(WEIGHTS.values()))[0]
         path, body = getattr(self, name)()
-        answer = await self.http.post(path, json=SCOPE | body)
+        answer = await self.http.request("PATCH" if path == "/v1/topics" else "POST", path, json=SCOPE | body)
         made = answer.json() if answer.status_code == 201 else {}
         self.stored += [each["id"] for each in made.get("memories", []) + made.get("messages", [])]
         return answer
@@ -75,13 +75,13 @@ class Hand:
         return "/v1/forget", {"ids": self.known()}
 
     def rename(self):
-        return "/v1/topics/rename", {"path": self.topic(), "name": f"t{self.chance.randint(0, 2)}"}
+        return "/v1/topics", {"path": self.topic(), "name": f"t{self.chance.randint(0, 2)}"}
 
     def merge(self):
         return "/v1/topics/merge", {"path": self.topic(), "into": self.topic()}
 
     def move(self):
-        return "/v1/topics/move", {"path": self.topic(), "under": self.topic()}
+        return "/v1/topics", {"path": self.topic(), "parent": self.topic()}
 
     def turn(self):
         how = self.chance.choice(("purge", "archive", "restore", "delete"))

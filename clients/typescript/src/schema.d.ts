@@ -184,26 +184,6 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
-    "/v1/connections": {
-        parameters: {
-            query?: never;
-            header?: never;
-            path?: never;
-            cookie?: never;
-        };
-        /**
-         * List Connections
-         * @description List paths of up to 6 facts between two entities, shortest first.
-         */
-        get: operations["list_connections"];
-        put?: never;
-        post?: never;
-        delete?: never;
-        options?: never;
-        head?: never;
-        patch?: never;
-        trace?: never;
-    };
     "/v1/context": {
         parameters: {
             query?: never;
@@ -461,7 +441,7 @@ export interface paths {
         };
         /**
          * List Entities
-         * @description List entities, or those most similar to a text.
+         * @description List entities whose name contains `search`: the oldest first, or those with most `facts`.
          */
         get: operations["list_entities"];
         put?: never;
@@ -472,7 +452,7 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
-    "/v1/entities/by-facts": {
+    "/v1/entities/duplicates": {
         parameters: {
             query?: never;
             header?: never;
@@ -480,10 +460,10 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * List Entities By Facts
-         * @description List entities by number of facts, most first.
+         * List Duplicate Entities
+         * @description List likely duplicate entities.
          */
-        get: operations["list_entities_by_facts"];
+        get: operations["list_duplicate_entities"];
         put?: never;
         post?: never;
         delete?: never;
@@ -532,7 +512,7 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
-    "/v1/entities/{entity_id}/neighbours": {
+    "/v1/entities/{entity_id}/neighbors": {
         parameters: {
             query?: never;
             header?: never;
@@ -540,10 +520,10 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * List Neighbours
+         * List Neighbors
          * @description List entities within 3 hops.
          */
-        get: operations["list_neighbours"];
+        get: operations["list_neighbors"];
         put?: never;
         post?: never;
         delete?: never;
@@ -566,26 +546,6 @@ export interface paths {
          * @description Undo a merge.
          */
         post: operations["split_entity"];
-        delete?: never;
-        options?: never;
-        head?: never;
-        patch?: never;
-        trace?: never;
-    };
-    "/v1/entities/{entity_id}/timeline": {
-        parameters: {
-            query?: never;
-            header?: never;
-            path?: never;
-            cookie?: never;
-        };
-        /**
-         * Read Timeline
-         * @description List all versions of the facts about an entity in chronological order.
-         */
-        get: operations["read_timeline"];
-        put?: never;
-        post?: never;
         delete?: never;
         options?: never;
         head?: never;
@@ -660,7 +620,7 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
-    "/v1/facts/{fact_id}/end": {
+    "/v1/facts/{fact_id}": {
         parameters: {
             query?: never;
             header?: never;
@@ -669,35 +629,15 @@ export interface paths {
         };
         get?: never;
         put?: never;
-        /**
-         * End Fact
-         * @description End a fact at a given time.
-         */
-        post: operations["end_fact"];
-        delete?: never;
-        options?: never;
-        head?: never;
-        patch?: never;
-        trace?: never;
-    };
-    "/v1/facts/{fact_id}/versions": {
-        parameters: {
-            query?: never;
-            header?: never;
-            path?: never;
-            cookie?: never;
-        };
-        /**
-         * List Fact Versions
-         * @description List all versions of a fact, oldest first.
-         */
-        get: operations["list_fact_versions"];
-        put?: never;
         post?: never;
         delete?: never;
         options?: never;
         head?: never;
-        patch?: never;
+        /**
+         * End Fact
+         * @description End a fact at a given time.
+         */
+        patch: operations["end_fact"];
         trace?: never;
     };
     "/v1/faded": {
@@ -852,6 +792,26 @@ export interface paths {
          * @description Export facts and entities as GraphML or Cypher (streamed).
          */
         get: operations["export_graph"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/graph/paths": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * List Paths
+         * @description List paths of up to 6 facts between two entities, shortest first.
+         */
+        get: operations["list_paths"];
         put?: never;
         post?: never;
         delete?: never;
@@ -1252,26 +1212,6 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
-    "/v1/merges/proposed": {
-        parameters: {
-            query?: never;
-            header?: never;
-            path?: never;
-            cookie?: never;
-        };
-        /**
-         * List Proposed Merges
-         * @description List likely duplicate entities.
-         */
-        get: operations["list_proposed_merges"];
-        put?: never;
-        post?: never;
-        delete?: never;
-        options?: never;
-        head?: never;
-        patch?: never;
-        trace?: never;
-    };
     "/v1/messages": {
         parameters: {
             query?: never;
@@ -1593,7 +1533,11 @@ export interface paths {
         delete?: never;
         options?: never;
         head?: never;
-        patch?: never;
+        /**
+         * Update Topic
+         * @description Rename a topic, or move it with its subtopics. Creates the parent if needed; an empty one is the root.
+         */
+        patch: operations["update_topic"];
         trace?: never;
     };
     "/v1/topics/links": {
@@ -1640,26 +1584,6 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
-    "/v1/topics/move": {
-        parameters: {
-            query?: never;
-            header?: never;
-            path?: never;
-            cookie?: never;
-        };
-        get?: never;
-        put?: never;
-        /**
-         * Move Topic
-         * @description Move a topic and its subtopics. Creates the target if needed.
-         */
-        post: operations["move_topic"];
-        delete?: never;
-        options?: never;
-        head?: never;
-        patch?: never;
-        trace?: never;
-    };
     "/v1/topics/related": {
         parameters: {
             query?: never;
@@ -1674,26 +1598,6 @@ export interface paths {
         get: operations["list_related_topics"];
         put?: never;
         post?: never;
-        delete?: never;
-        options?: never;
-        head?: never;
-        patch?: never;
-        trace?: never;
-    };
-    "/v1/topics/rename": {
-        parameters: {
-            query?: never;
-            header?: never;
-            path?: never;
-            cookie?: never;
-        };
-        get?: never;
-        put?: never;
-        /**
-         * Rename Topic
-         * @description Rename a topic.
-         */
-        post: operations["rename_topic"];
         delete?: never;
         options?: never;
         head?: never;
@@ -2076,12 +1980,12 @@ export interface components {
             also?: string[];
             /**
              * As Of
-             * @description Only data stored by this time, in the versions of that time. Default: now.
+             * @description Only data stored by this time, in the versions of that time. Default: now. ISO 8601 with offset.
              */
             as_of?: string | null;
             /**
              * At
-             * @description Only data that was true, or had happened, at this time. Default: all that has not ended.
+             * @description Only data that was true, or had happened, at this time. Default: all that has not ended. ISO 8601 with offset.
              */
             at?: string | null;
             /**
@@ -2198,7 +2102,7 @@ export interface components {
             origins?: string[];
             /**
              * Pinned
-             * @description true: only pinned; false: only unpinned. Default: both.
+             * @description Only pinned memories, or only unpinned ones. Default: both.
              */
             pinned?: boolean | null;
             /**
@@ -2224,7 +2128,7 @@ export interface components {
             similarity?: number | null;
             /**
              * Since
-             * @description Only memories from this time on (ISO 8601 with offset).
+             * @description Only memories from this time on. ISO 8601 with offset.
              */
             since?: string | null;
             /**
@@ -2269,7 +2173,7 @@ export interface components {
             touch?: boolean;
             /**
              * Until
-             * @description Only memories from before this time (ISO 8601 with offset).
+             * @description Only memories from before this time. ISO 8601 with offset.
              */
             until?: string | null;
             /**
@@ -2468,7 +2372,7 @@ export interface components {
             also?: string[];
             /**
              * As Of
-             * @description Only data stored by this time, in the versions of that time. Default: now.
+             * @description Only data stored by this time, in the versions of that time. Default: now. ISO 8601 with offset.
              */
             as_of?: string | null;
             /**
@@ -2479,7 +2383,7 @@ export interface components {
             assistant_prefix?: string;
             /**
              * At
-             * @description Only data that was true, or had happened, at this time. Default: all that has not ended.
+             * @description Only data that was true, or had happened, at this time. Default: all that has not ended. ISO 8601 with offset.
              */
             at?: string | null;
             /**
@@ -2636,7 +2540,7 @@ export interface components {
             oversized?: string;
             /**
              * Pinned
-             * @description true: only pinned; false: only unpinned. Default: both.
+             * @description Only pinned memories, or only unpinned ones. Default: both.
              */
             pinned?: boolean | null;
             /**
@@ -2656,7 +2560,7 @@ export interface components {
             similarity?: number | null;
             /**
              * Since
-             * @description Only memories from this time on (ISO 8601 with offset).
+             * @description Only memories from this time on. ISO 8601 with offset.
              */
             since?: string | null;
             /**
@@ -2719,7 +2623,7 @@ export interface components {
             unanswered?: boolean;
             /**
              * Until
-             * @description Only memories from before this time (ISO 8601 with offset).
+             * @description Only memories from before this time. ISO 8601 with offset.
              */
             until?: string | null;
             /**
@@ -3148,7 +3052,7 @@ export interface components {
          * @description When a fact ends.
          * @example {
          *       "agent": "ada",
-         *       "at": "2026-01-31T12:00:00+08:00"
+         *       "invalid_at": "2026-01-31T12:00:00+08:00"
          *     }
          */
         EndFactBody: {
@@ -3158,11 +3062,11 @@ export interface components {
              */
             agent: string;
             /**
-             * At
+             * Invalid At
              * Format: date-time
              * @description When it stopped being true.
              */
-            at: string;
+            invalid_at: string;
             /**
              * User
              * @description User. Empty for the agent's own memory.
@@ -3525,7 +3429,7 @@ export interface components {
         };
         /**
          * FactPage
-         * @description One page of facts in the order of writing, and the cursor of the next page.
+         * @description One page of facts, and the cursor of the next page.
          */
         FactPage: {
             /** Facts */
@@ -3949,12 +3853,12 @@ export interface components {
             agent: string;
             /**
              * As Of
-             * @description Only data stored by this time, in the versions of that time. Default: now.
+             * @description Only data stored by this time, in the versions of that time. Default: now. ISO 8601 with offset.
              */
             as_of?: string | null;
             /**
              * At
-             * @description Only data that was true, or had happened, at this time. Default: all that has not ended.
+             * @description Only data that was true, or had happened, at this time. Default: all that has not ended. ISO 8601 with offset.
              */
             at?: string | null;
             /**
@@ -4003,7 +3907,7 @@ export interface components {
             origins?: string[];
             /**
              * Pinned
-             * @description true: only pinned; false: only unpinned. Default: both.
+             * @description Only pinned memories, or only unpinned ones. Default: both.
              */
             pinned?: boolean | null;
             /**
@@ -4013,7 +3917,7 @@ export interface components {
             roles?: components["schemas"]["Role"][];
             /**
              * Since
-             * @description Only memories from this time on (ISO 8601 with offset).
+             * @description Only memories from this time on. ISO 8601 with offset.
              */
             since?: string | null;
             /**
@@ -4040,7 +3944,7 @@ export interface components {
             topics_only?: boolean;
             /**
              * Until
-             * @description Only memories from before this time (ISO 8601 with offset).
+             * @description Only memories from before this time. ISO 8601 with offset.
              */
             until?: string | null;
             /**
@@ -4604,20 +4508,15 @@ export interface components {
              */
             independence: number;
         };
-        /** ListConnectionsAnswer */
-        ListConnectionsAnswer: {
-            /** Connections */
-            connections: components["schemas"]["FactPath"][];
-        };
-        /** ListFactVersionsAnswer */
-        ListFactVersionsAnswer: {
-            /** Versions */
-            versions: components["schemas"]["Fact"][];
-        };
         /** ListLeavesAnswer */
         ListLeavesAnswer: {
             /** Leaves */
             leaves: components["schemas"]["ThreadEnd"][];
+        };
+        /** ListPathsAnswer */
+        ListPathsAnswer: {
+            /** Paths */
+            paths: components["schemas"]["FactPath"][];
         };
         /** ListReceiptsAnswer */
         ListReceiptsAnswer: {
@@ -5335,57 +5234,10 @@ export interface components {
          */
         Mode: "newest" | "original" | "paper";
         /**
-         * MoveBody
-         * @description Another place for a topic.
-         * @example {
-         *       "agent": "ada",
-         *       "path": "travel->Japan",
-         *       "under": "Asia",
-         *       "user": "zhang-wei"
-         *     }
-         */
-        MoveBody: {
-            /**
-             * Agent
-             * @description Agent. May be empty if the key is bound to one.
-             */
-            agent: string;
-            /**
-             * Path
-             * @description The path of a topic, as in `travel->Japan`.
-             */
-            path: string;
-            /**
-             * Under
-             * @description Path of the new parent. Empty = root.
-             * @default
-             */
-            under?: string;
-            /**
-             * User
-             * @description User. Empty for the agent's own memory.
-             * @default
-             */
-            user?: string;
-        };
-        /**
-         * Neighbors
-         * @description Entities around an entity, nearest first.
-         */
-        Neighbors: {
-            entity: components["schemas"]["Entity"];
-            /** Neighbours */
-            neighbours: components["schemas"]["Neighbour"][];
-            /** Relations */
-            relations: components["schemas"]["Relation"][];
-            /** Whole */
-            whole: boolean;
-        };
-        /**
-         * Neighbour
+         * Neighbor
          * @description An entity that is reachable through facts.
          */
-        Neighbour: {
+        Neighbor: {
             /** Depth */
             depth: number;
             entity: components["schemas"]["Entity"];
@@ -5394,6 +5246,19 @@ export interface components {
              * Format: uuid
              */
             led_by: string;
+        };
+        /**
+         * Neighbors
+         * @description Entities around an entity, nearest first.
+         */
+        Neighbors: {
+            entity: components["schemas"]["Entity"];
+            /** Neighbors */
+            neighbors: components["schemas"]["Neighbor"][];
+            /** Relations */
+            relations: components["schemas"]["Relation"][];
+            /** Whole */
+            whole: boolean;
         };
         /**
          * NewKey
@@ -5872,12 +5737,12 @@ export interface components {
             archive_after_days?: number | null;
             /**
              * As Of
-             * @description Only data stored by this time, in the versions of that time. Default: now.
+             * @description Only data stored by this time, in the versions of that time. Default: now. ISO 8601 with offset.
              */
             as_of?: string | null;
             /**
              * At
-             * @description Only data that was true, or had happened, at this time. Default: all that has not ended.
+             * @description Only data that was true, or had happened, at this time. Default: all that has not ended. ISO 8601 with offset.
              */
             at?: string | null;
             /**
@@ -6005,7 +5870,7 @@ export interface components {
             origins?: string[];
             /**
              * Pinned
-             * @description true: only pinned; false: only unpinned. Default: both.
+             * @description Only pinned memories, or only unpinned ones. Default: both.
              */
             pinned?: boolean | null;
             /**
@@ -6040,7 +5905,7 @@ export interface components {
             similarity?: number | null;
             /**
              * Since
-             * @description Only memories from this time on (ISO 8601 with offset).
+             * @description Only memories from this time on. ISO 8601 with offset.
              */
             since?: string | null;
             /**
@@ -6067,7 +5932,7 @@ export interface components {
             topics_only?: boolean;
             /**
              * Until
-             * @description Only memories from before this time (ISO 8601 with offset).
+             * @description Only memories from before this time. ISO 8601 with offset.
              */
             until?: string | null;
             /**
@@ -6324,12 +6189,12 @@ export interface components {
             also?: string[];
             /**
              * As Of
-             * @description Only data stored by this time, in the versions of that time. Default: now.
+             * @description Only data stored by this time, in the versions of that time. Default: now. ISO 8601 with offset.
              */
             as_of?: string | null;
             /**
              * At
-             * @description Only data that was true, or had happened, at this time. Default: all that has not ended.
+             * @description Only data that was true, or had happened, at this time. Default: all that has not ended. ISO 8601 with offset.
              */
             at?: string | null;
             /**
@@ -6434,7 +6299,7 @@ export interface components {
             origins?: string[];
             /**
              * Pinned
-             * @description true: only pinned; false: only unpinned. Default: both.
+             * @description Only pinned memories, or only unpinned ones. Default: both.
              */
             pinned?: boolean | null;
             /**
@@ -6454,7 +6319,7 @@ export interface components {
             similarity?: number | null;
             /**
              * Since
-             * @description Only memories from this time on (ISO 8601 with offset).
+             * @description Only memories from this time on. ISO 8601 with offset.
              */
             since?: string | null;
             /**
@@ -6493,7 +6358,7 @@ export interface components {
             touch?: boolean;
             /**
              * Until
-             * @description Only memories from before this time (ISO 8601 with offset).
+             * @description Only memories from before this time. ISO 8601 with offset.
              */
             until?: string | null;
             /**
@@ -6579,12 +6444,12 @@ export interface components {
             also?: string[];
             /**
              * As Of
-             * @description Only data stored by this time, in the versions of that time. Default: now.
+             * @description Only data stored by this time, in the versions of that time. Default: now. ISO 8601 with offset.
              */
             as_of?: string | null;
             /**
              * At
-             * @description Only data that was true, or had happened, at this time. Default: all that has not ended.
+             * @description Only data that was true, or had happened, at this time. Default: all that has not ended. ISO 8601 with offset.
              */
             at?: string | null;
             /**
@@ -6689,7 +6554,7 @@ export interface components {
             origins?: string[];
             /**
              * Pinned
-             * @description true: only pinned; false: only unpinned. Default: both.
+             * @description Only pinned memories, or only unpinned ones. Default: both.
              */
             pinned?: boolean | null;
             /**
@@ -6709,7 +6574,7 @@ export interface components {
             similarity?: number | null;
             /**
              * Since
-             * @description Only memories from this time on (ISO 8601 with offset).
+             * @description Only memories from this time on. ISO 8601 with offset.
              */
             since?: string | null;
             /**
@@ -6748,7 +6613,7 @@ export interface components {
             touch?: boolean;
             /**
              * Until
-             * @description Only memories from before this time (ISO 8601 with offset).
+             * @description Only memories from before this time. ISO 8601 with offset.
              */
             until?: string | null;
             /**
@@ -7122,39 +6987,6 @@ export interface components {
              * @default
              */
             topic?: string;
-            /**
-             * User
-             * @description User. Empty for the agent's own memory.
-             * @default
-             */
-            user?: string;
-        };
-        /**
-         * RenameBody
-         * @description Another name for a topic.
-         * @example {
-         *       "agent": "ada",
-         *       "name": "Nippon",
-         *       "path": "travel->Japan",
-         *       "user": "zhang-wei"
-         *     }
-         */
-        RenameBody: {
-            /**
-             * Agent
-             * @description Agent. May be empty if the key is bound to one.
-             */
-            agent: string;
-            /**
-             * Name
-             * @description New name. Use move to change the path.
-             */
-            name: string;
-            /**
-             * Path
-             * @description The path of a topic, as in `travel->Japan`.
-             */
-            path: string;
             /**
              * User
              * @description User. Empty for the agent's own memory.
@@ -7674,19 +7506,6 @@ export interface components {
             role: components["schemas"]["Role"];
         };
         /**
-         * TimelinePage
-         * @description One page of fact versions in chronological order.
-         */
-        TimelinePage: {
-            /**
-             * Next Cursor
-             * @default
-             */
-            next_cursor: string;
-            /** Relations */
-            relations: components["schemas"]["Relation"][];
-        };
-        /**
          * TokenUsage
          * @description Tokens per part of the prompt.
          */
@@ -8026,6 +7845,45 @@ export interface components {
             progress: components["schemas"]["MemoryProgress"];
             /** Version */
             version: number;
+        };
+        /**
+         * UpdateTopicBody
+         * @description Another name or place for a topic.
+         * @example {
+         *       "agent": "ada",
+         *       "name": "Nippon",
+         *       "parent": "Asia",
+         *       "path": "travel->Japan",
+         *       "user": "zhang-wei"
+         *     }
+         */
+        UpdateTopicBody: {
+            /**
+             * Agent
+             * @description Agent. May be empty if the key is bound to one.
+             */
+            agent: string;
+            /**
+             * Name
+             * @description New name. Default: unchanged.
+             */
+            name?: string | null;
+            /**
+             * Parent
+             * @description Path of the new parent. Empty = root. Default: unchanged.
+             */
+            parent?: string | null;
+            /**
+             * Path
+             * @description The path of a topic, as in `travel->Japan`.
+             */
+            path: string;
+            /**
+             * User
+             * @description User. Empty for the agent's own memory.
+             * @default
+             */
+            user?: string;
         };
         /** UseItemsAnswer */
         UseItemsAnswer: {
@@ -8752,127 +8610,6 @@ export interface operations {
             };
             /** @description Cursor expired */
             410: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Problem"];
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description Request too large */
-            413: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Problem"];
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description Invalid request */
-            422: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Problem"];
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description Rate limit exceeded */
-            429: {
-                headers: {
-                    /** @description After how many seconds to try again. */
-                    "Retry-After"?: number;
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Problem"];
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description Temporarily unavailable */
-            503: {
-                headers: {
-                    /** @description After how many seconds to try again. */
-                    "Retry-After"?: number;
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Problem"];
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-        };
-    };
-    list_connections: {
-        parameters: {
-            query: {
-                /** @description ID of the first entity. */
-                start: string;
-                /** @description ID of the second entity. */
-                end: string;
-                /** @description Maximum number of facts on a path. */
-                hops?: number;
-                /** @description Maximum number of paths to list. */
-                limit?: number;
-                /** @description Only data stored by this time, in the versions of that time. Default: now. */
-                as_of?: string | null;
-                /** @description Only data that was true, or had happened, at this time. Default: all that has not ended. */
-                at?: string | null;
-                /** @description Agent. May be empty if the key is bound to one. */
-                agent: string;
-                /** @description User. Empty for the agent's own memory. */
-                user?: string;
-            };
-            header?: never;
-            path?: never;
-            cookie?: never;
-        };
-        requestBody?: never;
-        responses: {
-            /** @description Successful Response */
-            200: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["ListConnectionsAnswer"];
-                };
-            };
-            /** @description Malformed request */
-            400: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Problem"];
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description API key missing or invalid */
-            401: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Problem"];
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description The API key is not allowed to do this */
-            403: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Problem"];
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description Not found */
-            404: {
                 headers: {
                     [name: string]: unknown;
                 };
@@ -10539,12 +10276,12 @@ export interface operations {
     list_entities: {
         parameters: {
             query: {
-                /** @description Only entities whose name contains this. */
+                /** @description Part of a name, or a text to compare with. */
                 search?: string;
                 /** @description Only entities of this type. */
                 type?: components["schemas"]["EntityType"] | null;
-                /** @description Sort by similarity to this text (one page). */
-                meaning?: string;
+                /** @description `age`: oldest first; `facts`: most facts first; `meaning`, `words`: most like `search`. */
+                order?: components["schemas"]["EntityOrder"];
                 /** @description Only data stored by this time, in the versions of that time. Default: now. */
                 as_of?: string | null;
                 /** @description `next_cursor` of the previous page. */
@@ -10647,13 +10384,11 @@ export interface operations {
             };
         };
     };
-    list_entities_by_facts: {
+    list_duplicate_entities: {
         parameters: {
             query: {
-                /** @description Only entities whose name contains this. */
-                search?: string;
-                /** @description Only entities of this type. */
-                type?: components["schemas"]["EntityType"] | null;
+                /** @description Ask the chat model to confirm duplicates. */
+                judge?: boolean;
                 /** @description `next_cursor` of the previous page. */
                 cursor?: string | null;
                 /** @description Maximum number of items on a page. */
@@ -10675,7 +10410,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["EntityPage"];
+                    "application/json": components["schemas"]["MergeProposalPage"];
                 };
             };
             /** @description Malformed request */
@@ -10989,7 +10724,7 @@ export interface operations {
             };
         };
     };
-    list_neighbours: {
+    list_neighbors: {
         parameters: {
             query: {
                 /** @description Number of hops. */
@@ -11176,124 +10911,6 @@ export interface operations {
             };
             /** @description Conflict */
             409: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Problem"];
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description Request too large */
-            413: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Problem"];
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description Invalid request */
-            422: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Problem"];
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description Rate limit exceeded */
-            429: {
-                headers: {
-                    /** @description After how many seconds to try again. */
-                    "Retry-After"?: number;
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Problem"];
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description Temporarily unavailable */
-            503: {
-                headers: {
-                    /** @description After how many seconds to try again. */
-                    "Retry-After"?: number;
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Problem"];
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-        };
-    };
-    read_timeline: {
-        parameters: {
-            query: {
-                /** @description Only data stored by this time, in the versions of that time. Default: now. */
-                as_of?: string | null;
-                /** @description `next_cursor` of the previous page. */
-                cursor?: string;
-                /** @description Maximum number of versions on a page. */
-                limit?: number;
-                /** @description Agent. May be empty if the key is bound to one. */
-                agent: string;
-                /** @description User. Empty for the agent's own memory. */
-                user?: string;
-            };
-            header?: never;
-            path: {
-                /** @description The id of the entity. */
-                entity_id: string;
-            };
-            cookie?: never;
-        };
-        requestBody?: never;
-        responses: {
-            /** @description Successful Response */
-            200: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["TimelinePage"];
-                };
-            };
-            /** @description Malformed request */
-            400: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Problem"];
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description API key missing or invalid */
-            401: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Problem"];
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description The API key is not allowed to do this */
-            403: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Problem"];
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description Not found */
-            404: {
                 headers: {
                     [name: string]: unknown;
                 };
@@ -11669,13 +11286,13 @@ export interface operations {
     list_facts: {
         parameters: {
             query: {
-                /** @description Only facts about this entity. */
-                entity?: string | null;
+                /** @description Only facts about this entity, or this fact, by its ID or that of any version. */
+                about?: string | null;
                 /** @description Only facts of this predicate. */
                 predicate?: string;
                 /** @description Only data stored by this time, in the versions of that time. Default: now. */
                 as_of?: string | null;
-                /** @description Only data that was true, or had happened, at this time. Default: all that has not ended. `any`: also facts that are over or were corrected. */
+                /** @description Only data that was true, or had happened, at this time. Default: all that has not ended. `any`: also those that are over or were corrected; of an entity by `valid_at`. */
                 at?: string | "any" | null;
                 /** @description `next_cursor` of the previous page. */
                 cursor?: string | null;
@@ -11955,118 +11572,6 @@ export interface operations {
             };
             /** @description Conflict */
             409: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Problem"];
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description Request too large */
-            413: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Problem"];
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description Invalid request */
-            422: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Problem"];
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description Rate limit exceeded */
-            429: {
-                headers: {
-                    /** @description After how many seconds to try again. */
-                    "Retry-After"?: number;
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Problem"];
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description Temporarily unavailable */
-            503: {
-                headers: {
-                    /** @description After how many seconds to try again. */
-                    "Retry-After"?: number;
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Problem"];
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-        };
-    };
-    list_fact_versions: {
-        parameters: {
-            query: {
-                /** @description Agent. May be empty if the key is bound to one. */
-                agent: string;
-                /** @description User. Empty for the agent's own memory. */
-                user?: string;
-            };
-            header?: never;
-            path: {
-                /** @description The id of the fact, or of any version of it. */
-                fact_id: string;
-            };
-            cookie?: never;
-        };
-        requestBody?: never;
-        responses: {
-            /** @description Successful Response */
-            200: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["ListFactVersionsAnswer"];
-                };
-            };
-            /** @description Malformed request */
-            400: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Problem"];
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description API key missing or invalid */
-            401: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Problem"];
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description The API key is not allowed to do this */
-            403: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Problem"];
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description Not found */
-            404: {
                 headers: {
                     [name: string]: unknown;
                 };
@@ -12864,6 +12369,127 @@ export interface operations {
             };
             /** @description The API key is not allowed to do this */
             403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Request too large */
+            413: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Invalid request */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Rate limit exceeded */
+            429: {
+                headers: {
+                    /** @description After how many seconds to try again. */
+                    "Retry-After"?: number;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Temporarily unavailable */
+            503: {
+                headers: {
+                    /** @description After how many seconds to try again. */
+                    "Retry-After"?: number;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    list_paths: {
+        parameters: {
+            query: {
+                /** @description ID of the first entity. */
+                start: string;
+                /** @description ID of the second entity. */
+                end: string;
+                /** @description Maximum number of facts on a path. */
+                hops?: number;
+                /** @description Maximum number of paths to list. */
+                limit?: number;
+                /** @description Only data stored by this time, in the versions of that time. Default: now. */
+                as_of?: string | null;
+                /** @description Only data that was true, or had happened, at this time. Default: all that has not ended. */
+                at?: string | null;
+                /** @description Agent. May be empty if the key is bound to one. */
+                agent: string;
+                /** @description User. Empty for the agent's own memory. */
+                user?: string;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ListPathsAnswer"];
+                };
+            };
+            /** @description Malformed request */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description API key missing or invalid */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The API key is not allowed to do this */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not found */
+            404: {
                 headers: {
                     [name: string]: unknown;
                 };
@@ -14420,19 +14046,19 @@ export interface operations {
                 below?: boolean;
                 /** @description Only memories of these topics. */
                 topics_only?: boolean;
-                /** @description Only memories from this time on (ISO 8601 with offset). */
+                /** @description Only memories from this time on. ISO 8601 with offset. */
                 since?: string | null;
-                /** @description Only memories from before this time (ISO 8601 with offset). */
+                /** @description Only memories from before this time. ISO 8601 with offset. */
                 until?: string | null;
                 /** @description Minimum trust, 0 to 100. */
                 min_trust?: number;
                 /** @description Minimum importance, 1 to 10. */
                 min_importance?: number;
-                /** @description Only data stored by this time, in the versions of that time. Default: now. */
+                /** @description Only data stored by this time, in the versions of that time. Default: now. ISO 8601 with offset. */
                 as_of?: string | null;
-                /** @description Only data that was true, or had happened, at this time. Default: all that has not ended. */
+                /** @description Only data that was true, or had happened, at this time. Default: all that has not ended. ISO 8601 with offset. */
                 at?: string | null;
-                /** @description true: only pinned; false: only unpinned. Default: both. */
+                /** @description Only pinned memories, or only unpinned ones. Default: both. */
                 pinned?: boolean | null;
                 /** @description Only memories in this state: current, in_archived, faded, past or withheld. */
                 state?: string;
@@ -15262,111 +14888,6 @@ export interface operations {
             };
             /** @description Not found */
             404: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Problem"];
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description Request too large */
-            413: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Problem"];
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description Invalid request */
-            422: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Problem"];
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description Rate limit exceeded */
-            429: {
-                headers: {
-                    /** @description After how many seconds to try again. */
-                    "Retry-After"?: number;
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Problem"];
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description Temporarily unavailable */
-            503: {
-                headers: {
-                    /** @description After how many seconds to try again. */
-                    "Retry-After"?: number;
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Problem"];
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-        };
-    };
-    list_proposed_merges: {
-        parameters: {
-            query: {
-                /** @description Ask the chat model to confirm duplicates. */
-                judge?: boolean;
-                /** @description `next_cursor` of the previous page. */
-                cursor?: string | null;
-                /** @description Maximum number of items on a page. */
-                limit?: number;
-                /** @description Agent. May be empty if the key is bound to one. */
-                agent: string;
-                /** @description User. Empty for the agent's own memory. */
-                user?: string;
-            };
-            header?: never;
-            path?: never;
-            cookie?: never;
-        };
-        requestBody?: never;
-        responses: {
-            /** @description Successful Response */
-            200: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["MergeProposalPage"];
-                };
-            };
-            /** @description Malformed request */
-            400: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Problem"];
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description API key missing or invalid */
-            401: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Problem"];
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description The API key is not allowed to do this */
-            403: {
                 headers: {
                     [name: string]: unknown;
                 };
@@ -17178,6 +16699,124 @@ export interface operations {
             };
         };
     };
+    update_topic: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["UpdateTopicBody"];
+            };
+        };
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Topic"];
+                };
+            };
+            /** @description Malformed request */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description API key missing or invalid */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The API key is not allowed to do this */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not found */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Conflict */
+            409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Request too large */
+            413: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Invalid request */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Rate limit exceeded */
+            429: {
+                headers: {
+                    /** @description After how many seconds to try again. */
+                    "Retry-After"?: number;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Temporarily unavailable */
+            503: {
+                headers: {
+                    /** @description After how many seconds to try again. */
+                    "Retry-After"?: number;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
     list_topic_links: {
         parameters: {
             query: {
@@ -17499,124 +17138,6 @@ export interface operations {
             };
         };
     };
-    move_topic: {
-        parameters: {
-            query?: never;
-            header?: never;
-            path?: never;
-            cookie?: never;
-        };
-        requestBody: {
-            content: {
-                "application/json": components["schemas"]["MoveBody"];
-            };
-        };
-        responses: {
-            /** @description Successful Response */
-            200: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Topic"];
-                };
-            };
-            /** @description Malformed request */
-            400: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Problem"];
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description API key missing or invalid */
-            401: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Problem"];
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description The API key is not allowed to do this */
-            403: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Problem"];
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description Not found */
-            404: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Problem"];
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description Conflict */
-            409: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Problem"];
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description Request too large */
-            413: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Problem"];
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description Invalid request */
-            422: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Problem"];
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description Rate limit exceeded */
-            429: {
-                headers: {
-                    /** @description After how many seconds to try again. */
-                    "Retry-After"?: number;
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Problem"];
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description Temporarily unavailable */
-            503: {
-                headers: {
-                    /** @description After how many seconds to try again. */
-                    "Retry-After"?: number;
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Problem"];
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-        };
-    };
     list_related_topics: {
         parameters: {
             query: {
@@ -17666,124 +17187,6 @@ export interface operations {
             };
             /** @description The API key is not allowed to do this */
             403: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Problem"];
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description Request too large */
-            413: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Problem"];
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description Invalid request */
-            422: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Problem"];
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description Rate limit exceeded */
-            429: {
-                headers: {
-                    /** @description After how many seconds to try again. */
-                    "Retry-After"?: number;
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Problem"];
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description Temporarily unavailable */
-            503: {
-                headers: {
-                    /** @description After how many seconds to try again. */
-                    "Retry-After"?: number;
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Problem"];
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-        };
-    };
-    rename_topic: {
-        parameters: {
-            query?: never;
-            header?: never;
-            path?: never;
-            cookie?: never;
-        };
-        requestBody: {
-            content: {
-                "application/json": components["schemas"]["RenameBody"];
-            };
-        };
-        responses: {
-            /** @description Successful Response */
-            200: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Topic"];
-                };
-            };
-            /** @description Malformed request */
-            400: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Problem"];
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description API key missing or invalid */
-            401: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Problem"];
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description The API key is not allowed to do this */
-            403: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Problem"];
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description Not found */
-            404: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Problem"];
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description Conflict */
-            409: {
                 headers: {
                     [name: string]: unknown;
                 };

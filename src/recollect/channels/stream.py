@@ -11,7 +11,8 @@ from recollect.channels.channel import Answer, Proposal, skipped
 from recollect.core.agents.scoring import STREAM_KINDS, ResolvedWeighing, horizon, resolve_weighing
 from recollect.core.recall.columns import Candidates, to_candidates
 from recollect.core.recall.cues import ParsedCue
-from recollect.models.recall import Candidate, ChannelStats, Factors, Filter, Mode
+from recollect.models.filters import Filter
+from recollect.models.recall import Candidate, ChannelStats, Factors, Mode
 from recollect.store.database.filter import Columns, bind, list_featured, name_features, restrict
 from recollect.store.database.pool import Connection, load_queries
 from recollect.store.memories.embeddings import to_vector, vector_type

@@ -13,6 +13,7 @@ from recollect.client.calls import RemoteView
 from recollect.loading import load
 
 if TYPE_CHECKING:
+    from recollect.models.filters import Filter
     from recollect.models.memories import (
         EvidenceWalk,
         FadeDecision,
@@ -28,7 +29,6 @@ if TYPE_CHECKING:
         Receipt,
         UpdateResult,
     )
-    from recollect.models.recall import Filter
 
 
 class RemoteMemories(RemoteView):

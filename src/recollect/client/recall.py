@@ -14,8 +14,7 @@ from recollect.client.calls import RemoteView
 
 if TYPE_CHECKING:
     from recollect.models.blocks import MemoryBlock, ResolvedId
-    from recollect.models.recall import Cue, Explanation, RecallResult
-    from recollect.models.saved_recalls import Replay, SavedRecallPage
+    from recollect.models.recall import Cue, Explanation, RecallResult, Replay, SavedRecallPage
 
 
 class RemoteRecall(RemoteView):

@@ -45,14 +45,9 @@ class RemoteTopics(RemoteView):
         answer: list[UUID] = await self.call("topics.unlink", path=path, ids=ids)
         return answer
 
-    async def rename(self, path: str, name: str) -> Topic:
-        """Rename a topic."""
-        answer: Topic = await self.call("topics.rename", path=path, name=name)
-        return answer
-
-    async def move(self, path: str, under: str = "") -> Topic:
-        """Move a topic and its subtopics. Creates the target if needed."""
-        answer: Topic = await self.call("topics.move", path=path, under=under)
+    async def update(self, path: str, *, name: str | None = None, parent: str | None = None) -> Topic:
+        """Rename a topic, or move it with its subtopics. Creates the parent if needed; an empty one is the root."""
+        answer: Topic = await self.call("topics.update", path=path, name=name, parent=parent)
         return answer
 
     async def merge(self, path: str, into: str) -> Topic:

@@ -20,8 +20,9 @@ from recollect.models.agents import (
     ReflectionProgress,
     Tuning,
 )
+from recollect.models.filters import Filter
 from recollect.models.memories import JSON, Memory, Triple
-from recollect.models.recall import Filter, RecallResult
+from recollect.models.recall import RecallResult
 from recollect.models.service import Right
 from recollect.verbs.agents.associate import associate, last_chat
 from recollect.verbs.agents.profile import (

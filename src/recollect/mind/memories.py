@@ -8,6 +8,7 @@ from uuid import UUID
 
 from recollect.mind.access import Access
 from recollect.mind.operations import operation
+from recollect.models.filters import NO_FILTER, Filter
 from recollect.models.memories import (
     EvidenceWalk,
     FadeDecision,
@@ -23,7 +24,6 @@ from recollect.models.memories import (
     Receipt,
     UpdateResult,
 )
-from recollect.models.recall import NO_FILTER, Filter
 from recollect.models.service import Right
 from recollect.verbs.conversations.block import resolve
 from recollect.verbs.memories.fade import explain_fading, fade, list_faded, revive

@@ -13,8 +13,7 @@ from recollect.mind.access import RIGHT_TO_RECALL, Access, right_for
 from recollect.mind.operations import operation
 from recollect.models.blocks import MemoryBlock, ResolvedId
 from recollect.models.evaluations import Evaluation, EvaluationDifference, EvaluationQuestion, RelevanceCalibration
-from recollect.models.recall import Cue, Explanation, RecallResult
-from recollect.models.saved_recalls import Replay, SavedRecallPage
+from recollect.models.recall import Cue, Explanation, RecallResult, Replay, SavedRecallPage
 from recollect.models.service import Right
 from recollect.verbs.conversations.block import BlockRequest, block, resolve
 from recollect.verbs.recall import evaluate as evaluation

@@ -10,7 +10,7 @@ from recollect.mind.access import Access
 from recollect.mind.operations import operation
 from recollect.models.service import Right
 from recollect.models.topics import NewTopicLink, RelatedTopic, Topic, TopicLink, TopicTree
-from recollect.verbs.topics.topics import link, list_links, merge, move, related, rename, tree, unlink
+from recollect.verbs.topics.topics import link, list_links, merge, related, tree, unlink, update
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,15 +44,10 @@ class TopicsView:
         """Remove memories from a topic. Empty topics are deleted."""
         return await unlink(self.access.parts, self.access.scope, path, ids)
 
-    @operation("POST /v1/topics/rename", Right.WRITE, command="mind topics")
-    async def rename(self, path: str, name: str) -> Topic:
-        """Rename a topic."""
-        return await rename(self.access.parts, self.access.scope, path, name)
-
-    @operation("POST /v1/topics/move", Right.WRITE, command="mind topics")
-    async def move(self, path: str, under: str = "") -> Topic:
-        """Move a topic and its subtopics. Creates the target if needed."""
-        return await move(self.access.parts, self.access.scope, path, under)
+    @operation("PATCH /v1/topics", Right.WRITE, command="mind topics")
+    async def update(self, path: str, *, name: str | None = None, parent: str | None = None) -> Topic:
+        """Rename a topic, or move it with its subtopics. Creates the parent if needed; an empty one is the root."""
+        return await update(self.access.parts, self.access.scope, path, name, parent)
 
     @operation("POST /v1/topics/merge", Right.WRITE, command="mind topics")
     async def merge(self, path: str, into: str) -> Topic:

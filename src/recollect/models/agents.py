@@ -8,8 +8,9 @@ from datetime import date
 from enum import StrEnum
 from uuid import UUID
 
+from recollect.models.filters import Filter
 from recollect.models.memories import JSON, Kind, Memory, NewMemory, Receipt, Triple
-from recollect.models.recall import Factors, Filter, Script, StreamWeights
+from recollect.models.recall import Factors, Script, StreamWeights
 from recollect.models.service import EmbeddingSpace, JobState
 
 

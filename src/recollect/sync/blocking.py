@@ -66,19 +66,16 @@ class SyncKnowledge(Blocking):
     """Knowledge whose methods return when they are done."""
 
     add = blocking(RemoteKnowledge.add)
-    connections = blocking(RemoteKnowledge.connections)
+    duplicates = blocking(RemoteKnowledge.duplicates)
     end = blocking(RemoteKnowledge.end)
     entities = blocking(RemoteKnowledge.entities)
-    entities_by_facts = blocking(RemoteKnowledge.entities_by_facts)
     entity = blocking(RemoteKnowledge.entity)
     export = blocking_pieces(RemoteKnowledge.export)
-    fact_versions = blocking(RemoteKnowledge.fact_versions)
     facts = blocking(RemoteKnowledge.facts)
     merge = blocking(RemoteKnowledge.merge)
-    neighbours = blocking(RemoteKnowledge.neighbours)
-    proposed_merges = blocking(RemoteKnowledge.proposed_merges)
+    neighbors = blocking(RemoteKnowledge.neighbors)
+    paths = blocking(RemoteKnowledge.paths)
     split = blocking(RemoteKnowledge.split)
-    timeline = blocking(RemoteKnowledge.timeline)
 
 
 class SyncTopics(Blocking):
@@ -87,11 +84,10 @@ class SyncTopics(Blocking):
     link = blocking(RemoteTopics.link)
     links = blocking(RemoteTopics.links)
     merge = blocking(RemoteTopics.merge)
-    move = blocking(RemoteTopics.move)
     related = blocking(RemoteTopics.related)
-    rename = blocking(RemoteTopics.rename)
     tree = blocking(RemoteTopics.tree)
     unlink = blocking(RemoteTopics.unlink)
+    update = blocking(RemoteTopics.update)
 
 
 class SyncRecalls(Blocking):

@@ -14,8 +14,8 @@ from conftest import PATIENT
 from recollect.core.service.erasures import LoggedErasure, choose_newer, find_position
 from recollect.errors import ErasureLogError, SetupError, UnavailableError
 from recollect.models.conversations import NewMessage
+from recollect.models.filters import Filter
 from recollect.models.memories import Kind, NewMemory, Role
-from recollect.models.recall import Filter
 from recollect.settings import Settings
 from recollect.store.backups import record
 from recollect.store.backups.log import FileErasureLog, ObjectErasureLog, build_log, read_whole

@@ -13,8 +13,8 @@ from recollect.doors.dify.conditions import MetadataCondition
 from recollect.doors.dify.knowledge import describe_memory
 from recollect.doors.dify.narrowing import OURS, narrow
 from recollect.models.conversations import NewMessage
+from recollect.models.filters import Filter
 from recollect.models.memories import Kind, NewMemory, Role
-from recollect.models.recall import Filter
 from support.measuring.sizes import Sizes
 
 CONDITIONS = Sizes("conditions", ci=400, long=5_000)

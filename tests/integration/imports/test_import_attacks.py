@@ -131,8 +131,8 @@ async def test_bombs_cost_little(recollect, url, base, figure):
 
 READ = (
     "memories", "faded", "conversations", "conversations?state=deleted", "conversations?state=archived", "last-chat",
-    "facts", "entities", "entities/by-facts", "merges/proposed", "graph", "topics", "topics/text", "recalls",
-    "overview", "activity", "receipts", "ledger", "jobs", "conversations/chat-2/messages",
+    "facts", "facts?at=any", "entities", "entities?order=facts", "entities/duplicates", "graph", "topics",
+    "topics/text", "recalls", "overview", "activity", "receipts", "ledger", "jobs", "conversations/chat-2/messages",
     "conversations/chat-2/leaves", "conversations/chat-2/segments", "conversations/chat-0/receipts",
     "topics/links?path=food", "topics/related?path=food", "memories?as_of=2026-11-18T00:00:00Z", "export",
 )  # fmt: skip
@@ -153,8 +153,7 @@ POSTED = (
 )  # fmt: skip
 OF_EACH = {
     "memories": ("id", "/v1/memories/{}", "/v1/memories/{}/evidence", "/v1/memories/{}/versions"),
-    "facts": ("id", "/v1/facts/{}/versions"),
-    "entities": ("id", "/v1/entities/{}", "/v1/entities/{}/neighbours", "/v1/entities/{}/timeline"),
+    "entities": ("id", "/v1/entities/{}", "/v1/entities/{}/neighbors"),
     "recalls": ("recall_id", "/v1/recalls/{}"),
     "conversations": ("id", "/v1/conversations/{}", "/v1/conversations/{}/messages"),
 }

@@ -21,6 +21,7 @@ from recollect.settings import Settings
 from recollect.store.embedded.cluster import Cluster
 from recollect.verbs.knowledge.enrich import enrich
 from recollect.wiring import connected, prepare
+from support.memories.past import versions_of
 from support.models.fake_chat import FakeChatModel
 from support.models.scripted_extractions import Script, entity, fact
 from support.programs.folders import open_folder
@@ -136,7 +137,7 @@ async def test_without_the_reason_for_its_end_a_fact_is_believed_as_before(mind,
         "Ann lives in Rome."
     }
     await moved.purge()
-    [after] = await mind.knowledge.fact_versions(before.id)
+    [after] = await versions_of(mind.knowledge, before.id)
     assert after == before
     assert (await mind.knowledge.facts()).facts == (before,)
     hits = [hit for hit in (await mind.recall("Ann lives in")).hits if hit.memory.kind == "fact"]

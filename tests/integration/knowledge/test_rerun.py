@@ -13,13 +13,14 @@ from recollect.core.knowledge.entities import AnyNameMatches
 from recollect.core.knowledge.extractions import AnyExtraction
 from recollect.errors import BudgetError, ChatModelError, ConflictError, InvalidInputError, NotFoundError
 from recollect.models.conversations import NewMessage
+from recollect.models.filters import Filter
 from recollect.models.knowledge import EnrichRequest, NewFact, ValidTime
 from recollect.models.memories import Kind, Role
-from recollect.models.recall import Filter
 from recollect.settings import Settings
 from recollect.verbs.knowledge import rerun as verb
 from recollect.verbs.knowledge.enrich import enrich
 from recollect.wiring import connected
+from support.memories.past import versions_of
 from support.models.fake_chat import FakeChatModel
 from support.models.scripted_extractions import entity, fact
 
@@ -333,13 +334,13 @@ async def test_what_callers_stated_survives_and_what_the_old_model_ended_is_open
     new.answers["likes tea"] = extraction("New.", [ANN, OSLO], [fact("Ann", "visits", "Oslo")])
     await say(mind, TEXTS[0])
     await learn(mind, owner)
-    assert (await mind.knowledge.fact_versions(home.id))[-1].span.invalid_at == NOON
+    assert (await versions_of(mind.knowledge, home.id))[-1].span.invalid_at == NOON
     moment = datetime.now(UTC)
     await reruns(running, new).run(EnrichRequest(model=NEW))
     assert await texts_of(mind) == ["Ann drinks tea", "Ann lives in Rome", "Ann visits Oslo."]
-    [only] = await mind.knowledge.fact_versions(stated.id)
+    [only] = await versions_of(mind.knowledge, stated.id)
     assert only == stated
-    versions = await mind.knowledge.fact_versions(home.id)
+    versions = await versions_of(mind.knowledge, home.id)
     assert [each.span.invalid_at for each in versions] == [None, NOON, None]
     assert await texts_of(mind, as_of=moment) == ["Ann drinks tea", "Ann lives in Oslo."]
     assert "Ann lives in Rome" in {hit.memory.content for hit in (await mind.recall("Rome")).hits}
@@ -486,7 +487,7 @@ async def test_names_are_found_among_what_the_run_itself_met_and_old_names_are_n
     assert found["Ann"] == (("Annie",), "") and found["Bob"] == ((), "")
     assert "Annie" not in found
     [ann] = (await mind.knowledge.entities("ann")).entities
-    assert {each.subject for each in (await mind.knowledge.facts(entity=ann.id)).facts} == {ann.id}
+    assert {each.subject for each in (await mind.knowledge.facts(ann.id)).facts} == {ann.id}
 
 
 async def test_names_that_only_the_run_met_are_one_entity(mind, running, new):

@@ -74,7 +74,7 @@ async def test_an_entity_that_past_facts_need_stays_and_one_that_nothing_needs_g
     found = {each.name: each for each in (await mind.knowledge.entities()).entities}
     assert sorted(found) == ["Ann", "Oslo", "Paris"]
     assert (found["Paris"].id, found["Paris"].aliases, found["Paris"].description) == (before.id, (), "")
-    [past] = (await mind.knowledge.facts(entity=before.id, as_of=moment)).facts
+    [past] = (await mind.knowledge.facts(before.id, as_of=moment)).facts
     assert past.text == "Ann lives in Paris." and past.object == before.id
     assert owner.execute("select count(*) from mentions where mentioned_at = '-infinity'").fetchone() == (0,)
 

@@ -12,9 +12,9 @@ from recollect import sync
 from recollect.client import Client
 from recollect.core.text.terms import analyse, hash_term
 from recollect.errors import InvalidInputError
+from recollect.models.filters import NO_FILTER, Filter
 from recollect.models.knowledge import NewFact
 from recollect.models.memories import FadingRules, Kind, MemoryOrder, MemoryUpdate, NewMemory, RecallState
-from recollect.models.recall import NO_FILTER, Filter
 from recollect.models.service import Right, Scope
 from recollect.store.memories.memories import RowQuery
 from recollect.verbs.memories.read import END

@@ -10,9 +10,11 @@ import pytest
 
 from recollect.errors import ConflictError, InvalidInputError, NotFoundError
 from recollect.models.agents import EnrichSource, Profile
+from recollect.models.filters import Filter
 from recollect.models.knowledge import NewFact
 from recollect.models.memories import Kind, MemoryUpdate, NewMemory, RecallState
-from recollect.models.recall import Cue, Filter
+from recollect.models.recall import Cue
+from support.memories.past import versions_of
 from support.service.accesses import with_access
 
 
@@ -240,7 +242,7 @@ async def test_a_fact_is_revised_in_its_own_lineage(mind):
     [now] = (await mind.knowledge.facts()).facts
     assert (now.id, now.version, now.memory_id, now.text) == (fact.id, 2, revised.id, "Ann has a flat in Oslo.")
     assert (now.subject, now.object, now.span) == (fact.subject, fact.object, fact.span)
-    assert [each.version for each in await mind.knowledge.fact_versions(fact.id)] == [1, 2]
+    assert [each.version for each in await versions_of(mind.knowledge, fact.id)] == [1, 2]
     ended = await mind.knowledge.end(fact.id, datetime.now(UTC))
     with pytest.raises(ConflictError, match=str(ended.memory_id)):
         await mind.revise(revised.id, MemoryUpdate("x"))

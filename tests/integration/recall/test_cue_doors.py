@@ -20,8 +20,9 @@ from recollect.doors.http.bodies.memories import FilterBody, RecallOptionsBody
 from recollect.doors.mcp.arguments import FilterArguments
 from recollect.errors import ForbiddenError
 from recollect.models.conversations import NewMessage
+from recollect.models.filters import FIELDS, Filter
 from recollect.models.memories import Kind, NewMemory, RecallState, Role
-from recollect.models.recall import FIELDS, Cue, Filter, Mode, StreamWeights
+from recollect.models.recall import Cue, Mode, StreamWeights
 from recollect.models.service import Right
 from recollect.settings import Settings
 from recollect.wiring import connected

@@ -7,8 +7,9 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from recollect.errors import InvalidInputError
+from recollect.models.filters import Filter
 from recollect.models.memories import Kind, NewMemory
-from recollect.models.recall import Cue, Filter
+from recollect.models.recall import Cue
 from recollect.verbs.memories.read import Browsing, browse
 from support.measuring.sizes import Sizes
 

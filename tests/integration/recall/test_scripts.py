@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import pytest
 
+from recollect.models.filters import Filter
 from recollect.models.knowledge import NewFact
 from recollect.models.memories import NewMemory
-from recollect.models.recall import Cue, Filter
+from recollect.models.recall import Cue
 
 SCRIPTS = pytest.mark.parametrize(
     ("stored", "asked"),

@@ -40,7 +40,7 @@ WITHOUT_JSON = {
     "mind evaluate",  # its `--json` names a file
     *(f"mind conversations {name}" for name in ("archive", "restore", "delete", "purge")),
     *("mind graph export", "mind graph merge", "mind graph split", "admin jobs retry"),
-    *(f"mind topics {name}" for name in ("link", "unlink", "rename", "move", "merge")),
+    *(f"mind topics {name}" for name in ("link", "unlink", "update", "merge")),
     *("admin keys create", "admin keys revoke", "admin keys limit", "admin sql-reader create", "admin sql-reader drop"),
     *(f"admin embeddings {name}" for name in ("change", "drop", "compact")),
     *("admin model pull", "admin model use"),

@@ -13,6 +13,7 @@ import pytest
 from recollect.core.agents.reflection import Insight, Insights, Questions
 from recollect.models.agents import EnrichSource, Profile
 from recollect.models.conversations import NewMessage
+from recollect.models.filters import Filter
 from recollect.models.imports import ExportRequest, ImportOptions
 from recollect.models.memories import (
     FadeReason,
@@ -24,7 +25,7 @@ from recollect.models.memories import (
     RecallState,
     Role,
 )
-from recollect.models.recall import Cue, Filter
+from recollect.models.recall import Cue
 from recollect.verbs.knowledge.enrich import enrich
 from support.models.fake_chat import FakeChatModel
 from support.service.known_numbers import first_number

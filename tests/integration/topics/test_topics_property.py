@@ -84,11 +84,11 @@ class World:
 
     async def rename(self, path, name):
         target = show_topic((*parse_topic(path)[:-1], name))
-        await self.change(self.mind.topics.rename(path, name), path, target, joins=key(path) == key(target))
+        await self.change(self.mind.topics.update(path, name=name), path, target, joins=key(path) == key(target))
 
     async def move(self, path, under):
         target = show_topic((*parse_topic(under), parse_topic(path)[-1]))
-        await self.change(self.mind.topics.move(path, under), path, target, joins=key(path) == key(target))
+        await self.change(self.mind.topics.update(path, parent=under), path, target, joins=key(path) == key(target))
 
     async def merge(self, path, into):
         refused = key(path) == key(into) or key(into) not in closure(self.links)

@@ -182,9 +182,9 @@ async def test_what_lost_some_of_its_evidence_is_filed_nowhere(mind, owner):
 
 async def test_a_topic_is_renamed_with_all_below_it(mind):
     await remember(mind, "x", topic="a->b->c", related_topics=("a->b->d",))
-    assert await mind.topics.rename("a->B", "Bees") == Topic("a->Bees", "Bees", 0, 1)
+    assert await mind.topics.update("a->B", name="Bees") == Topic("a->Bees", "Bees", 0, 1)
     assert await paths(mind) == ["a", "a->Bees", "a->Bees->c", "a->Bees->d"]
-    assert (await mind.topics.rename("a->bees", "BEES")).path == "a->BEES"
+    assert (await mind.topics.update("a->bees", name="BEES")).path == "a->BEES"
     assert (await mind.topics.links("a->bees->c"))[0].related == ("a->BEES->d",)
     assert (await recall(mind, "a->bees->c")) == ["x"]
 
@@ -192,10 +192,10 @@ async def test_a_topic_is_renamed_with_all_below_it(mind):
 async def test_a_topic_is_moved_and_what_it_leaves_empty_goes(mind):
     await remember(mind, "x", topic="a->b->c")
     await remember(mind, "y", topic="d")
-    assert (await mind.topics.move("a->b", "d->e")).path == "d->e->b"
+    assert (await mind.topics.update("a->b", parent="d->e")).path == "d->e->b"
     assert await paths(mind) == ["d", "d->e", "d->e->b", "d->e->b->c"]
-    await mind.topics.move("d->e->b->c")
-    assert await paths(mind) == ["c", "d"]
+    assert (await mind.topics.update("d->e->b->c", name="C", parent="")).path == "C"
+    assert await paths(mind) == ["C", "d"]
 
 
 async def test_topics_are_merged_with_what_lies_below_them(mind):
@@ -226,15 +226,16 @@ async def test_what_cannot_be_done_to_the_tree_is_refused_and_nothing_changes(mi
     before = await paths(mind)
     topics = mind.topics
     refused = [
-        (topics.rename("a", "c"), ConflictError),
-        (topics.rename("a", "c->d"), InvalidInputError),
-        (topics.rename("nowhere", "x"), NotFoundError),
-        (topics.move("a", "a->b"), InvalidInputError),
-        (topics.move("nowhere", "a"), NotFoundError),
+        (topics.update("a", name="c"), ConflictError),
+        (topics.update("a", name="c->d"), InvalidInputError),
+        (topics.update("nowhere", name="x"), NotFoundError),
+        (topics.update("a", parent="a->b"), InvalidInputError),
+        (topics.update("nowhere", parent="a"), NotFoundError),
+        (topics.update("a"), InvalidInputError),
         (topics.merge("a", "a->b"), InvalidInputError),
         (topics.merge("a", "A"), InvalidInputError),
         (topics.merge("a", "nowhere"), NotFoundError),
-        (topics.move("a", "->".join("efghijklmnopqrs")), InvalidInputError),
+        (topics.update("a", parent="->".join("efghijklmnopqrs")), InvalidInputError),
         (topics.link("a", uuid4()), NotFoundError),
         (topics.link("a", []), InvalidInputError),
         (topics.links(), InvalidInputError),
@@ -253,11 +254,11 @@ async def test_only_who_may_write_changes_topics(recollect, mind):
     await remember(mind, "x", topic="a")
     assert await paths(reader) == ["a"]
     with pytest.raises(ForbiddenError):
-        await reader.topics.rename("a", "b")
+        await reader.topics.update("a", name="b")
     nobody = await recollect.mind("nobody")
     assert (await nobody.topics.tree()).topics == ()
     with pytest.raises(NotFoundError):
-        await nobody.topics.rename("a", "b")
+        await nobody.topics.update("a", name="b")
 
 
 async def test_another_tenant_sees_and_changes_no_topic(recollect, mind):

@@ -8,9 +8,10 @@ from datetime import UTC, datetime, timedelta
 from recollect.core.recall.cues import parse_cue
 from recollect.core.topics.paths import encode, find_topics
 from recollect.models.conversations import NewMessage
+from recollect.models.filters import Filter
 from recollect.models.knowledge import NewFact
 from recollect.models.memories import FadingRules, Kind, NewMemory, RecallState, Role, Triple
-from recollect.models.recall import Cue, Filter, Period
+from recollect.models.recall import Cue, Period
 from recollect.store.service.scopes import locate
 from recollect.verbs.recall.channels import PlannedCue, ask_channels
 from support.service.accesses import with_access

@@ -60,3 +60,8 @@ def end(owner, ids):
     """Let facts have ended just now, as if their time had come; nothing else notices."""
     ended = "update beliefs set invalid_at = clock_timestamp() where id = any (%s)"
     assert owner.execute(ended, [ids]).rowcount == len(ids)
+
+
+async def versions_of(knowledge, fact_id):
+    """All versions of a fact, by its ID or that of any of them, oldest first."""
+    return list((await knowledge.facts(fact_id, at="any", limit=200)).facts)

@@ -51,11 +51,13 @@ function ActDialog({ act, scope, topic, topics, onMoved, onClose }: Props & { ac
   const perform = async () => {
     const { path } = topic;
     const moved =
-      act === 'rename'
-        ? await take(api.POST('/v1/topics/rename', { body: { ...scope, path, name: said } }))
-        : act === 'move'
-          ? await take(api.POST('/v1/topics/move', { body: { ...scope, path, under: said } }))
-          : await take(api.POST('/v1/topics/merge', { body: { ...scope, path, into: said } }));
+      act === 'merge'
+        ? await take(api.POST('/v1/topics/merge', { body: { ...scope, path, into: said } }))
+        : await take(
+            api.PATCH('/v1/topics', {
+              body: { ...scope, path, ...(act === 'rename' ? { name: said } : { parent: said }) },
+            }),
+          );
     await queries.invalidateQueries({ predicate: (query) => query.queryKey[0] !== 'me' });
     onMoved(moved.path);
   };

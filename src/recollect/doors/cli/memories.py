@@ -35,6 +35,7 @@ from recollect.doors.cli.terminal import (
     with_options,
 )
 from recollect.doors.greeting import translate
+from recollect.models.filters import Filter
 from recollect.models.memories import (
     IfNew,
     Kind,
@@ -46,7 +47,6 @@ from recollect.models.memories import (
     Receipt,
     UpdateResult,
 )
-from recollect.models.recall import Filter
 
 if TYPE_CHECKING:
     from recollect.mind.mind import Mind

@@ -1,4 +1,4 @@
-"""Commands for topics: show the tree and its memories; file memories; rename, move and merge topics."""
+"""Commands for topics: show the tree and its memories; file memories; update and merge topics."""
 
 from __future__ import annotations
 
@@ -119,22 +119,18 @@ async def unlink(mind: Mind, path: Path, ids: MemoryIds) -> None:
     out.print(f"{len(gone)} memories taken from it.", highlight=False)
 
 
-@app.command("rename")
+@app.command("update")
 @on_mind
-async def rename(mind: Mind, path: Path, name: Annotated[str, typer.Argument(help="New name.")]) -> None:
-    """Rename a topic."""
-    describe_topic(await mind.topics.rename(path, name))
-
-
-@app.command("move")
-@on_mind
-async def move(
+async def update(
     mind: Mind,
     path: Path,
-    under: Annotated[str, typer.Option(help="Path of the new parent topic.", show_default="to the roots")] = "",
+    name: Annotated[str | None, typer.Option(help="New name.", show_default="unchanged")] = None,
+    parent: Annotated[
+        str | None, typer.Option(help="Path of the new parent topic; empty for the root.", show_default="unchanged")
+    ] = None,
 ) -> None:
-    """Move a topic and its subtopics under another topic. Creates the target if needed."""
-    describe_topic(await mind.topics.move(path, under))
+    """Rename a topic, or move it with its subtopics. Creates the parent if needed."""
+    describe_topic(await mind.topics.update(path, name=name, parent=parent))
 
 
 @app.command("merge")

@@ -16,8 +16,8 @@ from recollect.doors.http.bodies.memories import MemoryBody
 from recollect.errors import InvalidInputError
 from recollect.mind.mind import Mind
 from recollect.misspelt import UNKNOWN, explain_name, known_fields
+from recollect.models.filters import NO_FILTER, Filter
 from recollect.models.memories import Memory, NewMemory, Triple
-from recollect.models.recall import NO_FILTER, Filter
 
 CHUNK = 20_000
 LEFT_OUT = {

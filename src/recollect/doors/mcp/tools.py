@@ -26,7 +26,7 @@ from recollect.doors.mcp.arguments import (
     ScopeArguments,
 )
 from recollect.mind.mind import OPERATIONS
-from recollect.models.recall import Filter
+from recollect.models.filters import Filter
 from recollect.models.service import Right
 
 READ = str(Right.READ)

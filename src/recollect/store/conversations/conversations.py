@@ -31,8 +31,8 @@ from recollect.models.conversations import (
     PartType,
     ThreadEnd,
 )
+from recollect.models.filters import Filter
 from recollect.models.memories import JSON, Role
-from recollect.models.recall import Filter
 from recollect.models.service import Scope
 from recollect.store.database.filter import bind
 from recollect.store.database.pool import Connection, Database, load_queries

@@ -7,8 +7,8 @@ from uuid import UUID
 
 from psycopg import sql
 
+from recollect.models.filters import Filter
 from recollect.models.memories import Kind
-from recollect.models.recall import Filter
 from recollect.models.service import Scope
 from recollect.store.database.filter import PLACE, Columns, bind, restrict
 from recollect.store.database.pool import Database, load_queries

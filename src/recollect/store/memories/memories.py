@@ -16,8 +16,8 @@ from psycopg.types.json import Jsonb
 
 from recollect.core.service.batches import divide
 from recollect.core.text.terms import term_position, within_scope
+from recollect.models.filters import Filter
 from recollect.models.memories import ImportanceFrom, Kind, Memory, MemoryProgress, NewMemory, RecallState, Role, Triple
-from recollect.models.recall import Filter
 from recollect.models.service import Scope
 from recollect.store.database.erasures import log_erasure
 from recollect.store.database.filter import MAX_CACHED_STATEMENTS, MEMORIES, NAMED_MEMORIES, PLACE, bind, restrict_rows

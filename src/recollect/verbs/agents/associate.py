@@ -12,8 +12,8 @@ from recollect.core.text.checks import check_line
 from recollect.core.text.keywords import normalise_keyword
 from recollect.errors import InvalidInputError
 from recollect.models.agents import Association
+from recollect.models.filters import Filter
 from recollect.models.memories import Kind, Memory, Triple
-from recollect.models.recall import Filter
 from recollect.models.service import Scope
 from recollect.store.memories import keywords, memories
 from recollect.verbs.dependencies import Dependencies

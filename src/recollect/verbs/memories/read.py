@@ -11,8 +11,8 @@ from recollect.core.recall.checks import check_filter
 from recollect.core.text.checks import MAX_CUE_LENGTH, MAX_HITS, check_limit, check_text
 from recollect.core.text.terms import analyse, hash_term
 from recollect.errors import InvalidInputError, NotFoundError
+from recollect.models.filters import Filter
 from recollect.models.memories import EvidenceWalk, Memory, MemoryOrder, MemoryPage
-from recollect.models.recall import Filter
 from recollect.models.service import Scope
 from recollect.store.memories import evidence, memories
 from recollect.store.memories.memories import RowQuery

@@ -1,4 +1,4 @@
-"""Topics: list the tree, file memories under it, and rename, move or merge topics, one transaction each."""
+"""Topics: list the tree, file memories under it, and update or merge topics, one transaction each."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from recollect.core.topics.paths import (
     show_topic,
 )
 from recollect.errors import ConflictError, InvalidInputError, NotFoundError
-from recollect.models.recall import Filter
+from recollect.models.filters import Filter
 from recollect.models.service import Scope
 from recollect.models.topics import NewTopicLink, RelatedTopic, Topic, TopicLink, TopicTree
 from recollect.store.database.pool import Connection
@@ -95,38 +95,29 @@ async def related(parts: Dependencies, scope: Scope, path: str, limit: int) -> l
     return [] if scope_id is None else await topics.read_related(parts.database, scope_id, names, limit)
 
 
-async def rename(parts: Dependencies, scope: Scope, path: str, name: str) -> Topic:
-    """Rename a topic."""
-    names, new = read_topic(path), read_topic(name, "name")
-    if len(new) > 1:
-        raise InvalidInputError("name must be a single name; use move to change the path")
-    return await move_subtree(parts, scope, names, (*names[:-1], *new), renamed=True)
-
-
-async def move(parts: Dependencies, scope: Scope, path: str, under: str) -> Topic:
-    """Move a topic and its subtopics. Creates the target if needed."""
-    names, parent = read_topic(path), read_topic(under, "under") if under else ()
-    return await move_subtree(parts, scope, names, (*parent, names[-1]))
-
-
-async def move_subtree(
-    parts: Dependencies, scope: Scope, path: Names, new_path: Names, *, renamed: bool = False
-) -> Topic:
-    """Move a topic to a path that does not exist yet."""
-    read_topic(show_topic(new_path))
-    same = encode(path) == encode(new_path)
+async def update(parts: Dependencies, scope: Scope, path: str, name: str | None, parent: str | None) -> Topic:
+    """Rename a topic, or move it with its subtopics to a path that does not exist yet."""
+    if name is None and parent is None:
+        raise InvalidInputError("name or parent is required")
+    names = read_topic(path)
+    own = names[-1:] if name is None else read_topic(name, "name")
+    if len(own) > 1:
+        raise InvalidInputError("name must be a single name; use parent to change the path")
+    above = names[:-1] if parent is None else read_topic(parent, "parent") if parent else ()
+    new_path = read_topic(show_topic((*above, *own)))
+    same = encode(names) == encode(new_path)
     if not same:
-        refuse_below(path, new_path)
+        refuse_below(names, new_path)
     async with changing(parts, scope) as (connection, scope_id):
-        there, taken = await topics.are_there(connection, scope_id, [path, new_path])
+        there, taken = await topics.are_there(connection, scope_id, [names, new_path])
         if not there:
             raise NotFoundError(UNKNOWN)
         if taken and not same:
             raise ConflictError("This topic already exists. Merge the two instead.")
-        await check_room(connection, scope_id, path, new_path)
+        await check_room(connection, scope_id, names, new_path)
         if not same:
-            await topics.move_subtree(connection, scope_id, path, new_path)
-        if renamed:
+            await topics.move_subtree(connection, scope_id, names, new_path)
+        if name is not None:
             await topics.name(connection, scope_id, new_path)
     return await read_one(parts, scope_id, new_path)
 

@@ -11,8 +11,9 @@ import pytest
 from integration.conversations.test_purge import restating
 from integration.knowledge.test_purge_knowledge import learn, names, texts, work
 from recollect.models.conversations import HistoryOptions, NewMessage, Part, PartType
+from recollect.models.filters import Filter
 from recollect.models.memories import Kind, MemoryUpdate, NewMemory, RecallState, Role
-from recollect.models.recall import Cue, Filter
+from recollect.models.recall import Cue
 from recollect.settings import Settings
 from recollect.wiring import connected
 from support.models.fake_chat import FakeChatModel

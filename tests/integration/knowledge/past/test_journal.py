@@ -9,8 +9,9 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from recollect.models.agents import EnrichSource, Profile
+from recollect.models.filters import Filter
 from recollect.models.memories import ImportanceFrom, Kind, MemoryProgress, NewMemory, Triple
-from recollect.models.recall import Cue, Filter
+from recollect.models.recall import Cue
 from recollect.verbs.knowledge.enrich import enrich
 from recollect.verbs.knowledge.steps.segment import MAX_EVENTS
 from support.models.fake_chat import FakeChatModel

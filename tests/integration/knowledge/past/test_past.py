@@ -9,8 +9,9 @@ from recollect.core.text.terms import analyse, hash_term, slot_of
 from recollect.errors import InvalidInputError, NotFoundError
 from recollect.jobs.worker import build_app
 from recollect.models.conversations import HistoryOptions, NewMessage
+from recollect.models.filters import Filter
 from recollect.models.memories import Kind, MemoryProgress, NewMemory, Role, Triple
-from recollect.models.recall import Cue, Filter, StreamWeights
+from recollect.models.recall import Cue, StreamWeights
 from recollect.store.knowledge import facts
 from recollect.store.memories import memories
 from support.memories.past import LONG_AGO, amend, end, moment, scope_of, state, year

@@ -8,8 +8,9 @@ from conftest import new_key
 from recollect.client import Client
 from recollect.doors.http.app import create_app
 from recollect.models.conversations import HistoryOptions, NewMessage
+from recollect.models.filters import Filter
 from recollect.models.memories import Kind, NewMemory, Role, Triple
-from recollect.models.recall import Cue, Filter
+from recollect.models.recall import Cue
 from support.memories.past import amend, moment, state, year
 from support.service.serving import serving
 

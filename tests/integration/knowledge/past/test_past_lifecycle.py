@@ -6,8 +6,9 @@ import pytest
 
 from recollect.errors import NotFoundError
 from recollect.models.conversations import ConversationState, NewMessage
+from recollect.models.filters import Filter
 from recollect.models.memories import Kind, Role
-from recollect.models.recall import Cue, Filter
+from recollect.models.recall import Cue
 from recollect.store.conversations import lifecycle
 from recollect.store.conversations.lifecycle import StateChange
 from support.memories.past import amend, end, moment, scope_of, state, year

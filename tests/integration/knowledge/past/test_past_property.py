@@ -10,8 +10,9 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from recollect.models.conversations import NewMessage
+from recollect.models.filters import Filter
 from recollect.models.memories import Kind, NewMemory, Role
-from recollect.models.recall import Cue, Filter
+from recollect.models.recall import Cue
 from support.measuring.sizes import Sizes
 from support.memories.past import amend, moment, scope_of, state, year
 

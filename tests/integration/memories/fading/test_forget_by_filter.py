@@ -13,9 +13,9 @@ from conftest import http_client, new_key
 from integration.mcp.test_mcp import call
 from recollect.client import Client
 from recollect.errors import InvalidInputError
+from recollect.models.filters import Filter
 from recollect.models.knowledge import NewFact
 from recollect.models.memories import Kind, NewMemory, RecallState
-from recollect.models.recall import Filter
 from recollect.verbs.memories import read
 from support.measuring.sizes import Sizes
 from support.memories.filter_cases import admit, draw_cases, fill

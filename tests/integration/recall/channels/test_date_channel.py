@@ -14,8 +14,9 @@ from recollect.core.dates.find import find_periods
 from recollect.core.dates.periods import MAX_PERIODS
 from recollect.core.recall.cues import parse_cue
 from recollect.models.conversations import NewMessage
+from recollect.models.filters import Filter
 from recollect.models.memories import Kind, NewMemory, Role, Triple
-from recollect.models.recall import Cue, Filter, Period, QueryAnalysis
+from recollect.models.recall import Cue, Period, QueryAnalysis
 from recollect.store.database.filter import bind
 from recollect.store.service.scopes import locate
 from recollect.verbs.recall.channels import PlannedCue, ask_channels

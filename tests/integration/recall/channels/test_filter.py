@@ -21,16 +21,17 @@ from recollect.channels.topic import TopicChannel
 from recollect.channels.vector import VectorChannel
 from recollect.core.recall.cues import parse_cue
 from recollect.errors import InvalidInputError
+from recollect.models.filters import Filter
 from recollect.models.knowledge import NewFact
 from recollect.models.memories import Kind, NewMemory, Triple
-from recollect.models.recall import Cue, Filter, Mode, StreamWeights
+from recollect.models.recall import Cue, Mode, StreamWeights
 from recollect.store.knowledge import graph as graph_store
 from recollect.store.knowledge.facts import FactQuery
 from recollect.store.memories import memories
 from recollect.store.service.scopes import locate
 from recollect.verbs.agents.associate import associate
 from recollect.verbs.knowledge.facts import list_facts
-from recollect.verbs.knowledge.graph import neighbours
+from recollect.verbs.knowledge.graph import find_neighbors
 from recollect.verbs.memories.read import Browsing, browse
 from recollect.verbs.recall.channels import PlannedCue, ask_channels
 from recollect.verbs.topics.topics import list_links, tree
@@ -261,7 +262,7 @@ async def test_a_walk_follows_only_what_a_filter_allows(world, owner):
     access = world.mind.access
     [ann] = owner.execute("select id from entities where name = 'Ann'").fetchone()
     for only in world.filters:
-        found = await neighbours(access.parts, access.scope, ann, graph_store.WalkLimits(1, MANY, only))
+        found = await find_neighbors(access.parts, access.scope, ann, graph_store.WalkLimits(1, MANY, only))
         believed = [row.id for row in world.rows.values() if row.believed]
         assert sorted(each.memory_id for each in found.relations) == sorted(world.restrict(believed, only))
 

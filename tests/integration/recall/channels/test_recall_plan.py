@@ -9,8 +9,8 @@ import pytest
 from pgvector.psycopg import register_vector
 from psycopg import sql
 
+from recollect.models.filters import Filter
 from recollect.models.memories import Kind, NewMemory
-from recollect.models.recall import Filter
 from recollect.store.database.filter import bind, list_featured
 from recollect.store.memories import accesses, embeddings, memories
 from recollect.store.recall import features

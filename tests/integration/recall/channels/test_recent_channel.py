@@ -11,8 +11,9 @@ import pytest
 from recollect.channels.recent import QUERIES, RecentChannel
 from recollect.core.recall.cues import parse_cue
 from recollect.models.conversations import NewMessage
+from recollect.models.filters import Filter
 from recollect.models.memories import Kind, NewMemory, Role, Triple
-from recollect.models.recall import Cue, Filter
+from recollect.models.recall import Cue
 from recollect.store.database.filter import bind
 from recollect.store.service.scopes import locate
 from recollect.verbs.recall.channels import PlannedCue, ask_channels

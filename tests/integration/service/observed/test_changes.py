@@ -117,7 +117,7 @@ async def unfile(mind, chance):
 
 
 async def rename(mind, chance):
-    await mind.topics.rename(chance.choice(TOPICS), chance.choice(("tea", "trips")))
+    await mind.topics.update(chance.choice(TOPICS), name=chance.choice(("tea", "trips")))
 
 
 async def merge(mind, chance):

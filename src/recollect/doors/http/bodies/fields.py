@@ -7,7 +7,7 @@ from dataclasses import MISSING, fields, is_dataclass
 from datetime import datetime
 from enum import Enum
 from functools import cache
-from typing import Annotated, Any, TypeVar, cast, get_args, get_origin, get_type_hints
+from typing import Annotated, Any, TypeAlias, TypeVar, cast, get_args, get_origin, get_type_hints
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, WithJsonSchema
 
@@ -57,6 +57,7 @@ def check_written(value: object) -> object:
 
 
 Moment = Annotated[datetime, BeforeValidator(check_written)]
+OptionalMoment: TypeAlias = Moment | None
 
 
 def build_example_config(example: Mapping[str, Any]) -> ConfigDict:

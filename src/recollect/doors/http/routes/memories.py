@@ -19,6 +19,7 @@ from recollect.doors.http.routing import NAMED, add_route, forward, in_query, se
 from recollect.doors.http.transfers import MAX_SECONDS
 from recollect.errors import NotFoundError
 from recollect.mind.mind import Mind
+from recollect.models.filters import Filter
 from recollect.models.imports import UserErasure
 from recollect.models.memories import (
     FadeDecision,
@@ -31,7 +32,6 @@ from recollect.models.memories import (
     Receipt,
     UpdateResult,
 )
-from recollect.models.recall import Filter
 
 router = APIRouter(tags=["memories"], route_class=JsonRoute)
 MemoryId = id_of("the memory")

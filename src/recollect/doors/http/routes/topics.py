@@ -64,20 +64,13 @@ class UnlinkBody(TopicBody):
     ids: list[UUID] = Field(min_length=1, max_length=1_000, description="Ids of the memories.")
 
 
-class RenameBody(TopicBody):
-    """Another name for a topic."""
+class UpdateTopicBody(TopicBody):
+    """Another name or place for a topic."""
 
-    model_config = build_example_config(SCOPE | {"path": "travel->Japan", "name": "Nippon"})
+    model_config = build_example_config(SCOPE | {"path": "travel->Japan", "name": "Nippon", "parent": "Asia"})
 
-    name: str = Field(min_length=1, max_length=100, description="New name. Use move to change the path.")
-
-
-class MoveBody(TopicBody):
-    """Another place for a topic."""
-
-    model_config = build_example_config(SCOPE | {"path": "travel->Japan", "under": "Asia"})
-
-    under: TopicPath = Field("", description="Path of the new parent. Empty = root.")
+    name: str | None = Field(None, min_length=1, max_length=100, description="New name. Default: unchanged.")
+    parent: TopicPath | None = Field(None, description="Path of the new parent. Empty = root. Default: unchanged.")
 
 
 class MergeBody(TopicBody):
@@ -115,6 +108,5 @@ async def link_topic(mind: Mind, body: LinkBody) -> Topic:
 
 
 forward(router, "unlink_topic", "topics.unlink", UnlinkBody, errors=[404])
-forward(router, "rename_topic", "topics.rename", RenameBody, errors=[404, 409])
-forward(router, "move_topic", "topics.move", MoveBody, errors=[404, 409])
+forward(router, "update_topic", "topics.update", UpdateTopicBody, errors=[404, 409])
 forward(router, "merge_topic", "topics.merge", MergeBody, errors=[404])
