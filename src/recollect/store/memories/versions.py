@@ -15,12 +15,12 @@ from psycopg.types.json import Jsonb
 from recollect.models.memories import Memory, Role
 from recollect.models.service import Scope
 from recollect.store.database.pool import Connection, Database, load_queries
-from recollect.store.memories import memories
+from recollect.store.memories import columns, memories
 from recollect.store.memories.memories import RowQuery
 from recollect.store.service import jobs
 from recollect.store.service.scopes import names
 
-QUERIES = load_queries(__file__)
+QUERIES = load_queries(__file__, **columns.FRAGMENTS)
 MAX_VERSIONS = 1_000
 
 
@@ -182,7 +182,8 @@ async def supersede_derived(
         "former": [*former, *heirs],
         "latter": [*[new.heir] * len(former), *heirs.values()],
     }
-    await connection.execute(QUERIES["supersede_derived"], parameters)
+    for step in ("add_unworded", "add_features_unworded", "move_evidence", "add_each", "replace_summaries"):
+        await connection.execute(QUERIES[step], parameters)
     await jobs.defer(connection, "rederive", f"rederive:{new.scope_id}", {"scope_id": new.scope_id})
 
 
