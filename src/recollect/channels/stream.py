@@ -40,7 +40,7 @@ class StreamChannel:
             return skipped(reading.without_vector or "the cue has no vector")
         resolved = resolve_weighing(reading.weighing, place.profile.weighing)
         method = choose_method(place, reading, resolved)
-        query = compose(method, place.space, list_featured(reading.filter))
+        query = write_query(method, place.space, list_featured(reading.filter))
         at = reading.filter.at
         parameters = {
             "scope_id": place.scope_id,
@@ -65,7 +65,7 @@ class StreamChannel:
         return partial(read_stream_candidates, answer, "exact", place.memory_count)
 
 
-def compose(method: str, space: EmbeddingSpace, allowed: sql.Composable) -> sql.Composed:
+def write_query(method: str, space: EmbeddingSpace, allowed: sql.Composable) -> sql.Composed:
     """Write the query that ranks in one way."""
     lowest = sql.SQL("null::double precision" if method == "near" else QUERIES["lowest"])
     return sql.SQL(QUERIES[method]).format(

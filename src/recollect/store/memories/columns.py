@@ -59,7 +59,7 @@ class MemoryColumn:
     sent_as: str = ""
     """The name of its field, if a column of another table has its name and other content."""
     unworded: LiteralString = ""
-    """What it holds in a version that has no words yet, in SQL; if empty, the value of the previous version."""
+    """Its value in a version that has no words yet, in SQL; if empty, the value of the previous version."""
 
     @property
     def field(self) -> str:

@@ -12,7 +12,7 @@ from pgvector.psycopg import register_vector
 from psycopg import sql
 
 from recollect.channels.stream import QUERIES as STREAM
-from recollect.channels.stream import compose
+from recollect.channels.stream import write_query
 from recollect.errors import InvalidInputError
 from recollect.llm.fake import FakeEmbedder
 from recollect.models.agents import Profile
@@ -333,7 +333,7 @@ async def test_ranking_reads_only_indexes(recollect, mind, owner):
     weights = {"recency": 0.5, "similarity": 3.0, "importance": 2.0, "decay": 0.99, "horizon": 1307, "limit": 30}
     space = (await mind.access.locate()).space
     asked = {"scope_id": scope_of(owner), "vector": to_vector(space, vector)} | weights
-    query = compose("newest", space, ALL)
+    query = write_query("newest", space, ALL)
     register_vector(owner)
     with owner.transaction():
         owner.execute(STREAM["plan_once"])

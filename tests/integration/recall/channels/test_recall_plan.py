@@ -147,7 +147,7 @@ async def test_the_stream_goes_through_the_accesses_once(service, scope):
     weights = {"recency": 1.0, "similarity": 1.0, "importance": 1.0, "decay": 0.99}
     asked = {"scope_id": scope.scope_id, "vector": vector, "mode": "newest", "limit": 10} | weights
     service.execute(stream.QUERIES["plan_once"].replace("true)", "false)"))
-    plan = plans.explain(service, stream.compose("whole", scope.space, ALL), asked | bind(Filter(), [Kind.EVENT]))
+    plan = plans.explain(service, stream.write_query("whole", scope.space, ALL), asked | bind(Filter(), [Kind.EVENT]))
     assert looked_at(plan, "accesses") == 500
 
 
