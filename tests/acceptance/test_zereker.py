@@ -92,7 +92,7 @@ async def replay(request, shared, addresses, embedder):
             _, secret = await new_key(recollect)
             async with serving(create_app(recollect=recollect)) as door, client(door, secret) as http:
                 moments = await tell_all(recollect, http, data["conversations"])
-                answer = await http.post("/v1/conversations/life/segments", json=SCOPE)
+                answer = await http.patch("/v1/conversations/life", json=SCOPE | {"close_segment": True})
                 assert answer.status_code == 200
                 await recollect.work(until_empty=True)
                 questions = [each["message"] for each in data["test_questions"]["temporal"]]

@@ -108,7 +108,8 @@ async def settle(victim) -> dict[str, list[str]]:
     said = {"content": f"{SECRET} likes tea", "topic": "teas->green", "keywords": ["tea"], "metadata": {"a": SECRET}}
     told = await send("/v1/memories", memories=[said, {"content": f"{SECRET} is late", "pinned": True}])
     talk = await send("/v1/messages", conversation="dinner", question=f"{SECRET}?", answer=f"{SECRET}!")
-    await send("/v1/conversations/dinner/segments")
+    closed = await victim.patch("/v1/conversations/dinner", json=VICTIM | {"close_segment": True})
+    assert closed.is_success, closed.text
     stated = {"subject": f"{SECRET} Ann", "predicate": "likes", "object": f"{SECRET} tea"}
     facts = await send("/v1/facts", facts=[stated])
     recall = await send("/v1/recall", text="tea", keep=True)

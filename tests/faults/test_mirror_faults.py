@@ -18,6 +18,7 @@ from recollect.models.recall import Cue, Status
 from support.engines.engine_proxy import EngineProxy
 from support.engines.mirrored import feed_of, follow, held_ids, mirrored, scope_of, search_settings
 from support.measuring.sizes import CHOSEN, Sizes
+from support.service.purge_receipts import receipts_of
 
 pytestmark = pytest.mark.engines
 SEARCH, GRAPH = "opensearch", "neo4j"
@@ -325,7 +326,7 @@ async def test_mirrors_that_are_killed_are_equal_to_the_record(
             worker.cancel()
             with suppress(asyncio.CancelledError):
                 await worker
-        assert [each for each in life.purged if (await each[0].receipts())[0].finished_at is None] == []
+        assert [each for each in life.purged if (await receipts_of(each[0]))[0].finished_at is None] == []
         for name in (SEARCH, GRAPH):
             assert await differing(recollect, name) == 0
         held = sum(map(len, life.alive.values()))
@@ -337,7 +338,7 @@ async def look_at_receipts(recollect, life):
     gone = {number: set() for number in range(len(life.minds))}
     looked = 0
     for conversation, number, said in life.purged:
-        [receipt] = await conversation.receipts()
+        [receipt] = await receipts_of(conversation)
         if receipt.finished_at is not None:
             looked += 1
             gone[number] |= set(said)

@@ -184,6 +184,26 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/v1/chat": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Chat
+         * @description Get the chat model's answer. The question and the answer are stored together, or neither is.
+         */
+        post: operations["chat"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/v1/context": {
         parameters: {
             query?: never;
@@ -232,80 +252,24 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * Read Conversation
-         * @description Get a conversation's name, state and times.
+         * Get Conversation
+         * @description Get a conversation's name, state and times, and the ends of its newest threads.
          */
-        get: operations["read_conversation"];
+        get: operations["get_conversation"];
         put?: never;
         post?: never;
-        delete?: never;
-        options?: never;
-        head?: never;
-        /**
-         * Describe Conversation
-         * @description Update a conversation's name or metadata.
-         */
-        patch: operations["describe_conversation"];
-        trace?: never;
-    };
-    "/v1/conversations/{conversation}/archive": {
-        parameters: {
-            query?: never;
-            header?: never;
-            path?: never;
-            cookie?: never;
-        };
-        get?: never;
-        put?: never;
-        /**
-         * Archive Conversation
-         * @description Exclude a conversation from recall. A new message reactivates it.
-         */
-        post: operations["archive_conversation"];
-        delete?: never;
-        options?: never;
-        head?: never;
-        patch?: never;
-        trace?: never;
-    };
-    "/v1/conversations/{conversation}/delete": {
-        parameters: {
-            query?: never;
-            header?: never;
-            path?: never;
-            cookie?: never;
-        };
-        get?: never;
-        put?: never;
         /**
          * Delete Conversation
          * @description Delete a conversation and everything derived from it. Can be restored until it is purged.
          */
-        post: operations["delete_conversation"];
-        delete?: never;
+        delete: operations["delete_conversation"];
         options?: never;
         head?: never;
-        patch?: never;
-        trace?: never;
-    };
-    "/v1/conversations/{conversation}/leaves": {
-        parameters: {
-            query?: never;
-            header?: never;
-            path?: never;
-            cookie?: never;
-        };
         /**
-         * List Leaves
-         * @description List the ends of all threads, newest first.
+         * Update Conversation
+         * @description Update a conversation's name, metadata or state, or close its open segment.
          */
-        get: operations["list_leaves"];
-        put?: never;
-        post?: never;
-        delete?: never;
-        options?: never;
-        head?: never;
-        patch?: never;
+        patch: operations["update_conversation"];
         trace?: never;
     };
     "/v1/conversations/{conversation}/messages": {
@@ -348,46 +312,6 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
-    "/v1/conversations/{conversation}/receipts": {
-        parameters: {
-            query?: never;
-            header?: never;
-            path?: never;
-            cookie?: never;
-        };
-        /**
-         * List Receipts
-         * @description List the purge receipts of a conversation, newest first.
-         */
-        get: operations["list_receipts"];
-        put?: never;
-        post?: never;
-        delete?: never;
-        options?: never;
-        head?: never;
-        patch?: never;
-        trace?: never;
-    };
-    "/v1/conversations/{conversation}/restore": {
-        parameters: {
-            query?: never;
-            header?: never;
-            path?: never;
-            cookie?: never;
-        };
-        get?: never;
-        put?: never;
-        /**
-         * Restore Conversation
-         * @description Restore an archived or deleted conversation.
-         */
-        post: operations["restore_conversation"];
-        delete?: never;
-        options?: never;
-        head?: never;
-        patch?: never;
-        trace?: never;
-    };
     "/v1/conversations/{conversation}/segments": {
         parameters: {
             query?: never;
@@ -401,31 +325,7 @@ export interface paths {
          */
         get: operations["list_segments"];
         put?: never;
-        /**
-         * Close Segment
-         * @description Close the open segment and list all segments.
-         */
-        post: operations["close_segment"];
-        delete?: never;
-        options?: never;
-        head?: never;
-        patch?: never;
-        trace?: never;
-    };
-    "/v1/converse": {
-        parameters: {
-            query?: never;
-            header?: never;
-            path?: never;
-            cookie?: never;
-        };
-        get?: never;
-        put?: never;
-        /**
-         * Converse
-         * @description Get the chat model's answer. The question and the answer are stored together, or neither is.
-         */
-        post: operations["converse"];
+        post?: never;
         delete?: never;
         options?: never;
         head?: never;
@@ -1425,7 +1325,7 @@ export interface paths {
         };
         /**
          * List All Receipts
-         * @description List purge receipts of a scope or, with `admin`, of the tenant.
+         * @description List purge receipts of a conversation, of a scope or, with `admin`, of the tenant.
          */
         get: operations["list_all_receipts"];
         put?: never;
@@ -2300,10 +2200,109 @@ export interface components {
             /** Lowest */
             lowest: number | null;
         };
-        /** CloseSegmentAnswer */
-        CloseSegmentAnswer: {
-            /** Segments */
-            segments: components["schemas"]["SegmentRecord"][];
+        /**
+         * ChatBody
+         * @description The user's message, to be answered by the chat model.
+         * @example {
+         *       "agent": "ada",
+         *       "conversation": "c-1",
+         *       "text": "今晚聚餐点什么菜好？",
+         *       "user": "zhang-wei"
+         *     }
+         */
+        ChatBody: {
+            /**
+             * Agent
+             * @description Agent. May be empty if the key is bound to one.
+             */
+            agent: string;
+            /**
+             * Assistant Prefix
+             * @description Prefix of assistant messages in `text`.
+             * @default Assistant
+             */
+            assistant_prefix?: string;
+            /**
+             * Budget
+             * @description Token budget of the prompt.
+             * @default 4000
+             */
+            budget?: number;
+            /**
+             * Conversation
+             * @description Conversation ID, chosen by you. Created with its first message.
+             */
+            conversation: string;
+            /**
+             * Image Tokens
+             * @description Tokens to count per image.
+             * @default 765
+             */
+            image_tokens?: number;
+            /**
+             * Images
+             * @description Pass images as image parts instead of `[image]`.
+             * @default false
+             */
+            images?: boolean;
+            /**
+             * Leaf
+             * @description ID of the last message of the thread. Default: the newest message.
+             * @default
+             */
+            leaf?: string | "";
+            /**
+             * Message Limit
+             * @description Maximum number of turns.
+             */
+            message_limit?: number | null;
+            /**
+             * Oversized
+             * @description How to treat a last turn that exceeds its budget: keep or cut.
+             * @default keep
+             */
+            oversized?: string;
+            /**
+             * System
+             * @description Your system prompt. Comes first.
+             * @default
+             */
+            system?: string;
+            /**
+             * Text
+             * @description The user's message.
+             */
+            text: string;
+            /**
+             * Tokenizer
+             * @description A tokenizer's or a model's name; the service's first tokenizer if empty.
+             * @default
+             */
+            tokenizer?: string;
+            /**
+             * Unanswered
+             * @description Include a last turn that has no answer.
+             * @default false
+             */
+            unanswered?: boolean;
+            /**
+             * Upstream
+             * @description Select and trim messages exactly as Dify does.
+             * @default false
+             */
+            upstream?: boolean;
+            /**
+             * User
+             * @description User. Empty for the agent's own memory.
+             * @default
+             */
+            user?: string;
+            /**
+             * User Prefix
+             * @description Prefix of user messages in `text`.
+             * @default Human
+             */
+            user_prefix?: string;
         };
         /**
          * Context
@@ -2689,6 +2688,11 @@ export interface components {
             name: string;
             state: components["schemas"]["ConversationState"];
             /**
+             * Threads
+             * @default []
+             */
+            threads: components["schemas"]["ThreadEnd"][];
+            /**
              * Updated At
              * Format: date-time
              */
@@ -2710,110 +2714,6 @@ export interface components {
          * @enum {string}
          */
         ConversationState: "active" | "archived" | "deleted" | "purging";
-        /**
-         * ConverseBody
-         * @description The user's message, to be answered by the chat model.
-         * @example {
-         *       "agent": "ada",
-         *       "conversation": "c-1",
-         *       "text": "今晚聚餐点什么菜好？",
-         *       "user": "zhang-wei"
-         *     }
-         */
-        ConverseBody: {
-            /**
-             * Agent
-             * @description Agent. May be empty if the key is bound to one.
-             */
-            agent: string;
-            /**
-             * Assistant Prefix
-             * @description Prefix of assistant messages in `text`.
-             * @default Assistant
-             */
-            assistant_prefix?: string;
-            /**
-             * Budget
-             * @description Token budget of the prompt.
-             * @default 4000
-             */
-            budget?: number;
-            /**
-             * Conversation
-             * @description Conversation ID, chosen by you. Created with its first message.
-             */
-            conversation: string;
-            /**
-             * Image Tokens
-             * @description Tokens to count per image.
-             * @default 765
-             */
-            image_tokens?: number;
-            /**
-             * Images
-             * @description Pass images as image parts instead of `[image]`.
-             * @default false
-             */
-            images?: boolean;
-            /**
-             * Leaf
-             * @description ID of the last message of the thread. Default: the newest message.
-             * @default
-             */
-            leaf?: string | "";
-            /**
-             * Message Limit
-             * @description Maximum number of turns.
-             */
-            message_limit?: number | null;
-            /**
-             * Oversized
-             * @description How to treat a last turn that exceeds its budget: keep or cut.
-             * @default keep
-             */
-            oversized?: string;
-            /**
-             * System
-             * @description Your system prompt. Comes first.
-             * @default
-             */
-            system?: string;
-            /**
-             * Text
-             * @description The user's message.
-             */
-            text: string;
-            /**
-             * Tokenizer
-             * @description A tokenizer's or a model's name; the service's first tokenizer if empty.
-             * @default
-             */
-            tokenizer?: string;
-            /**
-             * Unanswered
-             * @description Include a last turn that has no answer.
-             * @default false
-             */
-            unanswered?: boolean;
-            /**
-             * Upstream
-             * @description Select and trim messages exactly as Dify does.
-             * @default false
-             */
-            upstream?: boolean;
-            /**
-             * User
-             * @description User. Empty for the agent's own memory.
-             * @default
-             */
-            user?: string;
-            /**
-             * User Prefix
-             * @description Prefix of user messages in `text`.
-             * @default Human
-             */
-            user_prefix?: string;
-        };
         /**
          * CostReport
          * @description Model costs, latest day first, and today's remaining budget.
@@ -2909,33 +2809,6 @@ export interface components {
             memories: number;
         };
         /**
-         * DeleteConversationBody
-         * @description A scope, and whether its conversation is to be removed or only counted.
-         * @example {
-         *       "agent": "ada",
-         *       "dry_run": true
-         *     }
-         */
-        DeleteConversationBody: {
-            /**
-             * Agent
-             * @description Agent. May be empty if the key is bound to one.
-             */
-            agent: string;
-            /**
-             * Dry Run
-             * @description Only count what would be deleted.
-             * @default false
-             */
-            dry_run?: boolean;
-            /**
-             * User
-             * @description User. Empty for the agent's own memory.
-             * @default
-             */
-            user?: string;
-        };
-        /**
          * DeletedConversation
          * @description A deleted conversation, or the result of a dry run.
          */
@@ -2966,15 +2839,15 @@ export interface components {
             name: string;
             state: components["schemas"]["ConversationState"];
             /**
+             * Threads
+             * @default []
+             */
+            threads: components["schemas"]["ThreadEnd"][];
+            /**
              * Updated At
              * Format: date-time
              */
             updated_at: string;
-        };
-        /** DescribeConversationAnswer */
-        DescribeConversationAnswer: {
-            /** Conversation */
-            conversation: string;
         };
         /**
          * DetailLevel
@@ -4508,20 +4381,10 @@ export interface components {
              */
             independence: number;
         };
-        /** ListLeavesAnswer */
-        ListLeavesAnswer: {
-            /** Leaves */
-            leaves: components["schemas"]["ThreadEnd"][];
-        };
         /** ListPathsAnswer */
         ListPathsAnswer: {
             /** Paths */
             paths: components["schemas"]["FactPath"][];
-        };
-        /** ListReceiptsAnswer */
-        ListReceiptsAnswer: {
-            /** Receipts */
-            receipts: components["schemas"]["PurgeReceipt"][];
         };
         /** ListRelatedTopicsAnswer */
         ListRelatedTopicsAnswer: {
@@ -5947,6 +5810,33 @@ export interface components {
              * @description Metadata conditions, for example project == alpha. Operators: ==, !=, <, <=, >, >=, in, contains, exists.
              */
             where?: string[];
+        };
+        /**
+         * PurgeBody
+         * @description A scope, and whether its conversation is to be removed or only counted.
+         * @example {
+         *       "agent": "ada",
+         *       "dry_run": true
+         *     }
+         */
+        PurgeBody: {
+            /**
+             * Agent
+             * @description Agent. May be empty if the key is bound to one.
+             */
+            agent: string;
+            /**
+             * Dry Run
+             * @description Only count what would be deleted.
+             * @default false
+             */
+            dry_run?: boolean;
+            /**
+             * User
+             * @description User. Empty for the agent's own memory.
+             * @default
+             */
+            user?: string;
         };
         /**
          * PurgeReceipt
@@ -7786,7 +7676,7 @@ export interface components {
         };
         /**
          * UpdateConversationBody
-         * @description Name and metadata. Omitted fields do not change.
+         * @description A new name, metadata or state. Omitted fields do not change.
          * @example {
          *       "agent": "ada",
          *       "name": "Dinner on Thursday"
@@ -7799,17 +7689,25 @@ export interface components {
              */
             agent: string;
             /**
+             * Close Segment
+             * @description Close the open segment.
+             * @default false
+             */
+            close_segment?: boolean;
+            /**
              * Metadata
              * @description Any JSON up to 16 KB. Replaces the existing metadata.
              */
             metadata?: {
                 [key: string]: components["schemas"]["JsonValue"];
-            };
+            } | null;
             /**
              * Name
              * @description Conversation name.
              */
             name?: string | null;
+            /** @description archived, or active, which also restores a deleted conversation. */
+            state?: components["schemas"]["ConversationState"] | null;
             /**
              * User
              * @description User. Empty for the agent's own memory.
@@ -8621,6 +8519,124 @@ export interface operations {
             };
         };
     };
+    chat: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["ChatBody"];
+            };
+        };
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Reply"];
+                };
+            };
+            /** @description Malformed request */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description API key missing or invalid */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The API key is not allowed to do this */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not found */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Conflict */
+            409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Request too large */
+            413: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Invalid request */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Rate limit exceeded */
+            429: {
+                headers: {
+                    /** @description After how many seconds to try again. */
+                    "Retry-After"?: number;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The model returned no usable answer */
+            502: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Temporarily unavailable */
+            503: {
+                headers: {
+                    /** @description After how many seconds to try again. */
+                    "Retry-After"?: number;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
     context: {
         parameters: {
             query?: never;
@@ -8828,9 +8844,11 @@ export interface operations {
             };
         };
     };
-    read_conversation: {
+    get_conversation: {
         parameters: {
             query: {
+                /** @description Maximum number of ends of threads; 0 = none. */
+                threads?: number;
                 /** @description Agent. May be empty if the key is bound to one. */
                 agent: string;
                 /** @description User. Empty for the agent's own memory. */
@@ -8932,224 +8950,16 @@ export interface operations {
             };
         };
     };
-    describe_conversation: {
-        parameters: {
-            query?: never;
-            header?: never;
-            path: {
-                /** @description Conversation ID, chosen by you. */
-                conversation: string;
-            };
-            cookie?: never;
-        };
-        requestBody: {
-            content: {
-                "application/json": components["schemas"]["UpdateConversationBody"];
-            };
-        };
-        responses: {
-            /** @description Successful Response */
-            200: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["DescribeConversationAnswer"];
-                };
-            };
-            /** @description Malformed request */
-            400: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description API key missing or invalid */
-            401: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description The API key is not allowed to do this */
-            403: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description Not found */
-            404: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description Request too large */
-            413: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description Invalid request */
-            422: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description Rate limit exceeded */
-            429: {
-                headers: {
-                    /** @description After how many seconds to try again. */
-                    "Retry-After"?: number;
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description Temporarily unavailable */
-            503: {
-                headers: {
-                    /** @description After how many seconds to try again. */
-                    "Retry-After"?: number;
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-        };
-    };
-    archive_conversation: {
-        parameters: {
-            query?: never;
-            header?: never;
-            path: {
-                /** @description Conversation ID, chosen by you. */
-                conversation: string;
-            };
-            cookie?: never;
-        };
-        requestBody: {
-            content: {
-                "application/json": components["schemas"]["ScopeBody"];
-            };
-        };
-        responses: {
-            /** @description Successful Response */
-            200: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["ConversationInfo"];
-                };
-            };
-            /** @description Malformed request */
-            400: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description API key missing or invalid */
-            401: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description The API key is not allowed to do this */
-            403: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description Not found */
-            404: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description Conflict */
-            409: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description Request too large */
-            413: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description Invalid request */
-            422: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description Rate limit exceeded */
-            429: {
-                headers: {
-                    /** @description After how many seconds to try again. */
-                    "Retry-After"?: number;
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description Temporarily unavailable */
-            503: {
-                headers: {
-                    /** @description After how many seconds to try again. */
-                    "Retry-After"?: number;
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-        };
-    };
     delete_conversation: {
         parameters: {
-            query?: never;
+            query: {
+                /** @description Only count what would be deleted. */
+                dry_run?: boolean;
+                /** @description Agent. May be empty if the key is bound to one. */
+                agent: string;
+                /** @description User. Empty for the agent's own memory. */
+                user?: string;
+            };
             header?: never;
             path: {
                 /** @description Conversation ID, chosen by you. */
@@ -9157,11 +8967,7 @@ export interface operations {
             };
             cookie?: never;
         };
-        requestBody: {
-            content: {
-                "application/json": components["schemas"]["DeleteConversationBody"];
-            };
-        };
+        requestBody?: never;
         responses: {
             /** @description Successful Response */
             200: {
@@ -9259,16 +9065,9 @@ export interface operations {
             };
         };
     };
-    list_leaves: {
+    update_conversation: {
         parameters: {
-            query: {
-                /** @description Maximum number of items to return. */
-                limit?: number;
-                /** @description Agent. May be empty if the key is bound to one. */
-                agent: string;
-                /** @description User. Empty for the agent's own memory. */
-                user?: string;
-            };
+            query?: never;
             header?: never;
             path: {
                 /** @description Conversation ID, chosen by you. */
@@ -9276,7 +9075,11 @@ export interface operations {
             };
             cookie?: never;
         };
-        requestBody?: never;
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["UpdateConversationBody"];
+            };
+        };
         responses: {
             /** @description Successful Response */
             200: {
@@ -9284,7 +9087,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["ListLeavesAnswer"];
+                    "application/json": components["schemas"]["ConversationInfo"];
                 };
             };
             /** @description Malformed request */
@@ -9316,6 +9119,15 @@ export interface operations {
             };
             /** @description Not found */
             404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Conflict */
+            409: {
                 headers: {
                     [name: string]: unknown;
                 };
@@ -9485,7 +9297,7 @@ export interface operations {
         };
         requestBody: {
             content: {
-                "application/json": components["schemas"]["DeleteConversationBody"];
+                "application/json": components["schemas"]["PurgeBody"];
             };
         };
         responses: {
@@ -9527,215 +9339,6 @@ export interface operations {
             };
             /** @description Not found */
             404: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description Request too large */
-            413: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description Invalid request */
-            422: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description Rate limit exceeded */
-            429: {
-                headers: {
-                    /** @description After how many seconds to try again. */
-                    "Retry-After"?: number;
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description Temporarily unavailable */
-            503: {
-                headers: {
-                    /** @description After how many seconds to try again. */
-                    "Retry-After"?: number;
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-        };
-    };
-    list_receipts: {
-        parameters: {
-            query: {
-                /** @description Maximum number of items to return. */
-                limit?: number;
-                /** @description Agent. May be empty if the key is bound to one. */
-                agent: string;
-                /** @description User. Empty for the agent's own memory. */
-                user?: string;
-            };
-            header?: never;
-            path: {
-                /** @description Conversation ID, chosen by you. */
-                conversation: string;
-            };
-            cookie?: never;
-        };
-        requestBody?: never;
-        responses: {
-            /** @description Successful Response */
-            200: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["ListReceiptsAnswer"];
-                };
-            };
-            /** @description Malformed request */
-            400: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description API key missing or invalid */
-            401: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description The API key is not allowed to do this */
-            403: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description Request too large */
-            413: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description Invalid request */
-            422: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description Rate limit exceeded */
-            429: {
-                headers: {
-                    /** @description After how many seconds to try again. */
-                    "Retry-After"?: number;
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description Temporarily unavailable */
-            503: {
-                headers: {
-                    /** @description After how many seconds to try again. */
-                    "Retry-After"?: number;
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-        };
-    };
-    restore_conversation: {
-        parameters: {
-            query?: never;
-            header?: never;
-            path: {
-                /** @description Conversation ID, chosen by you. */
-                conversation: string;
-            };
-            cookie?: never;
-        };
-        requestBody: {
-            content: {
-                "application/json": components["schemas"]["ScopeBody"];
-            };
-        };
-        responses: {
-            /** @description Successful Response */
-            200: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["ConversationInfo"];
-                };
-            };
-            /** @description Malformed request */
-            400: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description API key missing or invalid */
-            401: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description The API key is not allowed to do this */
-            403: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description Not found */
-            404: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description Conflict */
-            409: {
                 headers: {
                     [name: string]: unknown;
                 };
@@ -9874,227 +9477,6 @@ export interface operations {
                 headers: {
                     /** @description After how many seconds to try again. */
                     "Retry-After"?: number;
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description Temporarily unavailable */
-            503: {
-                headers: {
-                    /** @description After how many seconds to try again. */
-                    "Retry-After"?: number;
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-        };
-    };
-    close_segment: {
-        parameters: {
-            query?: never;
-            header?: never;
-            path: {
-                /** @description Conversation ID, chosen by you. */
-                conversation: string;
-            };
-            cookie?: never;
-        };
-        requestBody: {
-            content: {
-                "application/json": components["schemas"]["ScopeBody"];
-            };
-        };
-        responses: {
-            /** @description Successful Response */
-            200: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["CloseSegmentAnswer"];
-                };
-            };
-            /** @description Malformed request */
-            400: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description API key missing or invalid */
-            401: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description The API key is not allowed to do this */
-            403: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description Not found */
-            404: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description Request too large */
-            413: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description Invalid request */
-            422: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description Rate limit exceeded */
-            429: {
-                headers: {
-                    /** @description After how many seconds to try again. */
-                    "Retry-After"?: number;
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description Temporarily unavailable */
-            503: {
-                headers: {
-                    /** @description After how many seconds to try again. */
-                    "Retry-After"?: number;
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-        };
-    };
-    converse: {
-        parameters: {
-            query?: never;
-            header?: never;
-            path?: never;
-            cookie?: never;
-        };
-        requestBody: {
-            content: {
-                "application/json": components["schemas"]["ConverseBody"];
-            };
-        };
-        responses: {
-            /** @description Successful Response */
-            200: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Reply"];
-                };
-            };
-            /** @description Malformed request */
-            400: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description API key missing or invalid */
-            401: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description The API key is not allowed to do this */
-            403: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description Not found */
-            404: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description Conflict */
-            409: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description Request too large */
-            413: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description Invalid request */
-            422: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description Rate limit exceeded */
-            429: {
-                headers: {
-                    /** @description After how many seconds to try again. */
-                    "Retry-After"?: number;
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description The model returned no usable answer */
-            502: {
-                headers: {
                     [name: string]: unknown;
                 };
                 content: {
@@ -15500,14 +14882,16 @@ export interface operations {
     list_all_receipts: {
         parameters: {
             query?: {
-                /** @description The agent. Default: the whole tenant. */
-                agent?: string | null;
-                /** @description The user. Default: the agent's own memories. */
-                user?: string | null;
+                /** @description Only this conversation. Default: all. */
+                conversation?: string;
                 /** @description `next_cursor` of the previous page. */
                 cursor?: string;
                 /** @description Maximum number of receipts. */
                 limit?: number;
+                /** @description The agent. Default: the whole tenant. */
+                agent?: string | null;
+                /** @description The user. Default: the agent's own memories. */
+                user?: string | null;
             };
             header?: never;
             path?: never;

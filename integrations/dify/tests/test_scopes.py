@@ -56,7 +56,7 @@ def test_parameters_name_others(dify, memory):
     agent, user, conversation = (uuid.uuid4().hex for _ in range(3))
     named = {"agent": agent, "user": user}
     dify.use("append", user_message="Hello", assistant_message="Hi", conversation=conversation, **named)
-    assert memory.mind(agent, user).conversation(conversation).read().message_count == 2
+    assert memory.mind(agent, user).conversation(conversation).get().message_count == 2
     assert memory.mind(dify.app, dify.user).browse().memories == ()
     assert len(dify.use("history", conversation=conversation, **named).variables["messages"]) == 2
     assert len(dify.use("recall", cue="Hello", **named).variables["hits"]) == 2

@@ -58,7 +58,7 @@ TAKEN: Mapping[str, Callable[[Any], Any]] = {
 }
 """How an argument of many forms becomes values, by its name, and by the operation's where that matters."""
 NOT_OF_A_WINDOW = {"max_tokens", "as_of", "at"}
-LEFT_OUT = {"conversation.context.window": NOT_OF_A_WINDOW, "conversation.converse.window": NOT_OF_A_WINDOW}
+LEFT_OUT = {"conversation.context.window": NOT_OF_A_WINDOW, "conversation.chat.window": NOT_OF_A_WINDOW}
 """Which fields of a value an operation does not take: a prompt has one budget, and the times of its cue."""
 
 
@@ -75,7 +75,7 @@ def write(view: RemoteView, key: str, arguments: Mapping[str, object]) -> tuple[
     headers = {"Idempotency-Key": given.pop(IDEMPOTENCY_KEY) or uuid4().hex} if IDEMPOTENCY_KEY in given else {}
     for name, value in given.items():
         asked |= write_argument(key, name, value)
-    content = {"params": asked} if operation.method == "GET" else {"json": asked, "headers": headers}
+    content = {"params": asked} if operation.method in ("GET", "DELETE") else {"json": asked, "headers": headers}
     return operation.method, operation.path.format(**named), content
 
 

@@ -150,10 +150,17 @@ class RemoteTenant:
         return status
 
     async def receipts(
-        self, agent: str | None = None, user: str | None = None, *, cursor: str | None = None, limit: int = 50
+        self,
+        agent: str | None = None,
+        user: str | None = None,
+        *,
+        conversation: str = "",
+        cursor: str | None = None,
+        limit: int = 50,
     ) -> PurgeReceiptPage:
         """Fetch one page of what purges of conversations removed, the latest first; the tenant's needs `admin`."""
-        parameters = name_scopes(agent, user) | {"limit": str(limit)} | ({"cursor": cursor} if cursor else {})
+        chosen = {"conversation": conversation, "cursor": cursor, "limit": limit}
+        parameters = name_scopes(agent, user) | {name: str(value) for name, value in chosen.items() if value}
         found: PurgeReceiptPage = reader(RECEIPTS)(await self.send("GET", "/v1/receipts", params=parameters))
         return found
 

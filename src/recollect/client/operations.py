@@ -64,37 +64,24 @@ OPERATIONS: Mapping[str, RemoteOperation] = {
     "conversation.append": RemoteOperation(
         "POST", "/v1/messages", lambda: list[models.MessageReceipt], answer="messages"
     ),
-    "conversation.archive": RemoteOperation(
-        "POST", "/v1/conversations/{conversation}/archive", lambda: models.ConversationInfo
-    ),
-    "conversation.close_segment": RemoteOperation(
-        "POST", "/v1/conversations/{conversation}/segments", lambda: list[models.SegmentRecord], answer="segments"
-    ),
+    "conversation.chat": RemoteOperation("POST", "/v1/chat", lambda: models.Reply),
     "conversation.context": RemoteOperation("POST", "/v1/context", lambda: models.Context),
-    "conversation.converse": RemoteOperation("POST", "/v1/converse", lambda: models.Reply),
     "conversation.delete": RemoteOperation(
-        "POST", "/v1/conversations/{conversation}/delete", lambda: models.DeletedConversation
+        "DELETE", "/v1/conversations/{conversation}", lambda: models.DeletedConversation
     ),
-    "conversation.describe": RemoteOperation("PATCH", "/v1/conversations/{conversation}"),
+    "conversation.get": RemoteOperation("GET", "/v1/conversations/{conversation}", lambda: models.ConversationInfo),
     "conversation.history": RemoteOperation("POST", "/v1/history", lambda: models.History),
-    "conversation.leaves": RemoteOperation(
-        "GET", "/v1/conversations/{conversation}/leaves", lambda: list[models.ThreadEnd], answer="leaves"
-    ),
     "conversation.messages": RemoteOperation(
         "GET", "/v1/conversations/{conversation}/messages", lambda: models.MessagePage
     ),
     "conversation.purge": RemoteOperation(
         "POST", "/v1/conversations/{conversation}/purge", lambda: models.PurgeReceipt
     ),
-    "conversation.read": RemoteOperation("GET", "/v1/conversations/{conversation}", lambda: models.ConversationInfo),
-    "conversation.receipts": RemoteOperation(
-        "GET", "/v1/conversations/{conversation}/receipts", lambda: list[models.PurgeReceipt], answer="receipts"
-    ),
-    "conversation.restore": RemoteOperation(
-        "POST", "/v1/conversations/{conversation}/restore", lambda: models.ConversationInfo
-    ),
     "conversation.segments": RemoteOperation(
         "GET", "/v1/conversations/{conversation}/segments", lambda: list[models.SegmentRecord], answer="segments"
+    ),
+    "conversation.update": RemoteOperation(
+        "PATCH", "/v1/conversations/{conversation}", lambda: models.ConversationInfo
     ),
     "fading.explain": RemoteOperation(
         "POST", "/v1/fading/explain", lambda: list[models.FadeDecision], answer="judgements"

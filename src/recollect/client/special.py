@@ -136,7 +136,7 @@ async def feedback(
     return cast("int", await view.call("feedback", given=named))
 
 
-async def converse(
+async def chat(
     view: ConversationPart,
     text: str,
     budget: int = 4_000,
@@ -151,10 +151,10 @@ async def converse(
     together with the answer.
     """
     asked = {"text": text, "budget": budget, **more}
-    method, path, content = build_request(view, "conversation.converse", asked)
+    method, path, content = build_request(view, "conversation.chat", asked)
     seconds = CHAT_TIMEOUT_SECONDS if timeout_seconds is None else timeout_seconds
     answer = await view.client.send_once(method, path, seconds, **content)
-    reply: Reply = parse_answer("conversation.converse", answer)
+    reply: Reply = parse_answer("conversation.chat", answer)
     if report is not None:
         report(reply.context)
     return reply

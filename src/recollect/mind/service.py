@@ -166,17 +166,9 @@ class Recollect(KeyVerbs):
         """Run jobs until cancelled, or until none is left. When cancelled, running jobs have `stop_seconds` to end."""
         work = partial(self._work, concurrency, stop_seconds, until_empty=until_empty)
         if until_empty:
-            await asyncio.gather(*map(work, await self._servers_to_work_for()))
+            await asyncio.gather(*map(work, await list_servers_to_work_for(self)))
         else:
-            await run_on_all_servers(self._servers_to_work_for, work)
-
-    async def _servers_to_work_for(self) -> Sequence[OpenServer]:
-        """List the servers that answer, of those that the settings name if they name any."""
-        chosen = set(self.settings.shards.names.replace(",", " ").split())
-        servers = [each for each in await self.parts.servers.answering() if not chosen or each.name in chosen]
-        if not servers:
-            raise SetupError("None of the shards in RECOLLECT_SHARDS__NAMES responds.")
-        return servers
+            await run_on_all_servers(partial(list_servers_to_work_for, self), work)
 
     async def _work(self, concurrency: int, stop_seconds: float, server: OpenServer, *, until_empty: bool) -> None:
         """Run the jobs of one server."""
@@ -189,6 +181,22 @@ class Recollect(KeyVerbs):
     async def wait(self, timeout_seconds: float | None = None) -> bool:
         """Wait until no job of the scopes opened here is ready or runs; return whether that was in time."""
         return await wait_for_jobs(self.parts.servers, self.opened, timeout_seconds)
+
+    async def receipts(
+        self,
+        agent: str | None = None,
+        user: str | None = None,
+        *,
+        conversation: str = "",
+        cursor: str | None = None,
+        limit: int = 50,
+        tenant: str = "default",
+    ) -> PurgeReceiptPage:
+        """Fetch one page of what purges of conversations removed, the latest first, for an operator."""
+        caller = await self.operator.act_for(tenant)
+        return await self.tenant.receipts(
+            caller, KeyBinding(agent, user), cursor or "", limit, conversation=conversation
+        )
 
     @property
     def jobs(self) -> JobControl:
@@ -227,6 +235,15 @@ def bind(
     return Mind(Access(parts, caller, scope, seconds, known))
 
 
+async def list_servers_to_work_for(recollect: Recollect) -> Sequence[OpenServer]:
+    """List the servers that answer, of those that the settings name if they name any."""
+    chosen = set(recollect.settings.shards.names.replace(",", " ").split())
+    servers = [each for each in await recollect.parts.servers.answering() if not chosen or each.name in chosen]
+    if not servers:
+        raise SetupError("None of the shards in RECOLLECT_SHARDS__NAMES responds.")
+    return servers
+
+
 def build_other(settings: Settings, model: str) -> ChatModel | None:
     """Build the configured chat endpoint with another of its models."""
     return build_chat_model(settings.model_copy(update={"chat_model": model}))
@@ -255,9 +272,11 @@ class TenantView:
         return await read_status(self.parts, self.probe, caller)
 
     @recovered
-    async def receipts(self, caller: Caller, bounds: KeyBinding, cursor: str = "", limit: int = 50) -> PurgeReceiptPage:
-        """Fetch one page of what purges of conversations removed, the latest first: of a scope, or of the tenant."""
-        return await page_receipts(self.parts, caller, bounds, cursor, limit)
+    async def receipts(
+        self, caller: Caller, bounds: KeyBinding, cursor: str = "", limit: int = 50, *, conversation: str = ""
+    ) -> PurgeReceiptPage:
+        """Fetch one page of what purges removed, the latest first: of a conversation, of a scope, or of the tenant."""
+        return await page_receipts(self.parts, caller, bounds, conversation, cursor, limit)
 
 
 @dataclass(frozen=True, slots=True)

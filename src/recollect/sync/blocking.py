@@ -19,20 +19,15 @@ class SyncConversation(Blocking):
     """Conversation whose methods return when they are done."""
 
     append = blocking(RemoteConversation.append)
-    archive = blocking(RemoteConversation.archive)
-    close_segment = blocking(RemoteConversation.close_segment)
+    chat = blocking(RemoteConversation.chat)
     context = blocking(RemoteConversation.context)
-    converse = blocking(RemoteConversation.converse)
     delete = blocking(RemoteConversation.delete)
-    describe = blocking(RemoteConversation.describe)
+    get = blocking(RemoteConversation.get)
     history = blocking(RemoteConversation.history)
-    leaves = blocking(RemoteConversation.leaves)
     messages = blocking(RemoteConversation.messages)
     purge = blocking(RemoteConversation.purge)
-    read = blocking(RemoteConversation.read)
-    receipts = blocking(RemoteConversation.receipts)
-    restore = blocking(RemoteConversation.restore)
     segments = blocking(RemoteConversation.segments)
+    update = blocking(RemoteConversation.update)
 
 
 class SyncBlocks(Blocking):

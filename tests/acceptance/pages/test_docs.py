@@ -111,7 +111,7 @@ def test_programs_run_and_print_what_the_page_shows(name, folder):
 
 LEARNING = """
     conversation.append("Friday at seven, and Bo brings the rice.")
-    conversation.close_segment()
+    conversation.update(close_segment=True)
     memory.wait()
     print(*(fact.text for fact in mind.knowledge.facts().facts))
 """

@@ -12,6 +12,7 @@ from recollect.models.conversations import ConversationState, NewMessage
 from recollect.models.memories import Kind, MemoryUpdate, NewMemory, Role
 from recollect.models.recall import Cue
 from recollect.models.service import Right
+from support.service.purge_receipts import receipts_of
 from support.service.serving import serving
 
 
@@ -41,8 +42,8 @@ async def test_a_dry_run_of_a_purge_counts_what_its_receipt_says_later(mind):
     assert {"messages": 4, "derived": 2, "to_rederive": 1, "idempotency_keys": 1}.items() <= foreseen.removed.items()
     assert foreseen.removed["accesses"] >= 1
     assert await see(mind) == before
-    assert (await cats.read()).state is ConversationState.ACTIVE
-    assert await cats.receipts() == []
+    assert (await cats.get()).state is ConversationState.ACTIVE
+    assert await receipts_of(cats) == []
 
     receipt = await cats.purge()
     assert receipt.id is not None
@@ -80,7 +81,7 @@ async def test_dry_runs_travel_over_http(recollect, mind, http):
         assert (await cats.delete(dry_run=True)).hidden == {"messages": 4, "derived": 3}
         foreseen = await cats.purge(dry_run=True)
         assert (foreseen.id, foreseen.removed["messages"]) == (None, 4)
-        assert (await cats.read()).state is ConversationState.ACTIVE
+        assert (await cats.get()).state is ConversationState.ACTIVE
         assert (await cats.purge()).removed == foreseen.removed
     wrong = {"agent": "ada", "user": "li", "dry_run": "yes"}
     assert (await http.post("/v1/conversations/dogs/purge", json=wrong)).status_code == 422

@@ -133,7 +133,7 @@ READ = (
     "memories", "faded", "conversations", "conversations?state=deleted", "conversations?state=archived", "last-chat",
     "facts", "facts?at=any", "entities", "entities?order=facts", "entities/duplicates", "graph", "topics",
     "topics/text", "recalls", "overview", "activity", "receipts", "ledger", "jobs", "conversations/chat-2/messages",
-    "conversations/chat-2/leaves", "conversations/chat-2/segments", "conversations/chat-0/receipts",
+    "conversations/chat-2", "conversations/chat-2/segments", "receipts?conversation=chat-0",
     "topics/links?path=food", "topics/related?path=food", "memories?as_of=2026-11-18T00:00:00Z", "export",
 )  # fmt: skip
 """What is read of a scope."""

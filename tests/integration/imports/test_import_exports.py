@@ -90,8 +90,8 @@ async def test_a_chatgpt_export_comes_over_once_and_grows(bring, mine):
     assert numbers(first) == {"conversations": (3, 2, 0, 1), "messages": (6, 4, 0, 2)}
     assert first.remarks[MALFORMED] == 1
     assert await read(mine, name("茶")) == ["喝什么茶？", "乌龙。"]
-    assert (await mine.conversation(name("茶")).read()).name == "Tea"
-    assert (await mine.conversation(name("茶")).read()).created_at == BEGINNING
+    assert (await mine.conversation(name("茶")).get()).name == "Tea"
+    assert (await mine.conversation(name("茶")).get()).created_at == BEGINNING
     assert await recalled(mine, "who keeps bees", kinds=(Kind.MESSAGE,)) != []
     again = await bring("chatgpt", *conversations)
     assert numbers(again) == {"conversations": (3, 0, 2, 1), "messages": (6, 0, 4, 2)}
@@ -111,7 +111,7 @@ async def test_branches_stay_branches_and_new_ones_join_them(bring, mine):
     await bring("chatgpt", chatgpt_conversation("t", nodes, current="b"))
     conversation = mine.conversation(name("t"))
     assert await read(mine, name("t")) == ["q", "second answer"]
-    leaves = {leaf.content: leaf.id for leaf in await conversation.leaves()}
+    leaves = {leaf.content: leaf.id for leaf in (await conversation.get()).threads}
     assert set(leaves) == {"second answer", "on the first"}
     assert await read(mine, name("t"), leaf=leaves["on the first"]) == ["q", "first answer", "on the first"]
     nodes = [chatgpt_node(*args) for args in (
@@ -175,7 +175,7 @@ async def test_one_conversation_that_is_refused_does_not_keep_the_others_out(rec
         await append_each(access.parts, access.caller, access.scope, [("one", said), ("two", twice), ("three", said)])
     assert [len(await read(mine, key)) for key in ("one", "three")] == [60, 60]
     with pytest.raises(NotFoundError):
-        await mine.conversation("two").read()
+        await mine.conversation("two").get()
 
 
 async def test_a_claude_export_with_its_memory(bring, mine):
@@ -212,7 +212,7 @@ async def test_a_conversation_that_is_in_a_file_twice_comes_over_once(bring, min
     for dry_run in (True, False):
         assert numbers(await bring("chatgpt", *conversations, conversations[0], dry_run=dry_run)) == expected
     assert await read(mine, name("t")) == ["a", "b", "c"]
-    assert [leaf.content for leaf in await mine.conversation(name("t")).leaves()] == ["c"]
+    assert [leaf.content for leaf in (await mine.conversation(name("t")).get()).threads] == ["c"]
 
 
 async def test_a_thread_of_zep_in_two_entries_goes_on(bring, mine):

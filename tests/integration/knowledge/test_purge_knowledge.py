@@ -41,7 +41,7 @@ async def learn(mind, script, conversation, entities, facts=(), text="", days=0)
     view = mind.conversation(conversation)
     at = NOON + timedelta(days=days)
     [said] = await view.append([NewMessage(Role.USER, text, occurred_at=at)])
-    await view.close_segment()
+    await view.update(close_segment=True)
     await enrich(mind.access.parts, first_number(mind))
     return view, said.id
 
@@ -93,7 +93,7 @@ async def test_what_a_deleted_conversation_said_is_out_of_sight_and_comes_back(m
     # Said again meanwhile, it is a fact of its own, and the one that comes back is not believed any more.
     [again] = await mind.knowledge.add(NewFact("Ann", "lives in", "Oslo", valid_at=day(0)))
     assert again.version == 1
-    await conversation.restore()
+    await conversation.update(state="active")
     assert [each.id for each in (await mind.knowledge.facts()).facts] == [again.id]
     assert await names(mind) == {"Ann", "Oslo"}
 

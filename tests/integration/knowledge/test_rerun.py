@@ -133,7 +133,7 @@ async def say(mind, *texts, conversation="c", begin=0):
                 NewMessage(Role.ASSISTANT, "I see.", occurred_at=at + timedelta(seconds=9)),
             ]
         )
-        await view.close_segment()
+        await view.update(close_segment=True)
     return view
 
 
@@ -406,7 +406,7 @@ async def test_a_conversation_that_was_deleted_meanwhile_is_left_out(mind, runni
         patch.setattr(verb, "switch", delete_and_switch)
         [done] = await reruns(running, new).run(EnrichRequest(model=NEW))
     assert (done.segments, done.left) == (1, 1)
-    await other.restore()
+    await other.update(state="active")
     assert await texts_of(mind) == ["Ann lives in Oslo.", "Bob is a friend of Ann."]
 
 

@@ -40,7 +40,7 @@ async def enriched(recollect, owner):
     for user in ("li", "mo"):
         conversation = (await recollect.mind("ada", user)).conversation("c")
         await conversation.append([NewMessage(Role.USER, "Ann lives in Oslo", occurred_at=NOON)])
-        await conversation.close_segment()
+        await conversation.update(close_segment=True)
     for (number,) in owner.execute("select id from scopes").fetchall():
         await enrich(recollect.parts, number)
     return recollect

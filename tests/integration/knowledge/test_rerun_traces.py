@@ -103,7 +103,7 @@ async def test_a_message_that_only_the_run_took_names_from_leaves_none_behind(mi
         ]
     )
     for name in ("c", "d"):
-        await mind.conversation(name).close_segment()
+        await mind.conversation(name).update(close_segment=True)
     await reruns(running, new).run(EnrichRequest(model=NEW))
     assert traces(owner, "Zelda")
     await mind.forget([gone.id])
@@ -129,7 +129,7 @@ async def test_what_is_forgotten_before_a_run_has_taken_over_does_not_come_back_
 
     new.before = away
     await conversation.append([NewMessage(Role.USER, "Bye has moved", occurred_at=NOON + timedelta(days=2))])
-    await conversation.close_segment()
+    await conversation.update(close_segment=True)
     with pytest.raises(ChatModelError):
         await reruns(running, new).run(EnrichRequest(model=NEW))
     await mind.forget([gone.id])

@@ -73,7 +73,7 @@ async def test_words_find_what_is_out_of_recall(mind):
     [first] = await mind.remember("the dentist is at four")
     await mind.revise(first.id, MemoryUpdate(content="the dentist is at five"))
     await mind.conversation("c").append("no dentist today")
-    await mind.conversation("c").archive()
+    await mind.conversation("c").update(state="archived")
     assert await walk(mind, 5, words="dentist") == ["the dentist is at five", "no dentist today"]
     assert await walk(mind, 5, words="dentist", only=Filter(state=RecallState.PAST)) == ["the dentist is at four"]
     await mind.conversation("c").delete()
@@ -101,7 +101,7 @@ async def test_a_memory_says_its_state_as_the_filter_names_it(mind):
     [said] = await mind.conversation("c").append("hello")
     [old] = await mind.remember(NewMemory("long ago", occurred_at=LONG_AGO, expires_at=LONG_AGO.replace(year=2021)))
     [fact] = await mind.knowledge.add(NewFact("Ann", "lives in", "Rome", invalid_at=LONG_AGO))
-    await mind.conversation("c").archive()
+    await mind.conversation("c").update(state="archived")
     await mind.fading.fade(FadingRules(days=0))
     expected = {
         first.id: RecallState.PAST,

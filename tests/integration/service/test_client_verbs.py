@@ -1,4 +1,4 @@
-"""Reflect, converse, load, tune and metadata through the blocking client: a real server, the values of the process."""
+"""Reflect, chat, load, tune and metadata through the blocking client: a real server, the values of the process."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ from recollect.models.conversations import HistoryOptions
 from recollect.models.memories import Kind, NewMemory
 from recollect.models.recall import StreamWeights
 from recollect.models.service import KeyBinding, Right
-from recollect.verbs.conversations.converse import AssistantReply
+from recollect.verbs.conversations.chat import AssistantReply
 from recollect.wiring import connected
 from support.models.fake_chat import FakeChatModel
 from support.service.made_settings import make_settings
@@ -212,9 +212,9 @@ async def test_an_answer_comes_with_its_prompt_and_both_messages_are_appended(th
 
         def work(mind):
             conversation = mind.conversation("c")
-            first = conversation.converse("My cat is Pascal.", 500)
+            first = conversation.chat("My cat is Pascal.", 500)
             last = first.appended[-1].id
-            return conversation.converse(
+            return conversation.chat(
                 "Its name?", 500, window=HistoryOptions(leaf=last), system="Be kind.", report=shown.append
             )
 
@@ -230,21 +230,21 @@ async def test_an_answer_comes_with_its_prompt_and_both_messages_are_appended(th
 async def test_an_answer_without_a_model_or_with_a_silent_one_keeps_its_error(thinking, chat, recollect):
     async with blocking(recollect) as call:
         with pytest.raises(InvalidInputError, match=NO_MODEL):
-            await call(lambda mind: mind.conversation("c").converse("hello"))
+            await call(lambda mind: mind.conversation("c").chat("hello"))
     chat.script = {AssistantReply: AssistantReply(text=" ")}
     async with blocking(thinking) as call:
         with pytest.raises(ChatModelError, match="empty answer"):
-            await call(lambda mind: mind.conversation("c").converse("hello"))
+            await call(lambda mind: mind.conversation("c").chat("hello"))
     _, reader = await new_key(thinking, rights=(Right.READ,))
     async with blocking(thinking, reader) as call:
         with pytest.raises(ForbiddenError):
-            await call(lambda mind: mind.conversation("c").converse("hello"))
+            await call(lambda mind: mind.conversation("c").chat("hello"))
 
 
 async def test_an_answer_that_is_lost_on_the_way_is_not_asked_for_again(thinking, chat):
     async with blocking(thinking, wrap=losing(iter([True]))) as call:
         with pytest.raises(UnavailableError):
-            await call(lambda mind: mind.conversation("c").converse("hello"))
+            await call(lambda mind: mind.conversation("c").chat("hello"))
     assert chat.calls == 1
     here = (await thinking.mind("ada", "li")).conversation("c")
     assert [message.content for message in (await here.history()).messages] == ["hello", "Pascal."]
@@ -254,11 +254,11 @@ async def test_a_caller_gives_up_on_an_answer_in_time(thinking, chat):
     chat.going.clear()
     async with blocking(thinking) as call:
         with pytest.raises(UnavailableError, match=r"No answer within 0\.05 seconds"):
-            await call(lambda mind: mind.conversation("c").converse("hello", timeout_seconds=0.05))
+            await call(lambda mind: mind.conversation("c").chat("hello", timeout_seconds=0.05))
         chat.going.set()
     chat.going.clear()
     with pytest.raises(UnavailableError, match=r"No answer within 0\.05 seconds"):
-        await (await thinking.mind("ada", "li")).conversation("c").converse("hello", timeout_seconds=0.05)
+        await (await thinking.mind("ada", "li")).conversation("c").chat("hello", timeout_seconds=0.05)
 
 
 async def test_an_answer_may_take_as_long_as_the_chat_model_and_no_other_request(thinking):
@@ -273,9 +273,9 @@ async def test_an_answer_may_take_as_long_as_the_chat_model_and_no_other_request
         return noting
 
     async with blocking(thinking, wrap=wrap) as call:
-        await call(lambda mind: (mind.conversation("c").converse("hello"), mind.overview()))
+        await call(lambda mind: (mind.conversation("c").chat("hello"), mind.overview()))
     usual = thinking.settings.request_timeout_seconds
-    assert granted == {"/v1/converse": usual + thinking.settings.chat.timeout_seconds, "/v1/overview": usual}
+    assert granted == {"/v1/chat": usual + thinking.settings.chat.timeout_seconds, "/v1/overview": usual}
 
 
 @pytest.fixture

@@ -156,7 +156,7 @@ async def test_names_from_a_purged_conversation_go_with_it(mind, owner):
         NewMemory("Both spoke.", kind=Kind.SUMMARY, evidence=tuple(each.id for each in appended), topic="Health->Talks")
     )
     await mind.remember(NewMemory("runs daily", topic="Health"))
-    await conversation.archive()
+    await conversation.update(state="archived")
     assert await paths(mind) == ["Health", "Health->Cancer", "Health->Talks", "Hospitals"]
     assert (await recall(mind, "Health->Cancer")) == ["runs daily"]
     await conversation.delete()
@@ -164,7 +164,7 @@ async def test_names_from_a_purged_conversation_go_with_it(mind, owner):
     assert await mind.topics.links(memory_id=summary.id) == []
     with pytest.raises(NotFoundError):
         await mind.topics.tree("Health->Cancer")
-    await conversation.restore()
+    await conversation.update(state="active")
     assert await paths(mind) == ["Health", "Health->Cancer", "Health->Talks", "Hospitals"]
     await conversation.purge()
     assert owner.execute("select name from topics").fetchall() == [("Health",)]

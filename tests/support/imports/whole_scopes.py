@@ -69,7 +69,7 @@ class Talks:
                 [entity("Ann", "person", "Annie"), entity(f"Town {number}", "place", description="a town")],
                 [fact("Ann", "lives in", f"Town {number}", "2024-01-01")],
             )
-        await self.mind.conversation(name).close_segment()
+        await self.mind.conversation(name).update(close_segment=True)
         await enrich(self.mind.access.parts, (await self.mind.access.locate()).scope_id)
         self.script.extractions.clear()
 
@@ -91,7 +91,8 @@ class Talks:
         name = f"chat-{number % 3}"
         there = (await self.mind.conversations()).conversations
         if name in [each.id for each in there]:
-            await getattr(self.mind.conversation(name), how)()
+            conversation = self.mind.conversation(name)
+            await (conversation.update(state="archived") if how == "archive" else getattr(conversation, how)())
             alive = {each.id for each in (await self.mind.browse(limit=200)).memories}
             self.ids = [each for each in self.ids if each in alive]
             self.messages = [each for each in self.messages if each[0] != name or how == "archive"]

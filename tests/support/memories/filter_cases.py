@@ -153,7 +153,7 @@ async def fill(mind, owner):
     [as_of] = owner.execute("select max(created_at) from memories").fetchone()
     for fact in facts[::2]:
         await mind.knowledge.end(fact.id, NOW - DAY / 2)
-    await mind.conversation("c2").archive()
+    await mind.conversation("c2").update(state="archived")
     await erase(mind)
     await fade(mind, owner)
     return as_of

@@ -144,7 +144,7 @@ def fill(url: str, key: str, agent: str = "ada", user: str = "li") -> None:
     seeder.post("/v1/recall", **scope, text="What must Li not eat?", keep=True, touch=False)
     seeder.post("/v1/recall", **scope, text="Who climbs with Li?", keep=True, touch=False)
     for name in list(TALKS)[:3]:
-        seeder.post(f"/v1/conversations/{name}/segments", **scope)
+        seeder.post(f"/v1/conversations/{name}", "PATCH", **scope, close_segment=True)
 
 
 def fill_others(url: str, key: str) -> None:

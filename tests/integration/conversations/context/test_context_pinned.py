@@ -119,7 +119,7 @@ async def test_what_takes_no_part_in_recall_is_not_shown(mind, owner):
     [said] = await conversation.append([NewMessage(Role.USER, "Speak in verse.")])
     await mind.pin([said.id])
     assert len(pinned(await mind.conversation("c").context(CUE, 1_000))) == 1
-    await conversation.archive()
+    await conversation.update(state="archived")
     assert pinned(await mind.conversation("c").context(CUE, 1_000)) == []
 
 

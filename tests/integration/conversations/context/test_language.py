@@ -17,7 +17,7 @@ async def conversation(mind):
     await mind.pin([kept.id])
     conversation = mind.conversation("dinner")
     await conversation.append("今晚一起做饭吧？")
-    await conversation.close_segment()
+    await conversation.update(close_segment=True)
     return conversation
 
 

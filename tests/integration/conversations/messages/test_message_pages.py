@@ -58,7 +58,7 @@ async def test_a_message_is_shown_in_its_current_version(mind):
 async def test_an_archived_conversation_is_read_and_a_deleted_one_is_unknown(mind):
     await branch(mind)
     view = mind.conversation("c")
-    await view.archive()
+    await view.update(state="archived")
     assert len((await view.messages()).messages) == 4
     await view.delete()
     with pytest.raises(NotFoundError):

@@ -67,13 +67,13 @@ async def test_a_session_that_is_sent_again_goes_on(mind):
 async def test_nothing_is_written_if_all_is_known(mind, owner):
     conversation = mind.conversation("c")
     first = await conversation.append(session("e1", "e2"))
-    await conversation.archive()
+    await conversation.update(state="archived")
     before = owner.execute(WRITTEN).fetchone()
     again = await conversation.append(session("e1", "e2"))
     assert [each.id for each in again] == [each.id for each in first]
     assert all(each.known for each in again)
     assert owner.execute(WRITTEN).fetchone() == before
-    assert (await conversation.read()).state is ConversationState.ARCHIVED
+    assert (await conversation.get()).state is ConversationState.ARCHIVED
 
 
 async def test_a_new_message_follows_the_known_one_before_it(mind):

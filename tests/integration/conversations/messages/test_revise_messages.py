@@ -20,6 +20,7 @@ from support.models.fake_chat import FakeChatModel
 from support.models.scripted_extractions import entity, fact
 from support.service.accesses import with_access
 from support.service.known_numbers import VECTORS
+from support.service.purge_receipts import receipts_of
 
 
 @pytest.fixture
@@ -83,7 +84,7 @@ async def test_an_earlier_version_still_names_its_message(mind):
     assert await shown(view) == [(first, "At five?"), (branch.id, "Perhaps.")]
     assert await shown(view, leaf=two) == [(first, "At five?"), (answer, "No.")]
     assert await shown(view, leaf=answer, as_of=before) == [(one, "At four?"), (two, "Yes.")]
-    assert {each.id for each in await view.leaves()} == {answer, branch.id}
+    assert {each.id for each in (await view.get()).threads} == {answer, branch.id}
 
 
 async def test_what_is_no_text_stays_with_a_message(mind):
@@ -137,7 +138,7 @@ async def test_versions_go_with_their_conversation(recollect, mind, owner):
     view, [one, _] = await talk(mind, "At four?", "Yes.")
     before = await wait()
     first = (await mind.revise(one, MemoryUpdate("At five?"))).id
-    await view.archive()
+    await view.update(state="archived")
     await recollect.work(until_empty=True)
     assert (await mind.recall(Cue("five", channels=("text",)))).hits == ()
     second = (await mind.revise(first, MemoryUpdate("At six?"))).id
@@ -153,7 +154,7 @@ async def test_versions_go_with_their_conversation(recollect, mind, owner):
     assert (await mind.recall(then)).hits == () and (
         await mind.browse(only=Filter(state=RecallState.PAST))
     ).memories == ()
-    await view.restore()
+    await view.update(state="active")
     await recollect.work(until_empty=True)
     assert [hit.memory.id for hit in (await mind.recall(then)).hits] == [one]
     assert [hit.memory.id for hit in (await mind.recall(Cue("five", channels=("text",)))).hits] == [first]
@@ -161,7 +162,7 @@ async def test_versions_go_with_their_conversation(recollect, mind, owner):
     await recollect.work(until_empty=True)
     for table in ("memories", "messages", "past_messages", "beliefs", "withheld_memories", "memory_features"):
         assert rows(owner, table) == 0, table
-    [receipt] = await view.receipts()
+    [receipt] = await receipts_of(view)
     assert (receipt.removed["messages"], receipt.removed["derived"]) == (3, 0)
 
 

@@ -33,7 +33,7 @@ async def learn_from(mind, text, conversation="c", days=0):
             NewMessage(Role.ASSISTANT, "I see.", occurred_at=at + timedelta(seconds=5)),
         ]
     )
-    await said.close_segment()
+    await said.update(close_segment=True)
     await enrich(mind.access.parts, first_number(mind))
     return said
 

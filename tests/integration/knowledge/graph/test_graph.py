@@ -133,7 +133,7 @@ async def test_facts_of_a_deleted_conversation_are_gone_at_once_and_back_again(m
     assert "Dee" not in depths(await walk(mind, rows, "Ada", hops=1))
     with pytest.raises(NotFoundError):
         await walk(mind, rows, "Dee")
-    await mind.conversation("talk").restore()
+    await mind.conversation("talk").update(state="active")
     assert depths(await walk(mind, rows, "Dee", hops=1)) == {"Ada": 1}
 
 

@@ -63,7 +63,7 @@ async def test_a_deleted_conversations_past_is_out_of_sight_and_comes_back_as_pa
     with pytest.raises(NotFoundError):
         await mind.get(first)
     assert withheld(owner, first, second) == ["deleted", None]
-    await conversation.restore()
+    await conversation.update(state="active")
     assert withheld(owner, first, second) == ["past", None]
     assert hot(owner, first) == [0, 0]
     assert await remind(mind, as_of=then) == await read(mind, as_of=then) == ["Ann lives in Paris."]
@@ -95,7 +95,7 @@ async def test_what_is_corrected_while_it_is_hidden_is_past_when_it_is_back(mind
     assert withheld(owner, first, ticket) == ["deleted", "deleted"]
     assert await remind(mind, as_of=then) == []
     end(owner, [ticket])
-    await conversation.restore()
+    await conversation.update(state="active")
     assert withheld(owner, first, ticket) == ["past", "past"]
     assert hot(owner, first, ticket) == [0, 0]
     assert await remind(mind) == ["Ann lives in Rome."]
@@ -106,7 +106,7 @@ async def test_what_is_still_believed_comes_back_into_recall(mind, owner, told):
     _, other, _, second, _ = told
     await other.delete()
     assert await remind(mind) == []
-    await other.restore()
+    await other.update(state="active")
     assert withheld(owner, second) == [None]
     assert hot(owner, second) == [1, 1]
     assert await remind(mind) == ["Ann lives in Rome."]

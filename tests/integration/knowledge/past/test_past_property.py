@@ -85,7 +85,7 @@ class World:
 
     async def restore(self, which, begins, ends):
         if self.hidden:
-            await self.mind.conversation("talk").restore()
+            await self.mind.conversation("talk").update(state="active")
             self.hidden = False
 
     async def touch(self, which, begins, ends):

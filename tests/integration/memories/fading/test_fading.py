@@ -316,11 +316,11 @@ async def test_what_had_faded_is_still_faded_when_a_deleted_conversation_is_back
     assert (withheld(owner, thought), withheld(owner, said[0].id)) == ("deleted", "deleted")
     assert (await mind.fading.faded()).faded == ()
     assert await mind.fading.revive([thought]) == []
-    await conversation.restore()
+    await conversation.update(state="active")
     assert (withheld(owner, thought), withheld(owner, said[0].id)) == ("faded", "faded")
     assert not ids_of(await see(mind, "cats"))
-    await conversation.archive()
-    await conversation.restore()
+    await conversation.update(state="archived")
+    await conversation.update(state="active")
     assert len((await mind.fading.faded()).faded) == 2
     assert len(await mind.fading.revive([thought, said[0].id])) == 2
     after = await see(mind, "cats")

@@ -68,11 +68,11 @@ async def test_only_what_is_in_sight_is_pinned(recollect, mind):
     other = await recollect.mind("ada", "li", tenant="other")
     await other.remember("theirs")
     assert await other.pin([said.id]) == []
-    await conversation.archive()
+    await conversation.update(state="archived")
     assert await mind.pin([said.id]) == [said.id]
     await conversation.delete()
     assert await mind.pin([said.id], pinned=False) == []
-    await conversation.restore()
+    await conversation.update(state="active")
     assert (await mind.get(said.id)).pinned
 
 

@@ -69,11 +69,11 @@ async def test_every_way_in_writes_the_features_of_what_it_stores(mind, recollec
 
 async def test_features_follow_what_leaves_recall_and_comes_back(mind, owner):
     talk = await fill(mind)
-    await talk.archive()
+    await talk.update(state="archived")
     expect(owner, current=12, in_archived=3)
     await talk.delete()
     expect(owner, current=12, deleted=3)
-    await talk.restore()
+    await talk.update(state="active")
     expect(owner, current=15)
     owner.execute("update memories set created_at = %s, occurred_at = %s where kind = 'event'", [OLD, OLD])
     faded = await mind.fading.fade(FadingRules(days=1))

@@ -122,7 +122,7 @@ async def test_what_is_idle_expired_withheld_or_forgotten_is_not_proposed(mind, 
     conversation = mind.conversation("c")
     [said] = await conversation.append([NewMessage(Role.USER, "hello")])
     assert set(ids(await propose(mind, period))) == {said.id, kept}
-    await conversation.archive()
+    await conversation.update(state="archived")
     assert ids(await propose(mind, period)) == [kept]
 
 

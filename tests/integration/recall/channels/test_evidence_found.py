@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from datetime import UTC, datetime, timedelta
+from functools import partial
 
 import pytest
 
+from recollect.mind.conversations import Conversation
 from recollect.models.conversations import NewMessage
 from recollect.models.memories import Kind, NewMemory, Role
 from recollect.models.recall import Cue
@@ -76,12 +78,12 @@ async def test_forgotten_evidence_is_not_found_and_takes_the_fact_along(mind, sa
     assert SAID not in found and FACT not in found
 
 
-@pytest.mark.parametrize("hide", ["archive", "delete"])
+@pytest.mark.parametrize("hide", [partial(Conversation.update, state="archived"), Conversation.delete])
 async def test_hidden_evidence_is_not_found(mind, said, hide):
     [other] = await mind.conversation("lunch").append([NewMessage(Role.USER, "No peanuts for me.", "Bo")])
     await learn(mind, said, other.id)
     assert SAID in await find(mind)
-    await getattr(mind.conversation("dinner"), hide)()
+    await hide(mind.conversation("dinner"))
     assert SAID not in await find(mind)
 
 

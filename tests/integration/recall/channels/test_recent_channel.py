@@ -79,7 +79,7 @@ async def test_what_is_idle_expired_withheld_or_forgotten_is_not_proposed(mind, 
     conversation = mind.conversation("c")
     [said] = await conversation.append([NewMessage(Role.USER, "hello")])
     assert ids(await propose(mind)) == [said.id, kept]
-    await conversation.archive()
+    await conversation.update(state="archived")
     assert ids(await propose(mind)) == [kept]
 
 

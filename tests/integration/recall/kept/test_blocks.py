@@ -197,7 +197,7 @@ async def test_what_is_withheld_or_trusted_less_is_not_carried_on(mind):
     assert len((await mind.blocks.show(cue, conversation="talk", repeat=True)).lines) == 1
     assert not (await mind.blocks.show(replace(cue, min_trust=100), conversation="talk", repeat=True)).lines
     assert not (await mind.blocks.show(replace(cue, kinds=(Kind.FACT,)), conversation="talk", repeat=True)).lines
-    await mind.conversation("old").archive()
+    await mind.conversation("old").update(state="archived")
     assert not (await mind.blocks.show(cue, conversation="talk", repeat=True)).lines
 
 

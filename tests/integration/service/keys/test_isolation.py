@@ -87,7 +87,7 @@ async def converse(mind):
     for name in ("seen", "kept", "gone"):
         said = [NewMessage(Role.USER, f"a question in {name}"), NewMessage(Role.ASSISTANT, "an answer")]
         await mind.conversation(name).append(said)
-    await mind.conversation("kept").archive()
+    await mind.conversation("kept").update(state="archived")
     await mind.conversation("gone").purge()
 
 
@@ -398,7 +398,7 @@ async def test_a_foreign_conversation_looks_exactly_like_an_unknown_one(recollec
     for mind in (await recollect.mind("ada", "li", tenant="mine"), neighbour):
         own = mind.conversation("own")
         await own.append(NewMessage(Role.USER, "of my own"))
-        for verb in ("read", "leaves", "history"):
+        for verb in ("get", "history"):
             told_of = [await told(getattr(mind.conversation(name), verb)()) for name in ("secret", "no-such")]
             assert told_of[0] == told_of[1]
         leaves = [await told(own.history(HistoryOptions(leaf=leaf))) for leaf in (foreign, uuid4())]
@@ -406,7 +406,7 @@ async def test_a_foreign_conversation_looks_exactly_like_an_unknown_one(recollec
         assert (leaves[0], parents[0]) == (leaves[1], parents[1])
         assert "secret" not in {each.id for each in (await mind.conversations()).conversations}
         assert all(hit.memory.content != SECRET for hit in (await mind.recall(Cue(SECRET))).hits)
-    assert (await theirs.conversation("secret").read()).message_count == 1
+    assert (await theirs.conversation("secret").get()).message_count == 1
 
 
 async def test_one_key_used_in_two_scopes_is_two_keys(recollect, tenants):

@@ -83,7 +83,7 @@ async def forget(mind, chance):
 
 
 async def archive(mind, chance):
-    await conversation(mind, chance).archive()
+    await conversation(mind, chance).update(state="archived")
 
 
 async def delete(mind, chance):
@@ -91,7 +91,7 @@ async def delete(mind, chance):
 
 
 async def restore(mind, chance):
-    await conversation(mind, chance).restore()
+    await conversation(mind, chance).update(state="active")
 
 
 async def purge(mind, chance):
@@ -125,7 +125,7 @@ async def merge(mind, chance):
 
 
 async def describe(mind, chance):
-    await conversation(mind, chance).describe(chance.choice(("one", "two")))
+    await conversation(mind, chance).update(name=chance.choice(("one", "two")))
 
 
 DEEDS = (

@@ -8,7 +8,7 @@ from fastapi import APIRouter, Depends, Query, Response
 from pydantic import TypeAdapter
 
 from recollect.doors.http.auth import DOOR, JSON, Running, Secret
-from recollect.doors.http.bodies.fields import FullName, Name
+from recollect.doors.http.bodies.fields import ConversationName, FullName, Name
 from recollect.doors.http.problems import document_problems
 from recollect.models.conversations import PurgeReceiptPage
 from recollect.models.service import Caller, KeyBinding, ScopeOrder, ScopePage, ScopeQuery, ServiceStatus
@@ -30,6 +30,14 @@ async def read_query(
 ) -> ScopeQuery:
     """Read which scopes are asked for."""
     return ScopeQuery(agent, search, order)
+
+
+async def read_bounds(
+    agent: Annotated[FullName | None, Query(description="The agent. Default: the whole tenant.")] = None,
+    user: Annotated[Name | None, Query(description="The user. Default: the agent's own memories.")] = None,
+) -> KeyBinding:
+    """Read which scope is asked for."""
+    return KeyBinding(agent, user)
 
 
 AnyCaller = Annotated[Caller, Depends(any_caller)]
@@ -57,11 +65,11 @@ async def read_status(recollect: Running, caller: AnyCaller) -> Response:
 async def list_all_receipts(
     recollect: Running,
     caller: AnyCaller,
-    agent: Annotated[FullName | None, Query(description="The agent. Default: the whole tenant.")] = None,
-    user: Annotated[Name | None, Query(description="The user. Default: the agent's own memories.")] = None,
+    bounds: Annotated[KeyBinding, Depends(read_bounds)],
+    conversation: Annotated[ConversationName, Query(description="Only this conversation. Default: all.")] = "",
     cursor: Page = "",
     limit: Annotated[int, Query(ge=1, le=200, description="Maximum number of receipts.")] = 50,
 ) -> Response:
-    """List purge receipts of a scope or, with `admin`, of the tenant."""
-    found = await recollect.tenant.receipts(caller, KeyBinding(agent, user), cursor, limit)
+    """List purge receipts of a conversation, of a scope or, with `admin`, of the tenant."""
+    found = await recollect.tenant.receipts(caller, bounds, cursor, limit, conversation=conversation)
     return Response(RECEIPTS.dump_json(found), media_type=JSON)
