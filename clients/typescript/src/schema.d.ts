@@ -84,26 +84,6 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
-    "/v1/activity": {
-        parameters: {
-            query?: never;
-            header?: never;
-            path?: never;
-            cookie?: never;
-        };
-        /**
-         * Activity
-         * @description Count stored memories per day and kind.
-         */
-        get: operations["activity"];
-        put?: never;
-        post?: never;
-        delete?: never;
-        options?: never;
-        head?: never;
-        patch?: never;
-        trace?: never;
-    };
     "/v1/associate": {
         parameters: {
             query?: never;
@@ -1261,7 +1241,7 @@ export interface paths {
         };
         /**
          * Overview
-         * @description Get statistics of a scope.
+         * @description Get statistics of a scope, and how many memories were stored on each of the last `days` days.
          */
         get: operations["overview"];
         put?: never;
@@ -1668,11 +1648,6 @@ export interface paths {
 export type webhooks = Record<string, never>;
 export interface components {
     schemas: {
-        /** ActivityAnswer */
-        ActivityAnswer: {
-            /** Days */
-            days: components["schemas"]["DailyCount"][];
-        };
         /** AddFactsAnswer */
         AddFactsAnswer: {
             /** Facts */
@@ -5309,6 +5284,11 @@ export interface components {
          */
         Overview: {
             /**
+             * Activity
+             * @default []
+             */
+            activity: components["schemas"]["DailyCount"][];
+            /**
              * Archived
              * @default 0
              */
@@ -8113,109 +8093,6 @@ export interface operations {
                 content: {
                     "application/json": components["schemas"]["Problem"];
                     "application/problem+json": unknown;
-                };
-            };
-        };
-    };
-    activity: {
-        parameters: {
-            query: {
-                /** @description Number of days, including today. */
-                days?: number;
-                /** @description IANA time zone in which days begin, for example Asia/Shanghai. Default: the server's. */
-                zone?: string;
-                /** @description Agent. May be empty if the key is bound to one. */
-                agent: string;
-                /** @description User. Empty for the agent's own memory. */
-                user?: string;
-            };
-            header?: never;
-            path?: never;
-            cookie?: never;
-        };
-        requestBody?: never;
-        responses: {
-            /** @description Successful Response */
-            200: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["ActivityAnswer"];
-                };
-            };
-            /** @description Malformed request */
-            400: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Problem"];
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description API key missing or invalid */
-            401: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Problem"];
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description The API key is not allowed to do this */
-            403: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Problem"];
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description Request too large */
-            413: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Problem"];
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description Invalid request */
-            422: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Problem"];
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description Rate limit exceeded */
-            429: {
-                headers: {
-                    /** @description After how many seconds to try again. */
-                    "Retry-After"?: number;
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Problem"];
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description Temporarily unavailable */
-            503: {
-                headers: {
-                    /** @description After how many seconds to try again. */
-                    "Retry-After"?: number;
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Problem"];
-                    "application/problem+json": components["schemas"]["Problem"];
                 };
             };
         };
@@ -15153,6 +15030,10 @@ export interface operations {
     overview: {
         parameters: {
             query: {
+                /** @description Count memories of the last days, including today. */
+                days?: number;
+                /** @description IANA time zone in which days begin, for example Asia/Shanghai. Default: the server's. */
+                zone?: string;
                 /** @description Agent. May be empty if the key is bound to one. */
                 agent: string;
                 /** @description User. Empty for the agent's own memory. */

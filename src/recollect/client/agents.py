@@ -14,16 +14,7 @@ from recollect.client.calls import RemoteView
 from recollect.loading import load
 
 if TYPE_CHECKING:
-    from recollect.models.agents import (
-        Association,
-        DailyCount,
-        Feedback,
-        Overview,
-        Profile,
-        Reflection,
-        ReflectionProgress,
-        Tuning,
-    )
+    from recollect.models.agents import Association, Feedback, Overview, Profile, Reflection, ReflectionProgress, Tuning
     from recollect.models.memories import JSON, Memory, Triple
     from recollect.models.recall import RecallResult
 
@@ -102,15 +93,10 @@ class RemoteAgent(RemoteView):
         answer: ReflectionProgress = await self.call("reflection", job_id=job_id)
         return answer
 
-    async def overview(self) -> Overview:
-        """Get statistics of a scope."""
-        answer: Overview = await self.call("overview")
-        return answer
-
-    async def activity(self, days: int = 30, zone: str = "") -> list[DailyCount]:
-        """Count by day and kind the memories of the last days that recall can still find; the oldest day first.
+    async def overview(self, *, days: int = 0, zone: str = "") -> Overview:
+        """Get statistics of a scope, and how many memories were stored on each of the last `days` days.
 
         Days begin as they do where the client is, unless a zone is named.
         """
-        answer: list[DailyCount] = await load("recollect.client.special").activity(self, days, zone)
+        answer: Overview = await load("recollect.client.special").overview(self, days=days, zone=zone)
         return answer

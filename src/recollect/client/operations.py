@@ -27,7 +27,6 @@ class RemoteOperation:
 
 
 OPERATIONS: Mapping[str, RemoteOperation] = {
-    "activity": RemoteOperation("GET", "/v1/activity", lambda: list[models.DailyCount], answer="days"),
     "associate": RemoteOperation("POST", "/v1/associate", lambda: list[models.Association], answer="associations"),
     "browse": RemoteOperation("GET", "/v1/memories", lambda: models.MemoryPage),
     "changes": RemoteOperation("GET", "/v1/changes"),

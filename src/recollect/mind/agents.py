@@ -12,7 +12,6 @@ from recollect.mind.access import Access, within
 from recollect.mind.operations import operation
 from recollect.models.agents import (
     Association,
-    DailyCount,
     Feedback,
     Overview,
     Profile,
@@ -26,7 +25,6 @@ from recollect.models.recall import RecallResult
 from recollect.models.service import Right
 from recollect.verbs.agents.associate import associate, last_chat
 from recollect.verbs.agents.profile import (
-    count_activity,
     feedback,
     overview,
     read_metadata,
@@ -120,11 +118,6 @@ class AgentVerbs:
         return await follow_reflection(self.access.parts, self.access.scope, job_id)
 
     @operation("GET /v1/overview", Right.READ, command="mind overview")
-    async def overview(self) -> Overview:
-        """Get statistics of a scope."""
-        return await overview(self.access.parts, self.access.scope)
-
-    @operation("GET /v1/activity", Right.READ, answer="days")
-    async def activity(self, days: int = 30, zone: str = "") -> list[DailyCount]:
-        """Count stored memories per day and kind."""
-        return await count_activity(self.access.parts, self.access.scope, days, zone or local_timezone())
+    async def overview(self, *, days: int = 0, zone: str = "") -> Overview:
+        """Get statistics of a scope, and how many memories were stored on each of the last `days` days."""
+        return await overview(self.access.parts, self.access.scope, days, zone or local_timezone())

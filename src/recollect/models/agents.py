@@ -172,6 +172,15 @@ class KeywordCount:
 
 
 @dataclass(frozen=True, slots=True)
+class DailyCount:
+    """How many memories of one kind were stored on one day."""
+
+    day: date
+    kind: Kind
+    memories: int
+
+
+@dataclass(frozen=True, slots=True)
 class Overview:
     """Statistics of one scope."""
 
@@ -203,15 +212,8 @@ class Overview:
     """Number of faded memories."""
     archived: int = 0
     """Number of memories of archived conversations."""
-
-
-@dataclass(frozen=True, slots=True)
-class DailyCount:
-    """How many memories of one kind were stored on one day."""
-
-    day: date
-    kind: Kind
-    memories: int
+    activity: tuple[DailyCount, ...] = ()
+    """Memories stored on each of the last days, if days were requested; the oldest day first."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -101,7 +101,6 @@ class SyncRecalls(Blocking):
 class SyncMind(Blocking):
     """Mind whose methods return when they are done."""
 
-    activity = blocking(RemoteMind.activity)
     associate = blocking(RemoteMind.associate)
     browse = blocking(RemoteMind.browse)
     changes = blocking_pieces(RemoteMind.changes)

@@ -132,7 +132,7 @@ async def test_bombs_cost_little(recollect, url, base, figure):
 READ = (
     "memories", "faded", "conversations", "conversations?state=deleted", "conversations?state=archived", "last-chat",
     "facts", "facts?at=any", "entities", "entities?order=facts", "entities/duplicates", "graph", "topics",
-    "topics/text", "recalls", "overview", "activity", "receipts", "ledger", "jobs", "conversations/chat-2/messages",
+    "topics/text", "recalls", "overview?days=30", "receipts", "ledger", "jobs", "conversations/chat-2/messages",
     "conversations/chat-2/leaves", "conversations/chat-2/segments", "conversations/chat-0/receipts",
     "topics/links?path=food", "topics/related?path=food", "memories?as_of=2026-11-18T00:00:00Z", "export",
 )  # fmt: skip

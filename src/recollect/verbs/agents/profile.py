@@ -17,7 +17,7 @@ from recollect.core.dates.periods import find_zone
 from recollect.core.memories.ids import first_ids_of_days
 from recollect.core.recall.weights import default_weights
 from recollect.errors import InvalidInputError
-from recollect.models.agents import DailyCount, Feedback, Overview, Profile, Tuning, TuningTarget
+from recollect.models.agents import Feedback, Overview, Profile, Tuning, TuningTarget
 from recollect.models.memories import JSON
 from recollect.models.service import Scope
 from recollect.store.agents import agents
@@ -50,18 +50,13 @@ async def read_metadata(parts: Dependencies, scope: Scope) -> Mapping[str, JSON]
     return (await agents.fetch(parts.database, scope)).metadata
 
 
-async def overview(parts: Dependencies, scope: Scope) -> Overview:
-    """Count a scope's memories, name its strongest keywords, and show its agent's profile."""
-    return await counters.fetch_overview(parts.database, scope)
-
-
-async def count_activity(parts: Dependencies, scope: Scope, days: int, zone: str) -> list[DailyCount]:
-    """Count memories by day and kind for the last `days` days, including today, in a time zone."""
-    if not 1 <= days <= MAX_DAYS:
-        raise InvalidInputError(f"days must be between 1 and {MAX_DAYS}")
+async def overview(parts: Dependencies, scope: Scope, days: int, zone: str) -> Overview:
+    """Count a scope's memories, also by the last `days` days, including today, in a time zone."""
+    if not 0 <= days <= MAX_DAYS:
+        raise InvalidInputError(f"days must be between 0 and {MAX_DAYS}")
     place = find_zone(zone)
-    starts = first_ids_of_days(datetime.now(place).date(), days, place)
-    return await counters.count_days(parts.database, scope, starts)
+    starts = first_ids_of_days(datetime.now(place).date(), days, place) if days else ()
+    return await counters.fetch_overview(parts.database, scope, starts=starts)
 
 
 async def feedback(parts: Dependencies, scope: Scope, given: Feedback, profile: Profile) -> int:

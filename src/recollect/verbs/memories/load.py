@@ -179,6 +179,6 @@ async def restore(parts: Dependencies, caller: Caller, scope: Scope, saved: Mind
 
 async def read_inventory(parts: Dependencies, scope: Scope) -> tuple[Overview, dict[str, int]]:
     """Read the overview of a scope with all keywords, and count its other content by name."""
-    return await overview.fetch_overview(parts.database, scope, None), await overview.count_others(
+    return await overview.fetch_overview(parts.database, scope, limit=None), await overview.count_others(
         parts.database, scope
     )

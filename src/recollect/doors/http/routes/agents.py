@@ -192,12 +192,11 @@ class ReflectBody(ScopeBody):
     now: Moment | None = Field(None, description="Time of the reflection. Default: now.")
 
 
-forward(router, "overview", "overview")
 forward(
     router,
-    "activity",
-    "activity",
-    days=Annotated[int, Query(ge=1, le=366, description="Number of days, including today.")],
+    "overview",
+    "overview",
+    days=Annotated[int, Query(ge=0, le=366, description="Count memories of the last days, including today.")],
     zone=Annotated[
         str,
         Query(
