@@ -1212,26 +1212,6 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
-    "/v1/metadata": {
-        parameters: {
-            query?: never;
-            header?: never;
-            path?: never;
-            cookie?: never;
-        };
-        /**
-         * Metadata
-         * @description Get an agent's metadata.
-         */
-        get: operations["metadata"];
-        put?: never;
-        post?: never;
-        delete?: never;
-        options?: never;
-        head?: never;
-        patch?: never;
-        trace?: never;
-    };
     "/v1/overview": {
         parameters: {
             query?: never;
@@ -1281,12 +1261,12 @@ export interface paths {
         };
         /**
          * Profile
-         * @description Get an agent's default settings.
+         * @description Get an agent's default settings and its metadata.
          */
         get: operations["profile"];
         /**
          * Set Profile
-         * @description Replace an agent's default settings. Omitted fields are reset.
+         * @description Replace an agent's default settings. Omitted fields are reset; metadata is kept.
          */
         put: operations["set_profile"];
         post?: never;
@@ -5182,13 +5162,6 @@ export interface components {
          * @enum {string}
          */
         MessageStatus: "done" | "pending" | "failed";
-        /** MetadataAnswer */
-        MetadataAnswer: {
-            /** Metadata */
-            metadata: {
-                [key: string]: components["schemas"]["JsonValue"];
-            };
-        };
         /**
          * MetadataCondition
          * @description Conditions that records have to meet, all of them or any.
@@ -5625,6 +5598,10 @@ export interface components {
             language: string;
             /** Limit */
             limit: number | null;
+            /** Metadata */
+            metadata: {
+                [key: string]: components["schemas"]["JsonValue"];
+            };
             /**
              * Min Importance
              * @default 0
@@ -14876,103 +14853,6 @@ export interface operations {
             };
             /** @description Conflict */
             409: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Problem"];
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description Request too large */
-            413: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Problem"];
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description Invalid request */
-            422: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Problem"];
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description Rate limit exceeded */
-            429: {
-                headers: {
-                    /** @description After how many seconds to try again. */
-                    "Retry-After"?: number;
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Problem"];
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description Temporarily unavailable */
-            503: {
-                headers: {
-                    /** @description After how many seconds to try again. */
-                    "Retry-After"?: number;
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Problem"];
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-        };
-    };
-    metadata: {
-        parameters: {
-            query: {
-                /** @description Agent. May be empty if the key is bound to one. */
-                agent: string;
-            };
-            header?: never;
-            path?: never;
-            cookie?: never;
-        };
-        requestBody?: never;
-        responses: {
-            /** @description Successful Response */
-            200: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["MetadataAnswer"];
-                };
-            };
-            /** @description Malformed request */
-            400: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Problem"];
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description API key missing or invalid */
-            401: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Problem"];
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description The API key is not allowed to do this */
-            403: {
                 headers: {
                     [name: string]: unknown;
                 };

@@ -5,7 +5,7 @@ Written by tools/clients.py: change the methods of recollect.mind that declare t
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from datetime import datetime
 from typing import TYPE_CHECKING
 from uuid import UUID
@@ -15,27 +15,23 @@ from recollect.loading import load
 
 if TYPE_CHECKING:
     from recollect.models.agents import Association, Feedback, Overview, Profile, Reflection, ReflectionProgress, Tuning
-    from recollect.models.memories import JSON, Memory, Triple
+    from recollect.models.memories import Memory, Triple
     from recollect.models.recall import RecallResult
 
 
 class RemoteAgent(RemoteView):
-    """An agent's operations; its profile, metadata and weights apply to all its scopes, on a server."""
+    """An agent's operations; its profile and weights apply to all its scopes, on a server."""
 
     __slots__ = ()
 
     async def profile(self) -> Profile:
-        """Get an agent's default settings."""
+        """Get an agent's default settings and its metadata."""
         answer: Profile = await self.call("profile")
         return answer
 
-    async def set_profile(self, profile: Profile) -> None:
-        """Replace an agent's default settings. Omitted fields are reset."""
-        await self.call("set_profile", profile=profile)
-
-    async def metadata(self) -> Mapping[str, JSON]:
-        """Get an agent's metadata."""
-        answer: Mapping[str, JSON] = await self.call("metadata")
+    async def set_profile(self, profile: Profile) -> Profile:
+        """Replace an agent's default settings. Omitted fields are reset; metadata is kept."""
+        answer: Profile = await self.call("set_profile", profile=profile)
         return answer
 
     async def tune(self, *, apply: bool = False) -> list[Tuning]:

@@ -39,9 +39,6 @@ OPERATIONS: Mapping[str, RemoteOperation] = {
     "get_many": RemoteOperation("POST", "/v1/memories/read", lambda: list[models.Memory], answer="memories"),
     "last_chat": RemoteOperation("GET", "/v1/last-chat", lambda: models.Memory),
     "load": RemoteOperation("POST", "/v1/load", lambda: list[UUID], answer="ids"),
-    "metadata": RemoteOperation(
-        "GET", "/v1/metadata", lambda: Mapping[str, models.JSON], answer="metadata", agent_only=True
-    ),
     "overview": RemoteOperation("GET", "/v1/overview", lambda: models.Overview),
     "pin": RemoteOperation("POST", "/v1/pin", lambda: list[UUID], answer="pinned"),
     "profile": RemoteOperation("GET", "/v1/profile", lambda: models.Profile, agent_only=True),
@@ -53,7 +50,7 @@ OPERATIONS: Mapping[str, RemoteOperation] = {
     "reflection": RemoteOperation("GET", "/v1/reflections/{job_id}", lambda: models.ReflectionProgress),
     "remember": RemoteOperation("POST", "/v1/memories", lambda: list[models.Receipt], answer="memories"),
     "revise": RemoteOperation("POST", "/v1/memories/{memory_id}/revise", lambda: models.UpdateResult),
-    "set_profile": RemoteOperation("PUT", "/v1/profile", agent_only=True),
+    "set_profile": RemoteOperation("PUT", "/v1/profile", lambda: models.Profile, agent_only=True),
     "tune": RemoteOperation("POST", "/v1/tune", lambda: list[models.Tuning], answer="tunings", agent_only=True),
     "versions": RemoteOperation(
         "GET", "/v1/memories/{memory_id}/versions", lambda: list[models.Memory], answer="versions"

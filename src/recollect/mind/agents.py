@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from datetime import datetime
 from uuid import UUID
 
@@ -20,14 +20,13 @@ from recollect.models.agents import (
     Tuning,
 )
 from recollect.models.filters import Filter
-from recollect.models.memories import JSON, Memory, Triple
+from recollect.models.memories import Memory, Triple
 from recollect.models.recall import RecallResult
 from recollect.models.service import Right
 from recollect.verbs.agents.associate import associate, last_chat
 from recollect.verbs.agents.profile import (
     feedback,
     overview,
-    read_metadata,
     read_profile,
     set_profile,
     tune,
@@ -36,25 +35,20 @@ from recollect.verbs.agents.reflect import ReflectOptions, defer_reflection, fol
 
 
 class AgentVerbs:
-    """An agent's operations; its profile, metadata and weights apply to all its scopes."""
+    """An agent's operations; its profile and weights apply to all its scopes."""
 
     __slots__ = ()
     access: Access
 
     @operation("GET /v1/profile", Right.READ, agent_only=True, command="mind profile")
     async def profile(self) -> Profile:
-        """Get an agent's default settings."""
+        """Get an agent's default settings and its metadata."""
         return await read_profile(self.access.parts, self.access.scope)
 
     @operation("PUT /v1/profile", Right.ADMIN, agent_only=True, command="mind profile")
-    async def set_profile(self, profile: Profile) -> None:
-        """Replace an agent's default settings. Omitted fields are reset."""
-        await set_profile(self.access.parts, self.access.scope, profile)
-
-    @operation("GET /v1/metadata", Right.READ, answer="metadata", agent_only=True)
-    async def metadata(self) -> Mapping[str, JSON]:
-        """Get an agent's metadata."""
-        return await read_metadata(self.access.parts, self.access.scope)
+    async def set_profile(self, profile: Profile) -> Profile:
+        """Replace an agent's default settings. Omitted fields are reset; metadata is kept."""
+        return await set_profile(self.access.parts, self.access.scope, profile)
 
     @operation(
         "POST /v1/tune", "`read`; `admin` to apply", answer="tunings", agent_only=True, timed=False, command="mind tune"

@@ -113,7 +113,6 @@ class SyncMind(Blocking):
     get_many = blocking(RemoteMind.get_many)
     last_chat = blocking(RemoteMind.last_chat)
     load = blocking(RemoteMind.load)
-    metadata = blocking(RemoteMind.metadata)
     overview = blocking(RemoteMind.overview)
     pin = blocking(RemoteMind.pin)
     profile = blocking(RemoteMind.profile)

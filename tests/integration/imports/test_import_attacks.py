@@ -178,7 +178,7 @@ async def probe(client, agent):
             await call("POST", f"/v1/recalls/{found.json()[path][0][key]}/replay", json=scope)
     for name, body in POSTED:
         await call("POST", f"/v1/{name}", json=scope | body)
-    for path in ("/v1/scopes", "/v1/scopes?order=size", f"/v1/profile?agent={agent}", f"/v1/metadata?agent={agent}"):
+    for path in ("/v1/scopes", "/v1/scopes?order=size", f"/v1/profile?agent={agent}"):
         await call("GET", path)
     failed = [(each.request.url.path, each.request.content, each.text) for each in answers if each.status_code >= 500]
     return failed, sum(each.is_success for each in answers)

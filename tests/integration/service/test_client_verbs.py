@@ -1,4 +1,4 @@
-"""Reflect, converse, load, tune and metadata through the blocking client: a real server, the values of the process."""
+"""Reflect, converse, load, tune and profiles through the blocking client: a real server, the values of the process."""
 
 from __future__ import annotations
 
@@ -370,9 +370,11 @@ async def test_what_is_kept_of_an_agent_is_read_from_afar(recollect, owner):
     await here.set_profile(Profile(limit=3))
     owner.execute("""update agents set metadata = '{"a": [1, null], "b": {"c": "d"}}'""")
     async with blocking(recollect) as call:
-        kept = await call(lambda mind: mind.metadata())
-        assert kept == await here.metadata() == {"a": [1, None], "b": {"c": "d"}}
-        assert await call(lambda mind: mind.metadata(), agent="nobody") == {}
+        kept = await call(lambda mind: mind.profile())
+        assert kept == await here.profile() == Profile(limit=3, metadata={"a": [1, None], "b": {"c": "d"}})
+        assert (await call(lambda mind: mind.overview())).profile == Profile(limit=3)
+        assert await call(lambda mind: mind.set_profile(replace(kept, limit=4))) == replace(kept, limit=4)
+        assert await call(lambda mind: mind.profile(), agent="nobody") == Profile()
 
 
 async def test_the_blocking_client_sees_and_retries_jobs(thinking, chat, owner):

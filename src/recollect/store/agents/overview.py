@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from datetime import date
 from uuid import UUID
 
@@ -46,7 +47,8 @@ async def fetch_overview(
         unreflected_importance=counts.get("unreflected_importance", 0.0),
         unreflected_memories=counts.get("unreflected_memories", 0),
         strengths=tuple(strengths),
-        profile=(await agents.read_agent(kept)).profile,
+        # Keys that are bound to a user may not read the agent's metadata.
+        profile=replace(await agents.read_agent(kept), metadata={}),
         messages=counts.get("message", 0),
         facts=counts.get("fact", 0),
         summaries=counts.get("summary", 0),

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from datetime import datetime
 from functools import partial
@@ -18,7 +18,6 @@ from recollect.core.memories.ids import first_ids_of_days
 from recollect.core.recall.weights import default_weights
 from recollect.errors import InvalidInputError
 from recollect.models.agents import Feedback, Overview, Profile, Tuning, TuningTarget
-from recollect.models.memories import JSON
 from recollect.models.service import Scope
 from recollect.store.agents import agents
 from recollect.store.agents import feedback as marks
@@ -32,22 +31,20 @@ MAX_MARKS = 100_000
 
 async def read_profile(parts: Dependencies, scope: Scope) -> Profile:
     """Read the profile of a scope's agent."""
-    return (await agents.fetch(parts.database, scope)).profile
+    return await agents.fetch(parts.database, scope)
 
 
-async def set_profile(parts: Dependencies, scope: Scope, profile: Profile) -> None:
-    """Replace a profile; fields that are not set get their defaults.
+async def set_profile(parts: Dependencies, scope: Scope, profile: Profile) -> Profile:
+    """Replace a profile except its metadata; fields that are not set get their defaults.
 
     Every server of the tenant has a copy, because maintenance joins profiles with scopes; its home is written first.
     """
     check_profile(profile, parts.channel_names)
-    for database in await parts.servers.each(scope.tenant_id):
+    home, *others = await parts.servers.each(scope.tenant_id)
+    stored = await agents.write_profile(home, scope, profile)
+    for database in others:
         await agents.write_profile(database, scope, profile)
-
-
-async def read_metadata(parts: Dependencies, scope: Scope) -> Mapping[str, JSON]:
-    """Read the metadata of a scope's agent."""
-    return (await agents.fetch(parts.database, scope)).metadata
+    return stored
 
 
 async def overview(parts: Dependencies, scope: Scope, days: int, zone: str) -> Overview:
@@ -69,7 +66,7 @@ async def feedback(parts: Dependencies, scope: Scope, given: Feedback, profile: 
 
 async def tune(parts: Dependencies, scope: Scope, *, apply: bool) -> list[Tuning]:
     """Fit the agent's weights to its feedback; weights that do worse on held-out feedback are never applied."""
-    profile = (await agents.fetch(parts.database, scope)).profile
+    profile = await agents.fetch(parts.database, scope)
     tunings = await asyncio.to_thread(learn_all, *await marks.read_of_agent(parts.database, scope, MAX_MARKS), profile)
     if not (apply and any(tuning.recommended for tuning in tunings)):
         return tunings

@@ -208,15 +208,12 @@ forward(
 forward(router, "profile", "profile")
 
 
-@serve(router, "set_profile", gives=Profile)
+@serve(router, "set_profile")
 async def set_profile(mind: Mind, body: ProfileBody) -> Profile:
     """Answer with the profile as it is now."""
-    chosen = build(Profile, body)
-    await mind.set_profile(chosen)
-    return chosen
+    return await mind.set_profile(build(Profile, body))
 
 
-forward(router, "metadata", "metadata")
 forward(router, "tune", "tune", TuneBody)
 
 
