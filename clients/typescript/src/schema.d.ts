@@ -1615,7 +1615,7 @@ export interface paths {
         put?: never;
         /**
          * Tune
-         * @description Learn ranking weights from feedback and optionally apply them.
+         * @description Learn an agent's ranking weights from feedback of all its users. Needs `admin` to apply them.
          */
         post: operations["tune"];
         delete?: never;
@@ -7631,7 +7631,10 @@ export interface components {
              */
             subject?: string;
         };
-        /** TuneAnswer */
+        /**
+         * TuneAnswer
+         * @description The learned weights: of the stream channel, of the default recall, or of both.
+         */
         TuneAnswer: {
             /** Tunings */
             tunings: components["schemas"]["Tuning"][];

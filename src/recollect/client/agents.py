@@ -1,4 +1,4 @@
-"""The agent of one scope: its profile, its associations and reflections, and its learning from feedback: on a server.
+"""The agent of one scope: its profile, its associations and reflections, and feedback on its recalls: on a server.
 
 Written by tools/clients.py: change the methods of recollect.mind that declare the operations, and run it.
 """
@@ -14,7 +14,7 @@ from recollect.client.calls import RemoteView
 from recollect.loading import load
 
 if TYPE_CHECKING:
-    from recollect.models.agents import Association, Feedback, Overview, Profile, Reflection, ReflectionProgress, Tuning
+    from recollect.models.agents import Association, Feedback, Overview, Profile, Reflection, ReflectionProgress
     from recollect.models.memories import Memory, Triple
     from recollect.models.recall import RecallResult
 
@@ -32,11 +32,6 @@ class RemoteAgent(RemoteView):
     async def set_profile(self, profile: Profile) -> Profile:
         """Replace an agent's default settings. Omitted fields are reset; metadata is kept."""
         answer: Profile = await self.call("set_profile", profile=profile)
-        return answer
-
-    async def tune(self, *, apply: bool = False) -> list[Tuning]:
-        """Learn ranking weights from feedback and optionally apply them."""
-        answer: list[Tuning] = await self.call("tune", apply=apply)
         return answer
 
     async def associate(

@@ -51,7 +51,6 @@ OPERATIONS: Mapping[str, RemoteOperation] = {
     "remember": RemoteOperation("POST", "/v1/memories", lambda: list[models.Receipt], answer="memories"),
     "revise": RemoteOperation("POST", "/v1/memories/{memory_id}/revise", lambda: models.UpdateResult),
     "set_profile": RemoteOperation("PUT", "/v1/profile", lambda: models.Profile, agent_only=True),
-    "tune": RemoteOperation("POST", "/v1/tune", lambda: list[models.Tuning], answer="tunings", agent_only=True),
     "versions": RemoteOperation(
         "GET", "/v1/memories/{memory_id}/versions", lambda: list[models.Memory], answer="versions"
     ),

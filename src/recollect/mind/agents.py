@@ -1,4 +1,4 @@
-"""The agent of one scope: its profile, its associations and reflections, and its learning from feedback."""
+"""The agent of one scope: its profile, its associations and reflections, and feedback on its recalls."""
 
 from __future__ import annotations
 
@@ -17,7 +17,6 @@ from recollect.models.agents import (
     Profile,
     Reflection,
     ReflectionProgress,
-    Tuning,
 )
 from recollect.models.filters import Filter
 from recollect.models.memories import Memory, Triple
@@ -29,7 +28,6 @@ from recollect.verbs.agents.profile import (
     overview,
     read_profile,
     set_profile,
-    tune,
 )
 from recollect.verbs.agents.reflect import ReflectOptions, defer_reflection, follow_reflection, reflect
 
@@ -49,15 +47,6 @@ class AgentVerbs:
     async def set_profile(self, profile: Profile) -> Profile:
         """Replace an agent's default settings. Omitted fields are reset; metadata is kept."""
         return await set_profile(self.access.parts, self.access.scope, profile)
-
-    @operation(
-        "POST /v1/tune", "`read`; `admin` to apply", answer="tunings", agent_only=True, timed=False, command="mind tune"
-    )
-    async def tune(self, *, apply: bool = False) -> list[Tuning]:
-        """Learn ranking weights from feedback and optionally apply them."""
-        access = self.access
-        access.require(Right.ADMIN if apply else Right.READ, all_users=True)
-        return await tune(access.parts, access.scope, apply=apply)
 
     @operation("POST /v1/associate", Right.READ, answer="associations", command="mind associate", tool="associate")
     async def associate(

@@ -124,7 +124,6 @@ class SyncMind(Blocking):
     remember = blocking(RemoteMind.remember)
     revise = blocking(RemoteMind.revise)
     set_profile = blocking(RemoteMind.set_profile)
-    tune = blocking(RemoteMind.tune)
     versions = blocking(RemoteMind.versions)
 
     def conversation(self, conversation: str) -> SyncConversation:

@@ -130,7 +130,7 @@ async def test_reading_a_profile_needs_read_and_changing_it_admin(recollect):
             with pytest.raises(ForbiddenError, match="admin"):
                 await mind.set_profile(CHOSEN)
             with pytest.raises(ForbiddenError, match="admin"):
-                await mind.tune(apply=True)
+                await recollect.tenant.tune(mind.access.caller, "ada", apply=True)
 
 
 async def test_the_client_reads_and_changes_profiles(remote, mind):

@@ -352,16 +352,22 @@ async def test_weights_are_learned_and_applied_from_afar(recollect):
     await here.set_profile(Profile(StreamWeights(recency=4.0, similarity=2.0, importance=0.1), limit=8))
     await mark_by_importance(here, 24)
     _, reader = await new_key(recollect, rights=(Right.READ,))
-    async with blocking(recollect, reader) as call:
-        [tuning] = await call(lambda mind: mind.tune())
-        assert [tuning] == await here.tune()
+    _, secret = await new_key(recollect)
+
+    def tune(secret, agent="ada", **chosen):
+        with sync.connect(url, secret) as client:
+            return client.tune(agent, **chosen)
+
+    async with serving(create_app(recollect=recollect)) as url:
+        [tuning] = await asyncio.to_thread(tune, reader)
+        assert [tuning] == await recollect.tenant.tune(here.access.caller, "ada")
         assert tuning.recommended
         with pytest.raises(ForbiddenError):
-            await call(lambda mind: mind.tune(apply=True))
-    async with blocking(recollect) as call:
-        assert await call(lambda mind: mind.tune(apply=True)) == [replace(tuning, applied=True)]
-        with pytest.raises(InvalidInputError, match="tuning needs"):
-            await call(lambda mind: mind.tune(), agent="bob")
+            await asyncio.to_thread(tune, reader, apply=True)
+        assert await asyncio.to_thread(tune, secret, apply=True) == [replace(tuning, applied=True)]
+        for agent, problem in (("bob", "tuning needs"), ("", "agent")):
+            with pytest.raises(InvalidInputError, match=problem):
+                await asyncio.to_thread(tune, secret, agent)
     assert (await here.profile()).weighing == StreamWeights(**tuning.after)
 
 

@@ -16,9 +16,11 @@ from recollect.core.agents.tuning import MarkedRecall, apply_weights, learn
 from recollect.core.dates.periods import find_zone
 from recollect.core.memories.ids import first_ids_of_days
 from recollect.core.recall.weights import default_weights
+from recollect.core.service.permissions import check_all_users, check_bounds, check_right
+from recollect.core.text.checks import check_scope
 from recollect.errors import InvalidInputError
 from recollect.models.agents import Feedback, Overview, Profile, Tuning, TuningTarget
-from recollect.models.service import Scope
+from recollect.models.service import Caller, Right, Scope
 from recollect.store.agents import agents
 from recollect.store.agents import feedback as marks
 from recollect.store.agents import overview as counters
@@ -64,8 +66,14 @@ async def feedback(parts: Dependencies, scope: Scope, given: Feedback, profile: 
     return await marks.store_feedback(parts.database, scope, given.recall_id or uuid4(), given, unweighed)
 
 
-async def tune(parts: Dependencies, scope: Scope, *, apply: bool) -> list[Tuning]:
-    """Fit the agent's weights to its feedback; weights that do worse on held-out feedback are never applied."""
+async def tune(parts: Dependencies, caller: Caller, agent: str, *, apply: bool) -> list[Tuning]:
+    """Fit an agent's weights to its feedback; weights that do worse on held-out feedback are never applied."""
+    check_all_users(caller)
+    check_right(caller, Right.ADMIN if apply else Right.READ)
+    scope = Scope(caller.tenant_id, agent or caller.bounds.agent or "")
+    check_scope(scope.agent, scope.user)
+    check_bounds(caller, scope.agent, None)
+    parts = await parts.at(scope)
     profile = await agents.fetch(parts.database, scope)
     tunings = await asyncio.to_thread(learn_all, *await marks.read_of_agent(parts.database, scope, MAX_MARKS), profile)
     if not (apply and any(tuning.recommended for tuning in tunings)):

@@ -271,7 +271,7 @@ async def test_the_profile_is_for_keys_that_may_name_every_user(recollect):
     every = await recollect.authorize(await new_bound_key(recollect, user=None), "http", "", "li")
     profile = await every.profile()
     await every.set_profile(profile)
-    for refused in (one.profile(), one.set_profile(profile), one.tune()):
+    for refused in (one.profile(), one.set_profile(profile), recollect.tenant.tune(one.access.caller, "")):
         with pytest.raises(ForbiddenError, match="bound to a user"):
             await refused
 

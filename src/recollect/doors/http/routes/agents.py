@@ -143,14 +143,6 @@ class FeedbackBody(ScopeBody):
     recall_id: UUID | None = Field(None, description="Your ID for this feedback. Sending it again replaces the marks.")
 
 
-class TuneBody(AgentBody):
-    """An agent to tune."""
-
-    model_config = build_example_config({"agent": "ada"})
-
-    apply: bool = Field(default=False, strict=True, description="Apply the learned weights if they are not worse.")
-
-
 class TripleBody(Body):
     """An observation in three parts; any may be empty."""
 
@@ -212,9 +204,6 @@ forward(router, "profile", "profile")
 async def set_profile(mind: Mind, body: ProfileBody) -> Profile:
     """Answer with the profile as it is now."""
     return await mind.set_profile(build(Profile, body))
-
-
-forward(router, "tune", "tune", TuneBody)
 
 
 @serve(router, "feedback")
