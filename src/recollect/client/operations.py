@@ -32,7 +32,7 @@ OPERATIONS: Mapping[str, RemoteOperation] = {
     "changes": RemoteOperation("GET", "/v1/changes"),
     "conversations": RemoteOperation("GET", "/v1/conversations", lambda: models.ConversationPage),
     "evidence": RemoteOperation("GET", "/v1/memories/{memory_id}/evidence", lambda: models.EvidenceWalk),
-    "feedback": RemoteOperation("POST", "/v1/feedback", lambda: int, answer="marked"),
+    "feedback": RemoteOperation("POST", "/v1/recalls/feedback", lambda: int, answer="marked"),
     "forget": RemoteOperation("POST", "/v1/forget", lambda: list[UUID], answer="forgotten"),
     "forget_everything": RemoteOperation("POST", "/v1/forget/everything", lambda: models.UserErasure),
     "get": RemoteOperation("GET", "/v1/memories/{memory_id}", lambda: models.Memory),
@@ -46,7 +46,7 @@ OPERATIONS: Mapping[str, RemoteOperation] = {
     "recall_each": RemoteOperation(
         "POST", "/v1/recall-each", lambda: list[models.RecallResult], answer="recollections"
     ),
-    "reflect_later": RemoteOperation("POST", "/v1/reflect", lambda: str, answer="job"),
+    "reflect_later": RemoteOperation("POST", "/v1/reflections", lambda: str, answer="job"),
     "reflection": RemoteOperation("GET", "/v1/reflections/{job_id}", lambda: models.ReflectionProgress),
     "remember": RemoteOperation("POST", "/v1/memories", lambda: list[models.Receipt], answer="memories"),
     "revise": RemoteOperation("POST", "/v1/memories/{memory_id}/revise", lambda: models.UpdateResult),

@@ -68,7 +68,7 @@ class AgentVerbs:
         """Get the latest chat with someone."""
         return await last_chat(self.access.parts, self.access.scope, name, Filter(as_of=as_of, at=at))
 
-    @operation("POST /v1/feedback", Right.WRITE, answer="marked", status=201)
+    @operation("POST /v1/recalls/feedback", Right.WRITE, answer="marked", status=201)
     async def feedback(
         self, given: RecallResult | Feedback, useful: Sequence[UUID] = (), *, useless: Sequence[UUID] | None = None
     ) -> int:
@@ -90,7 +90,7 @@ class AgentVerbs:
         async with within(timeout_seconds):
             return await reflect(access.parts, access.caller, access.scope, ReflectOptions(now=now, report=report))
 
-    @operation("POST /v1/reflect", Right.WRITE, answer="job", status=202)
+    @operation("POST /v1/reflections", Right.WRITE, answer="job", status=202)
     async def reflect_later(self, now: datetime | None = None) -> str:
         """Queue a reflection and return the job ID."""
         return await defer_reflection(self.access.parts, self.access.scope, now)
