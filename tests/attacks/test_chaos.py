@@ -78,7 +78,7 @@ class Hand:
         return "/v1/topics", {"path": self.topic(), "name": f"t{self.chance.randint(0, 2)}"}
 
     def merge(self):
-        return "/v1/topics/merge", {"path": self.topic(), "into": self.topic()}
+        return "/v1/topics", {"path": self.topic(), "into": self.topic()}
 
     def move(self):
         return "/v1/topics", {"path": self.topic(), "parent": self.topic()}

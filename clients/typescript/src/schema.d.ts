@@ -1495,7 +1495,7 @@ export interface paths {
         head?: never;
         /**
          * Update Topic
-         * @description Rename a topic, or move it with its subtopics. Creates the parent if needed; an empty one is the root.
+         * @description Rename a topic, move it, or merge it with its subtopics into another.
          */
         patch: operations["update_topic"];
         trace?: never;
@@ -1518,26 +1518,6 @@ export interface paths {
          * @description Add memories to a topic. Creates the topic if needed.
          */
         post: operations["link_topic"];
-        delete?: never;
-        options?: never;
-        head?: never;
-        patch?: never;
-        trace?: never;
-    };
-    "/v1/topics/merge": {
-        parameters: {
-            query?: never;
-            header?: never;
-            path?: never;
-            cookie?: never;
-        };
-        get?: never;
-        put?: never;
-        /**
-         * Merge Topic
-         * @description Merge a topic and its subtopics into another.
-         */
-        post: operations["merge_topic"];
         delete?: never;
         options?: never;
         head?: never;
@@ -4902,39 +4882,6 @@ export interface components {
          */
         MemoryProgress: "stored" | "embedded" | "enriched" | "failed";
         /**
-         * MergeBody
-         * @description Another topic to absorb a topic.
-         * @example {
-         *       "agent": "ada",
-         *       "into": "travel",
-         *       "path": "trips",
-         *       "user": "zhang-wei"
-         *     }
-         */
-        MergeBody: {
-            /**
-             * Agent
-             * @description Agent. May be empty if the key is bound to one.
-             */
-            agent: string;
-            /**
-             * Into
-             * @description Path of the target topic.
-             */
-            into: string;
-            /**
-             * Path
-             * @description The path of a topic, as in `travel->Japan`.
-             */
-            path: string;
-            /**
-             * User
-             * @description User. Empty for the agent's own memory.
-             * @default
-             */
-            user?: string;
-        };
-        /**
          * MergeEntitiesBody
          * @description The duplicate to merge.
          * @example {
@@ -7808,7 +7755,7 @@ export interface components {
         };
         /**
          * UpdateTopicBody
-         * @description Another name or place for a topic.
+         * @description Another name or place for a topic, or another topic to absorb it.
          * @example {
          *       "agent": "ada",
          *       "name": "Nippon",
@@ -7823,6 +7770,11 @@ export interface components {
              * @description Agent. May be empty if the key is bound to one.
              */
             agent: string;
+            /**
+             * Into
+             * @description Path of the topic to merge it into, without `name` and `parent`.
+             */
+            into?: string | null;
             /**
              * Name
              * @description New name. Default: unchanged.
@@ -16696,114 +16648,6 @@ export interface operations {
         requestBody: {
             content: {
                 "application/json": components["schemas"]["LinkBody"];
-            };
-        };
-        responses: {
-            /** @description Successful Response */
-            200: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Topic"];
-                };
-            };
-            /** @description Malformed request */
-            400: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Problem"];
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description API key missing or invalid */
-            401: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Problem"];
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description The API key is not allowed to do this */
-            403: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Problem"];
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description Not found */
-            404: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Problem"];
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description Request too large */
-            413: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Problem"];
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description Invalid request */
-            422: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Problem"];
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description Rate limit exceeded */
-            429: {
-                headers: {
-                    /** @description After how many seconds to try again. */
-                    "Retry-After"?: number;
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Problem"];
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description Temporarily unavailable */
-            503: {
-                headers: {
-                    /** @description After how many seconds to try again. */
-                    "Retry-After"?: number;
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Problem"];
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-        };
-    };
-    merge_topic: {
-        parameters: {
-            query?: never;
-            header?: never;
-            path?: never;
-            cookie?: never;
-        };
-        requestBody: {
-            content: {
-                "application/json": components["schemas"]["MergeBody"];
             };
         };
         responses: {

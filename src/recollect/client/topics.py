@@ -45,12 +45,12 @@ class RemoteTopics(RemoteView):
         answer: list[UUID] = await self.call("topics.unlink", path=path, ids=ids)
         return answer
 
-    async def update(self, path: str, *, name: str | None = None, parent: str | None = None) -> Topic:
-        """Rename a topic, or move it with its subtopics. Creates the parent if needed; an empty one is the root."""
-        answer: Topic = await self.call("topics.update", path=path, name=name, parent=parent)
-        return answer
+    async def update(
+        self, path: str, *, name: str | None = None, parent: str | None = None, into: str | None = None
+    ) -> Topic:
+        """Rename a topic, move it, or merge it with its subtopics into another.
 
-    async def merge(self, path: str, into: str) -> Topic:
-        """Merge a topic and its subtopics into another."""
-        answer: Topic = await self.call("topics.merge", path=path, into=into)
+        A parent is created if needed; an empty one is the root. `into` excludes the others.
+        """
+        answer: Topic = await self.call("topics.update", path=path, name=name, parent=parent, into=into)
         return answer

@@ -10,7 +10,7 @@ from recollect.mind.access import Access
 from recollect.mind.operations import operation
 from recollect.models.service import Right
 from recollect.models.topics import NewTopicLink, RelatedTopic, Topic, TopicLink, TopicTree
-from recollect.verbs.topics.topics import link, list_links, merge, related, tree, unlink, update
+from recollect.verbs.topics.topics import TopicChange, link, list_links, related, tree, unlink, update
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,14 +45,14 @@ class TopicsView:
         return await unlink(self.access.parts, self.access.scope, path, ids)
 
     @operation("PATCH /v1/topics", Right.WRITE, command="mind topics")
-    async def update(self, path: str, *, name: str | None = None, parent: str | None = None) -> Topic:
-        """Rename a topic, or move it with its subtopics. Creates the parent if needed; an empty one is the root."""
-        return await update(self.access.parts, self.access.scope, path, name, parent)
+    async def update(
+        self, path: str, *, name: str | None = None, parent: str | None = None, into: str | None = None
+    ) -> Topic:
+        """Rename a topic, move it, or merge it with its subtopics into another.
 
-    @operation("POST /v1/topics/merge", Right.WRITE, command="mind topics")
-    async def merge(self, path: str, into: str) -> Topic:
-        """Merge a topic and its subtopics into another."""
-        return await merge(self.access.parts, self.access.scope, path, into)
+        A parent is created if needed; an empty one is the root. `into` excludes the others.
+        """
+        return await update(self.access.parts, self.access.scope, path, TopicChange(name, parent, into))
 
 
 def as_filings(memories: UUID | NewTopicLink | Sequence[UUID | NewTopicLink]) -> list[NewTopicLink]:

@@ -137,7 +137,7 @@ async def update(
 @on_mind
 async def merge(mind: Mind, path: Path, into: Annotated[str, typer.Argument(help="Path of the target topic.")]) -> None:
     """Merge a topic and its subtopics into another topic."""
-    describe_topic(await mind.topics.merge(path, into))
+    describe_topic(await mind.topics.update(path, into=into))
 
 
 def describe_topic(topic: Topic) -> None:
