@@ -1485,7 +1485,7 @@ export interface paths {
         };
         /**
          * List Topics
-         * @description List the topic tree, or a subtree, with counts.
+         * @description List the topic tree with counts, or a subtree and the topics related to its root.
          */
         get: operations["list_topics"];
         put?: never;
@@ -1518,26 +1518,6 @@ export interface paths {
          * @description Add memories to a topic. Creates the topic if needed.
          */
         post: operations["link_topic"];
-        delete?: never;
-        options?: never;
-        head?: never;
-        patch?: never;
-        trace?: never;
-    };
-    "/v1/topics/related": {
-        parameters: {
-            query?: never;
-            header?: never;
-            path?: never;
-            cookie?: never;
-        };
-        /**
-         * List Related Topics
-         * @description List related topics, strongest first.
-         */
-        get: operations["list_related_topics"];
-        put?: never;
-        post?: never;
         delete?: never;
         options?: never;
         head?: never;
@@ -4457,11 +4437,6 @@ export interface components {
         ListReceiptsAnswer: {
             /** Receipts */
             receipts: components["schemas"]["PurgeReceipt"][];
-        };
-        /** ListRelatedTopicsAnswer */
-        ListRelatedTopicsAnswer: {
-            /** Related */
-            related: components["schemas"]["RelatedTopic"][];
         };
         /** ListSegmentsAnswer */
         ListSegmentsAnswer: {
@@ -7525,6 +7500,11 @@ export interface components {
          * @description Topics in tree order, and whether the list is complete.
          */
         TopicTree: {
+            /**
+             * Related
+             * @default []
+             */
+            related: components["schemas"]["RelatedTopic"][];
             /** Topics */
             topics: components["schemas"]["Topic"][];
             /**
@@ -16692,109 +16672,6 @@ export interface operations {
             };
             /** @description Not found */
             404: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Problem"];
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description Request too large */
-            413: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Problem"];
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description Invalid request */
-            422: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Problem"];
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description Rate limit exceeded */
-            429: {
-                headers: {
-                    /** @description After how many seconds to try again. */
-                    "Retry-After"?: number;
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Problem"];
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description Temporarily unavailable */
-            503: {
-                headers: {
-                    /** @description After how many seconds to try again. */
-                    "Retry-After"?: number;
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Problem"];
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-        };
-    };
-    list_related_topics: {
-        parameters: {
-            query: {
-                /** @description The path of a topic, as in `travel->Japan`. */
-                path: string;
-                /** @description Maximum number of topics to list. */
-                limit?: number;
-                /** @description Agent. May be empty if the key is bound to one. */
-                agent: string;
-                /** @description User. Empty for the agent's own memory. */
-                user?: string;
-            };
-            header?: never;
-            path?: never;
-            cookie?: never;
-        };
-        requestBody?: never;
-        responses: {
-            /** @description Successful Response */
-            200: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["ListRelatedTopicsAnswer"];
-                };
-            };
-            /** @description Malformed request */
-            400: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Problem"];
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description API key missing or invalid */
-            401: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Problem"];
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description The API key is not allowed to do this */
-            403: {
                 headers: {
                     [name: string]: unknown;
                 };

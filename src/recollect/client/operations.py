@@ -114,7 +114,6 @@ OPERATIONS: Mapping[str, RemoteOperation] = {
     "recalls.replay": RemoteOperation("POST", "/v1/recalls/{recall_id}/replay", lambda: models.Replay),
     "topics.link": RemoteOperation("POST", "/v1/topics/links", lambda: models.Topic),
     "topics.links": RemoteOperation("GET", "/v1/topics/links", lambda: list[models.TopicLink], answer="links"),
-    "topics.related": RemoteOperation("GET", "/v1/topics/related", lambda: list[models.RelatedTopic], answer="related"),
     "topics.tree": RemoteOperation("GET", "/v1/topics", lambda: models.TopicTree),
     "topics.unlink": RemoteOperation("POST", "/v1/topics/unlink", lambda: list[UUID], answer="unlinked"),
     "topics.update": RemoteOperation("PATCH", "/v1/topics", lambda: models.Topic),

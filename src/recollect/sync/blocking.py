@@ -83,7 +83,6 @@ class SyncTopics(Blocking):
 
     link = blocking(RemoteTopics.link)
     links = blocking(RemoteTopics.links)
-    related = blocking(RemoteTopics.related)
     tree = blocking(RemoteTopics.tree)
     unlink = blocking(RemoteTopics.unlink)
     update = blocking(RemoteTopics.update)

@@ -134,7 +134,7 @@ READ = (
     "facts", "facts?at=any", "entities", "entities?order=facts", "entities/duplicates", "graph", "topics",
     "topics/text", "recalls", "overview?days=30", "receipts", "ledger", "jobs", "conversations/chat-2/messages",
     "conversations/chat-2/leaves", "conversations/chat-2/segments", "conversations/chat-0/receipts",
-    "topics/links?path=food", "topics/related?path=food", "memories?as_of=2026-11-18T00:00:00Z", "export",
+    "topics/links?path=food", "topics?path=food", "memories?as_of=2026-11-18T00:00:00Z", "export",
 )  # fmt: skip
 """What is read of a scope."""
 POSTED = (

@@ -79,6 +79,7 @@ async def test_a_memory_is_filed_in_the_transaction_that_stores_it(mind, owner):
         ]
     )
     tree = await mind.topics.tree()
+    assert tree.related == ()
     assert tree.topics == (
         Topic("Food", "Food", 0, 0),
         Topic("Food->Noodles", "Noodles", 0, 0),
@@ -89,7 +90,7 @@ async def test_a_memory_is_filed_in_the_transaction_that_stores_it(mind, owner):
     assert (link.path, link.related, link.reach) == ("Travel->Japan", ("Food->Noodles",), LinkStrength())
     assert {each.memory_id for each in await mind.topics.links("TRAVEL->japan")} == {ryokan.id, ramen.id}
     assert (await recall(mind, "travel->Japan")) == ["ramen in Tokyo", "a ryokan in Kyoto"]
-    [related] = await mind.topics.related("Travel->Japan")
+    [related] = (await mind.topics.tree("Travel->Japan")).related
     assert (related.path, related.diffusion, related.links) == ("Food->Noodles", 0.35, 1)
     with pytest.raises(InvalidInputError):
         await mind.remember(NewMemory("x", topic="->"))

@@ -23,18 +23,18 @@ from recollect.core.topics.paths import (
 from recollect.errors import ConflictError, InvalidInputError, NotFoundError
 from recollect.models.filters import Filter
 from recollect.models.service import Scope
-from recollect.models.topics import NewTopicLink, RelatedTopic, Topic, TopicLink, TopicTree
+from recollect.models.topics import NewTopicLink, Topic, TopicLink, TopicTree
 from recollect.store.database.pool import Connection
 from recollect.store.service.scopes import locate, lock_scope
 from recollect.store.topics import topics
 from recollect.verbs.dependencies import Dependencies
 
-MAX_TOPICS = 10_000
+MAX_TOPICS, MAX_RELATED = 10_000, 50
 UNKNOWN = "No such topic in this scope."
 
 
 async def tree(parts: Dependencies, scope: Scope, path: str, limit: int, only: Filter = topics.EVERYTHING) -> TopicTree:
-    """List the topic tree, or a subtree, with counts."""
+    """List the topic tree with counts, or a subtree and the topics that the links of its root lead to."""
     if not 1 <= limit <= MAX_TOPICS:
         raise InvalidInputError(f"limit must be between 1 and {MAX_TOPICS}")
     check_filter(only)
@@ -42,9 +42,12 @@ async def tree(parts: Dependencies, scope: Scope, path: str, limit: int, only: F
     scope_id = (await locate(parts.database, scope)).scope_id
     nodes = await topics.read_tree(parts.database, scope_id, asked, only) if scope_id is not None else []
     found = grow(nodes, len(asked))
-    if asked and not found:
-        raise NotFoundError(UNKNOWN)
-    return TopicTree(tuple(found[:limit]), whole=len(found) <= limit)
+    if scope_id is None or not found:
+        if asked:
+            raise NotFoundError(UNKNOWN)
+        return TopicTree(())
+    related = await topics.read_related(parts.database, scope_id, asked, MAX_RELATED) if asked else []
+    return TopicTree(tuple(found[:limit]), len(found) <= limit, tuple(related))
 
 
 async def link(parts: Dependencies, scope: Scope, path: str, filings: Sequence[NewTopicLink]) -> Topic:
@@ -86,14 +89,6 @@ async def list_links(
     if scope_id is None:
         return []
     return await topics.read_links(parts.database, scope_id, names, memory_id, limit, only)
-
-
-async def related(parts: Dependencies, scope: Scope, path: str, limit: int) -> list[RelatedTopic]:
-    """List the topics that the links of a topic lead to."""
-    check_limit(limit)
-    names = read_topic(path)
-    scope_id = (await locate(parts.database, scope)).scope_id
-    return [] if scope_id is None else await topics.read_related(parts.database, scope_id, names, limit)
 
 
 @dataclass(frozen=True, slots=True)

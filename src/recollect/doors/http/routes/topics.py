@@ -27,7 +27,6 @@ from recollect.mind.mind import Mind
 from recollect.models.topics import NewTopicLink, Topic
 
 router = APIRouter(tags=["topics"])
-Asked = Annotated[TopicPath, Query(description=PATH, examples=["travel->Japan"])]
 Below = Annotated[TopicPath, Query(description="Only this topic and its subtopics. Default: all.")]
 Filed = Annotated[TopicPath, Query(description="Only links of this topic.", examples=["travel->Japan"])]
 FiledMemory = Annotated[UUID | None, Query(description="Only links of this memory.", examples=[EXAMPLE_ID])]
@@ -91,7 +90,6 @@ forward(
     memory_id=FiledMemory,
     limit=most(200, "links to list"),
 )
-forward(router, "list_related_topics", "topics.related", path=Asked, limit=most(200, "topics to list"))
 
 
 @serve(router, "topics.link", errors=[404])
