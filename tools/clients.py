@@ -49,7 +49,7 @@ NAMES = {
 BASES = {"Conversation": "ConversationPart", "ItemsView": "RemoteView, ItemVerbs"}
 READ = {"items.batch": "list[dict[str, Any]]", "last_chat": "models.Memory"}
 """The type of an answer, if the method makes something else of it."""
-UNREAD = {"set_profile", "changes", "knowledge.export"}
+UNREAD = {"changes", "knowledge.export"}
 WRITTEN = "Written by tools/clients.py: change the methods of recollect.mind that declare the operations, and run it."
 OPERATIONS_PAGE = ROOT / "docs/reference/operations.md"
 PAGE = """# Operations

@@ -80,7 +80,7 @@ class Hand:
         return "PATCH /v1/topics", {"path": self.topic(), "name": f"t{self.chance.randint(0, 2)}"}
 
     def merge(self):
-        return "/v1/topics/merge", {"path": self.topic(), "into": self.topic()}
+        return "/v1/topics", {"path": self.topic(), "into": self.topic()}
 
     def move(self):
         return "PATCH /v1/topics", {"path": self.topic(), "parent": self.topic()}

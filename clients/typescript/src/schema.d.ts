@@ -84,26 +84,6 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
-    "/v1/activity": {
-        parameters: {
-            query?: never;
-            header?: never;
-            path?: never;
-            cookie?: never;
-        };
-        /**
-         * Activity
-         * @description Count stored memories per day and kind.
-         */
-        get: operations["activity"];
-        put?: never;
-        post?: never;
-        delete?: never;
-        options?: never;
-        head?: never;
-        patch?: never;
-        trace?: never;
-    };
     "/v1/associate": {
         parameters: {
             query?: never;
@@ -620,26 +600,6 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
-    "/v1/feedback": {
-        parameters: {
-            query?: never;
-            header?: never;
-            path?: never;
-            cookie?: never;
-        };
-        get?: never;
-        put?: never;
-        /**
-         * Feedback
-         * @description Mark hits as useful or not.
-         */
-        post: operations["feedback"];
-        delete?: never;
-        options?: never;
-        head?: never;
-        patch?: never;
-        trace?: never;
-    };
     "/v1/forget": {
         parameters: {
             query?: never;
@@ -1132,26 +1092,6 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
-    "/v1/metadata": {
-        parameters: {
-            query?: never;
-            header?: never;
-            path?: never;
-            cookie?: never;
-        };
-        /**
-         * Metadata
-         * @description Get an agent's metadata.
-         */
-        get: operations["metadata"];
-        put?: never;
-        post?: never;
-        delete?: never;
-        options?: never;
-        head?: never;
-        patch?: never;
-        trace?: never;
-    };
     "/v1/overview": {
         parameters: {
             query?: never;
@@ -1161,7 +1101,7 @@ export interface paths {
         };
         /**
          * Overview
-         * @description Get statistics of a scope.
+         * @description Get statistics of a scope, and how many memories were stored on each of the last `days` days.
          */
         get: operations["overview"];
         put?: never;
@@ -1201,12 +1141,12 @@ export interface paths {
         };
         /**
          * Profile
-         * @description Get an agent's default settings.
+         * @description Get an agent's default settings and its metadata.
          */
         get: operations["profile"];
         /**
          * Set Profile
-         * @description Replace an agent's default settings. Omitted fields are reset.
+         * @description Replace an agent's default settings. Omitted fields are reset; metadata is kept.
          */
         put: operations["set_profile"];
         post?: never;
@@ -1276,6 +1216,26 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/v1/recalls/feedback": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Feedback
+         * @description Mark hits as useful or not.
+         */
+        post: operations["feedback"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/v1/recalls/{recall_id}": {
         parameters: {
             query?: never;
@@ -1336,7 +1296,7 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
-    "/v1/reflect": {
+    "/v1/reflections": {
         parameters: {
             query?: never;
             header?: never;
@@ -1425,7 +1385,7 @@ export interface paths {
         };
         /**
          * List Topics
-         * @description List the topic tree, or a subtree, with counts.
+         * @description List the topic tree with counts, or a subtree and the topics related to its root.
          */
         get: operations["list_topics"];
         put?: never;
@@ -1435,7 +1395,7 @@ export interface paths {
         head?: never;
         /**
          * Update Topic
-         * @description Rename a topic, or move it with its subtopics. Creates the parent if needed; an empty one is the root.
+         * @description Rename a topic, move it, or merge it with its subtopics into another.
          */
         patch: operations["update_topic"];
         trace?: never;
@@ -1458,46 +1418,6 @@ export interface paths {
          * @description Add memories to a topic. Creates the topic if needed.
          */
         post: operations["link_topic"];
-        delete?: never;
-        options?: never;
-        head?: never;
-        patch?: never;
-        trace?: never;
-    };
-    "/v1/topics/merge": {
-        parameters: {
-            query?: never;
-            header?: never;
-            path?: never;
-            cookie?: never;
-        };
-        get?: never;
-        put?: never;
-        /**
-         * Merge Topic
-         * @description Merge a topic and its subtopics into another.
-         */
-        post: operations["merge_topic"];
-        delete?: never;
-        options?: never;
-        head?: never;
-        patch?: never;
-        trace?: never;
-    };
-    "/v1/topics/related": {
-        parameters: {
-            query?: never;
-            header?: never;
-            path?: never;
-            cookie?: never;
-        };
-        /**
-         * List Related Topics
-         * @description List related topics, strongest first.
-         */
-        get: operations["list_related_topics"];
-        put?: never;
-        post?: never;
         delete?: never;
         options?: never;
         head?: never;
@@ -1555,7 +1475,7 @@ export interface paths {
         put?: never;
         /**
          * Tune
-         * @description Learn ranking weights from feedback and optionally apply them.
+         * @description Learn an agent's ranking weights from feedback of all its users. Needs `admin` to apply them.
          */
         post: operations["tune"];
         delete?: never;
@@ -1568,11 +1488,6 @@ export interface paths {
 export type webhooks = Record<string, never>;
 export interface components {
     schemas: {
-        /** ActivityAnswer */
-        ActivityAnswer: {
-            /** Days */
-            days: components["schemas"]["DailyCount"][];
-        };
         /** AddFactsAnswer */
         AddFactsAnswer: {
             /** Facts */
@@ -4386,11 +4301,6 @@ export interface components {
             /** Paths */
             paths: components["schemas"]["FactPath"][];
         };
-        /** ListRelatedTopicsAnswer */
-        ListRelatedTopicsAnswer: {
-            /** Related */
-            related: components["schemas"]["RelatedTopic"][];
-        };
         /** ListSegmentsAnswer */
         ListSegmentsAnswer: {
             /** Segments */
@@ -4810,39 +4720,6 @@ export interface components {
          */
         MemoryProgress: "stored" | "embedded" | "enriched" | "failed";
         /**
-         * MergeBody
-         * @description Another topic to absorb a topic.
-         * @example {
-         *       "agent": "ada",
-         *       "into": "travel",
-         *       "path": "trips",
-         *       "user": "zhang-wei"
-         *     }
-         */
-        MergeBody: {
-            /**
-             * Agent
-             * @description Agent. May be empty if the key is bound to one.
-             */
-            agent: string;
-            /**
-             * Into
-             * @description Path of the target topic.
-             */
-            into: string;
-            /**
-             * Path
-             * @description The path of a topic, as in `travel->Japan`.
-             */
-            path: string;
-            /**
-             * User
-             * @description User. Empty for the agent's own memory.
-             * @default
-             */
-            user?: string;
-        };
-        /**
          * MergeEntitiesBody
          * @description The duplicate to merge.
          * @example {
@@ -5070,13 +4947,6 @@ export interface components {
          * @enum {string}
          */
         MessageStatus: "done" | "pending" | "failed";
-        /** MetadataAnswer */
-        MetadataAnswer: {
-            /** Metadata */
-            metadata: {
-                [key: string]: components["schemas"]["JsonValue"];
-            };
-        };
         /**
          * MetadataCondition
          * @description Conditions that records have to meet, all of them or any.
@@ -5171,6 +5041,11 @@ export interface components {
          * @description Statistics of one scope.
          */
         Overview: {
+            /**
+             * Activity
+             * @default []
+             */
+            activity: components["schemas"]["DailyCount"][];
             /**
              * Archived
              * @default 0
@@ -5508,6 +5383,10 @@ export interface components {
             language: string;
             /** Limit */
             limit: number | null;
+            /** Metadata */
+            metadata: {
+                [key: string]: components["schemas"]["JsonValue"];
+            };
             /**
              * Min Importance
              * @default 0
@@ -7511,6 +7390,11 @@ export interface components {
          * @description Topics in tree order, and whether the list is complete.
          */
         TopicTree: {
+            /**
+             * Related
+             * @default []
+             */
+            related: components["schemas"]["RelatedTopic"][];
             /** Topics */
             topics: components["schemas"]["Topic"][];
             /**
@@ -7564,7 +7448,10 @@ export interface components {
              */
             subject?: string;
         };
-        /** TuneAnswer */
+        /**
+         * TuneAnswer
+         * @description The learned weights: of the stream channel, of the default recall, or of both.
+         */
         TuneAnswer: {
             /** Tunings */
             tunings: components["schemas"]["Tuning"][];
@@ -7746,7 +7633,7 @@ export interface components {
         };
         /**
          * UpdateTopicBody
-         * @description Another name or place for a topic.
+         * @description Another name or place for a topic, or another topic to absorb it.
          * @example {
          *       "agent": "ada",
          *       "name": "Nippon",
@@ -7761,6 +7648,11 @@ export interface components {
              * @description Agent. May be empty if the key is bound to one.
              */
             agent: string;
+            /**
+             * Into
+             * @description Path of the topic to merge it into, without `name` and `parent`.
+             */
+            into?: string | null;
             /**
              * Name
              * @description New name. Default: unchanged.
@@ -8007,102 +7899,6 @@ export interface operations {
                 content: {
                     "application/json": components["schemas"]["Problem"];
                     "application/problem+json": unknown;
-                };
-            };
-        };
-    };
-    activity: {
-        parameters: {
-            query: {
-                /** @description Number of days, including today. */
-                days?: number;
-                /** @description IANA time zone in which days begin, for example Asia/Shanghai. Default: the server's. */
-                zone?: string;
-                /** @description Agent. May be empty if the key is bound to one. */
-                agent: string;
-                /** @description User. Empty for the agent's own memory. */
-                user?: string;
-            };
-            header?: never;
-            path?: never;
-            cookie?: never;
-        };
-        requestBody?: never;
-        responses: {
-            /** @description Successful Response */
-            200: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["ActivityAnswer"];
-                };
-            };
-            /** @description Malformed request */
-            400: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description API key missing or invalid */
-            401: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description The API key is not allowed to do this */
-            403: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description Request too large */
-            413: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description Invalid request */
-            422: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description Rate limit exceeded */
-            429: {
-                headers: {
-                    /** @description After how many seconds to try again. */
-                    "Retry-After"?: number;
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description Temporarily unavailable */
-            503: {
-                headers: {
-                    /** @description After how many seconds to try again. */
-                    "Retry-After"?: number;
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
                 };
             };
         };
@@ -11123,97 +10919,6 @@ export interface operations {
             };
         };
     };
-    feedback: {
-        parameters: {
-            query?: never;
-            header?: never;
-            path?: never;
-            cookie?: never;
-        };
-        requestBody: {
-            content: {
-                "application/json": components["schemas"]["FeedbackBody"];
-            };
-        };
-        responses: {
-            /** @description Successful Response */
-            201: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["FeedbackAnswer"];
-                };
-            };
-            /** @description Malformed request */
-            400: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description API key missing or invalid */
-            401: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description The API key is not allowed to do this */
-            403: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description Request too large */
-            413: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description Invalid request */
-            422: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description Rate limit exceeded */
-            429: {
-                headers: {
-                    /** @description After how many seconds to try again. */
-                    "Retry-After"?: number;
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description Temporarily unavailable */
-            503: {
-                headers: {
-                    /** @description After how many seconds to try again. */
-                    "Retry-After"?: number;
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-        };
-    };
     forget: {
         parameters: {
             query?: never;
@@ -13940,99 +13645,13 @@ export interface operations {
             };
         };
     };
-    metadata: {
-        parameters: {
-            query: {
-                /** @description Agent. May be empty if the key is bound to one. */
-                agent: string;
-            };
-            header?: never;
-            path?: never;
-            cookie?: never;
-        };
-        requestBody?: never;
-        responses: {
-            /** @description Successful Response */
-            200: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["MetadataAnswer"];
-                };
-            };
-            /** @description Malformed request */
-            400: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description API key missing or invalid */
-            401: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description The API key is not allowed to do this */
-            403: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description Request too large */
-            413: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description Invalid request */
-            422: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description Rate limit exceeded */
-            429: {
-                headers: {
-                    /** @description After how many seconds to try again. */
-                    "Retry-After"?: number;
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description Temporarily unavailable */
-            503: {
-                headers: {
-                    /** @description After how many seconds to try again. */
-                    "Retry-After"?: number;
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-        };
-    };
     overview: {
         parameters: {
             query: {
+                /** @description Count memories of the last days, including today. */
+                days?: number;
+                /** @description IANA time zone in which days begin, for example Asia/Shanghai. Default: the server's. */
+                zone?: string;
                 /** @description Agent. May be empty if the key is bound to one. */
                 agent: string;
                 /** @description User. Empty for the agent's own memory. */
@@ -14601,6 +14220,97 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["SavedRecallPage"];
+                };
+            };
+            /** @description Malformed request */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description API key missing or invalid */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The API key is not allowed to do this */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Request too large */
+            413: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Invalid request */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Rate limit exceeded */
+            429: {
+                headers: {
+                    /** @description After how many seconds to try again. */
+                    "Retry-After"?: number;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Temporarily unavailable */
+            503: {
+                headers: {
+                    /** @description After how many seconds to try again. */
+                    "Retry-After"?: number;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    feedback: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["FeedbackBody"];
+            };
+        };
+        responses: {
+            /** @description Successful Response */
+            201: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["FeedbackAnswer"];
                 };
             };
             /** @description Malformed request */
@@ -15729,202 +15439,6 @@ export interface operations {
             };
             /** @description Not found */
             404: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description Request too large */
-            413: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description Invalid request */
-            422: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description Rate limit exceeded */
-            429: {
-                headers: {
-                    /** @description After how many seconds to try again. */
-                    "Retry-After"?: number;
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description Temporarily unavailable */
-            503: {
-                headers: {
-                    /** @description After how many seconds to try again. */
-                    "Retry-After"?: number;
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-        };
-    };
-    merge_topic: {
-        parameters: {
-            query?: never;
-            header?: never;
-            path?: never;
-            cookie?: never;
-        };
-        requestBody: {
-            content: {
-                "application/json": components["schemas"]["MergeBody"];
-            };
-        };
-        responses: {
-            /** @description Successful Response */
-            200: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Topic"];
-                };
-            };
-            /** @description Malformed request */
-            400: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description API key missing or invalid */
-            401: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description The API key is not allowed to do this */
-            403: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description Not found */
-            404: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description Request too large */
-            413: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description Invalid request */
-            422: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description Rate limit exceeded */
-            429: {
-                headers: {
-                    /** @description After how many seconds to try again. */
-                    "Retry-After"?: number;
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description Temporarily unavailable */
-            503: {
-                headers: {
-                    /** @description After how many seconds to try again. */
-                    "Retry-After"?: number;
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-        };
-    };
-    list_related_topics: {
-        parameters: {
-            query: {
-                /** @description The path of a topic, as in `travel->Japan`. */
-                path: string;
-                /** @description Maximum number of topics to list. */
-                limit?: number;
-                /** @description Agent. May be empty if the key is bound to one. */
-                agent: string;
-                /** @description User. Empty for the agent's own memory. */
-                user?: string;
-            };
-            header?: never;
-            path?: never;
-            cookie?: never;
-        };
-        requestBody?: never;
-        responses: {
-            /** @description Successful Response */
-            200: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["ListRelatedTopicsAnswer"];
-                };
-            };
-            /** @description Malformed request */
-            400: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description API key missing or invalid */
-            401: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description The API key is not allowed to do this */
-            403: {
                 headers: {
                     [name: string]: unknown;
                 };

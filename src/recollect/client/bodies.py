@@ -58,7 +58,11 @@ TAKEN: Mapping[str, Callable[[Any], Any]] = {
 }
 """How an argument of many forms becomes values, by its name, and by the operation's where that matters."""
 NOT_OF_A_WINDOW = {"max_tokens", "as_of", "at"}
-LEFT_OUT = {"conversation.context.window": NOT_OF_A_WINDOW, "conversation.chat.window": NOT_OF_A_WINDOW}
+LEFT_OUT = {
+    "conversation.context.window": NOT_OF_A_WINDOW,
+    "conversation.chat.window": NOT_OF_A_WINDOW,
+    "set_profile.profile": {"metadata"},
+}
 """Which fields of a value an operation does not take: a prompt has one budget, and the times of its cue."""
 
 

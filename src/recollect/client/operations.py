@@ -27,22 +27,18 @@ class RemoteOperation:
 
 
 OPERATIONS: Mapping[str, RemoteOperation] = {
-    "activity": RemoteOperation("GET", "/v1/activity", lambda: list[models.DailyCount], answer="days"),
     "associate": RemoteOperation("POST", "/v1/associate", lambda: list[models.Association], answer="associations"),
     "browse": RemoteOperation("GET", "/v1/memories", lambda: models.MemoryPage),
     "changes": RemoteOperation("GET", "/v1/changes"),
     "conversations": RemoteOperation("GET", "/v1/conversations", lambda: models.ConversationPage),
     "evidence": RemoteOperation("GET", "/v1/memories/{memory_id}/evidence", lambda: models.EvidenceWalk),
-    "feedback": RemoteOperation("POST", "/v1/feedback", lambda: int, answer="marked"),
+    "feedback": RemoteOperation("POST", "/v1/recalls/feedback", lambda: int, answer="marked"),
     "forget": RemoteOperation("POST", "/v1/forget", lambda: list[UUID], answer="forgotten"),
     "forget_everything": RemoteOperation("POST", "/v1/forget/everything", lambda: models.UserErasure),
     "get": RemoteOperation("GET", "/v1/memories/{memory_id}", lambda: models.Memory),
     "get_many": RemoteOperation("POST", "/v1/memories/read", lambda: list[models.Memory], answer="memories"),
     "last_chat": RemoteOperation("GET", "/v1/last-chat", lambda: models.Memory),
     "load": RemoteOperation("POST", "/v1/load", lambda: list[UUID], answer="ids"),
-    "metadata": RemoteOperation(
-        "GET", "/v1/metadata", lambda: Mapping[str, models.JSON], answer="metadata", agent_only=True
-    ),
     "overview": RemoteOperation("GET", "/v1/overview", lambda: models.Overview),
     "pin": RemoteOperation("POST", "/v1/pin", lambda: list[UUID], answer="pinned"),
     "profile": RemoteOperation("GET", "/v1/profile", lambda: models.Profile, agent_only=True),
@@ -50,12 +46,11 @@ OPERATIONS: Mapping[str, RemoteOperation] = {
     "recall_each": RemoteOperation(
         "POST", "/v1/recall-each", lambda: list[models.RecallResult], answer="recollections"
     ),
-    "reflect_later": RemoteOperation("POST", "/v1/reflect", lambda: str, answer="job"),
+    "reflect_later": RemoteOperation("POST", "/v1/reflections", lambda: str, answer="job"),
     "reflection": RemoteOperation("GET", "/v1/reflections/{job_id}", lambda: models.ReflectionProgress),
     "remember": RemoteOperation("POST", "/v1/memories", lambda: list[models.Receipt], answer="memories"),
     "revise": RemoteOperation("POST", "/v1/memories/{memory_id}/revise", lambda: models.UpdateResult),
-    "set_profile": RemoteOperation("PUT", "/v1/profile", agent_only=True),
-    "tune": RemoteOperation("POST", "/v1/tune", lambda: list[models.Tuning], answer="tunings", agent_only=True),
+    "set_profile": RemoteOperation("PUT", "/v1/profile", lambda: models.Profile, agent_only=True),
     "versions": RemoteOperation(
         "GET", "/v1/memories/{memory_id}/versions", lambda: list[models.Memory], answer="versions"
     ),
@@ -106,8 +101,6 @@ OPERATIONS: Mapping[str, RemoteOperation] = {
     "recalls.replay": RemoteOperation("POST", "/v1/recalls/{recall_id}/replay", lambda: models.Replay),
     "topics.link": RemoteOperation("POST", "/v1/topics/links", lambda: models.Topic),
     "topics.links": RemoteOperation("GET", "/v1/topics/links", lambda: list[models.TopicLink], answer="links"),
-    "topics.merge": RemoteOperation("POST", "/v1/topics/merge", lambda: models.Topic),
-    "topics.related": RemoteOperation("GET", "/v1/topics/related", lambda: list[models.RelatedTopic], answer="related"),
     "topics.tree": RemoteOperation("GET", "/v1/topics", lambda: models.TopicTree),
     "topics.unlink": RemoteOperation("POST", "/v1/topics/unlink", lambda: list[UUID], answer="unlinked"),
     "topics.update": RemoteOperation("PATCH", "/v1/topics", lambda: models.Topic),

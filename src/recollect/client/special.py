@@ -22,7 +22,7 @@ from recollect.core.agents.feedback import judge
 from recollect.core.items.rules import check_operations, is_write
 from recollect.core.memories.checks import count_characters
 from recollect.loading import local_timezone
-from recollect.models.agents import NOTHING_THERE, DailyCount, Feedback, Reflection
+from recollect.models.agents import NOTHING_THERE, Feedback, Overview, Reflection
 from recollect.models.conversations import Context, Reply
 from recollect.models.items import (
     DropItem,
@@ -60,12 +60,12 @@ ITEM_RESULTS: Mapping[str, Callable[[Any], ItemResult]] = {
 }
 
 
-async def activity(view: RemoteAgent, days: int, zone: str) -> list[DailyCount]:
-    """Count by day and kind the memories of the last days that recall can still find; the oldest day first.
+async def overview(view: RemoteAgent, *, days: int = 0, zone: str = "") -> Overview:
+    """Get statistics of a scope, and how many memories were stored on each of the last `days` days.
 
     Days begin as they do where the client is, unless a zone is named.
     """
-    answer: list[DailyCount] = await view.call("activity", days=days, zone=zone or local_timezone())
+    answer: Overview = await view.call("overview", days=days, zone=zone or local_timezone())
     return answer
 
 

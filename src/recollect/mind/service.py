@@ -31,7 +31,7 @@ from recollect.mind.operators.limits import OperatorLimits
 from recollect.mind.operators.mirrors import Mirrors
 from recollect.mind.operators.placements import TenantPlacements
 from recollect.mind.operators.spaces import EmbeddingSpaces
-from recollect.models.agents import MindSnapshot, Overview
+from recollect.models.agents import MindSnapshot, Overview, Tuning
 from recollect.models.conversations import DueConversation, PurgeReceiptPage
 from recollect.models.service import (
     Caller,
@@ -52,6 +52,7 @@ from recollect.store.service.jobs import nothing_ready
 from recollect.store.shards.probe import AnyProbe
 from recollect.store.shards.servers import OpenServer, Servers
 from recollect.store.shards.tenants import Tenants
+from recollect.verbs.agents.profile import tune
 from recollect.verbs.cold.restore import ColdRestorer
 from recollect.verbs.conversations.receipts import page_receipts
 from recollect.verbs.dependencies import Dependencies
@@ -270,6 +271,11 @@ class TenantView:
     async def status(self, caller: Caller) -> ServiceStatus:
         """Return how the service is set up, and the work that is waiting for the caller's tenant."""
         return await read_status(self.parts, self.probe, caller)
+
+    @recovered
+    async def tune(self, caller: Caller, agent: str, *, apply: bool = False) -> list[Tuning]:
+        """Learn an agent's ranking weights from feedback, and apply them if they rank better and `apply` is set."""
+        return await tune(self.parts, caller, agent, apply=apply)
 
     @recovered
     async def receipts(

@@ -78,6 +78,7 @@ class SyncClient(SyncMinds):
     retry_jobs = blocking(Client.retry_jobs)
     scopes = blocking(Client.scopes)
     status = blocking(Client.status)
+    tune = blocking(Client.tune)
     export_scopes = blocking(Client.export_scopes)
     import_scopes = blocking(Client.import_scopes)
     forget_user = blocking(Client.forget_user)

@@ -78,8 +78,6 @@ class SyncTopics(Blocking):
 
     link = blocking(RemoteTopics.link)
     links = blocking(RemoteTopics.links)
-    merge = blocking(RemoteTopics.merge)
-    related = blocking(RemoteTopics.related)
     tree = blocking(RemoteTopics.tree)
     unlink = blocking(RemoteTopics.unlink)
     update = blocking(RemoteTopics.update)
@@ -96,7 +94,6 @@ class SyncRecalls(Blocking):
 class SyncMind(Blocking):
     """Mind whose methods return when they are done."""
 
-    activity = blocking(RemoteMind.activity)
     associate = blocking(RemoteMind.associate)
     browse = blocking(RemoteMind.browse)
     changes = blocking_pieces(RemoteMind.changes)
@@ -109,7 +106,6 @@ class SyncMind(Blocking):
     get_many = blocking(RemoteMind.get_many)
     last_chat = blocking(RemoteMind.last_chat)
     load = blocking(RemoteMind.load)
-    metadata = blocking(RemoteMind.metadata)
     overview = blocking(RemoteMind.overview)
     pin = blocking(RemoteMind.pin)
     profile = blocking(RemoteMind.profile)
@@ -121,7 +117,6 @@ class SyncMind(Blocking):
     remember = blocking(RemoteMind.remember)
     revise = blocking(RemoteMind.revise)
     set_profile = blocking(RemoteMind.set_profile)
-    tune = blocking(RemoteMind.tune)
     versions = blocking(RemoteMind.versions)
 
     def conversation(self, conversation: str) -> SyncConversation:

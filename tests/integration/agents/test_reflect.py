@@ -449,12 +449,12 @@ async def test_old_failures_go_with_their_jobs(ann, thinking, chat, owner):
 async def test_http_leaves_it_to_a_job(thinking, ann, chat, owner):
     _, secret = await new_key(thinking)
     async with http_client(thinking, secret) as http:
-        answer = await http.post("/v1/reflect", json={"agent": "ada", "user": "ann"})
+        answer = await http.post("/v1/reflections", json={"agent": "ada", "user": "ann"})
         assert answer.status_code == 202
-        again = await http.post("/v1/reflect", json={"agent": "ada", "user": "ann"})
+        again = await http.post("/v1/reflections", json={"agent": "ada", "user": "ann"})
         assert again.json() == answer.json()
         assert chat.calls == 0
-        unknown = await http.post("/v1/reflect", json={"agent": "ada", "user": "nobody"})
+        unknown = await http.post("/v1/reflections", json={"agent": "ada", "user": "nobody"})
         assert (unknown.status_code, unknown.json()["code"]) == (404, "not_found")
     jobs = owner.execute(
         "select id::text, args ->> 'count' from procrastinate_jobs where task_name = 'reflect'"
@@ -467,7 +467,7 @@ async def test_http_leaves_it_to_a_job(thinking, ann, chat, owner):
 
 async def test_http_says_what_is_missing(http, recollect):
     await (await recollect.mind("ada")).remember("hello")
-    answer = await http.post("/v1/reflect", json={"agent": "ada"})
+    answer = await http.post("/v1/reflections", json={"agent": "ada"})
     assert answer.status_code == 422
     assert "RECOLLECT_CHAT_URL" in answer.json()["detail"]
 

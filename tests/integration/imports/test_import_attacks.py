@@ -132,9 +132,9 @@ async def test_bombs_cost_little(recollect, url, base, figure):
 READ = (
     "memories", "faded", "conversations", "conversations?state=deleted", "conversations?state=archived", "last-chat",
     "facts", "facts?at=any", "entities", "entities?order=facts", "entities/duplicates", "graph", "topics",
-    "topics/text", "recalls", "overview", "activity", "receipts", "ledger", "jobs", "conversations/chat-2/messages",
+    "topics/text", "recalls", "overview?days=30", "receipts", "ledger", "jobs", "conversations/chat-2/messages",
     "conversations/chat-2", "conversations/chat-2/segments", "receipts?conversation=chat-0",
-    "topics/links?path=food", "topics/related?path=food", "memories?as_of=2026-11-18T00:00:00Z", "export",
+    "topics/links?path=food", "topics?path=food", "memories?as_of=2026-11-18T00:00:00Z", "export",
 )  # fmt: skip
 """What is read of a scope."""
 POSTED = (
@@ -178,7 +178,7 @@ async def probe(client, agent):
             await call("POST", f"/v1/recalls/{found.json()[path][0][key]}/replay", json=scope)
     for name, body in POSTED:
         await call("POST", f"/v1/{name}", json=scope | body)
-    for path in ("/v1/scopes", "/v1/scopes?order=size", f"/v1/profile?agent={agent}", f"/v1/metadata?agent={agent}"):
+    for path in ("/v1/scopes", "/v1/scopes?order=size", f"/v1/profile?agent={agent}"):
         await call("GET", path)
     failed = [(each.request.url.path, each.request.content, each.text) for each in answers if each.status_code >= 500]
     return failed, sum(each.is_success for each in answers)

@@ -1,4 +1,4 @@
-"""Reflect, chat, load, tune and metadata through the blocking client: a real server, the values of the process."""
+"""Reflect, chat, load, tune and profiles through the blocking client: a real server, the values of the process."""
 
 from __future__ import annotations
 
@@ -352,16 +352,22 @@ async def test_weights_are_learned_and_applied_from_afar(recollect):
     await here.set_profile(Profile(StreamWeights(recency=4.0, similarity=2.0, importance=0.1), limit=8))
     await mark_by_importance(here, 24)
     _, reader = await new_key(recollect, rights=(Right.READ,))
-    async with blocking(recollect, reader) as call:
-        [tuning] = await call(lambda mind: mind.tune())
-        assert [tuning] == await here.tune()
+    _, secret = await new_key(recollect)
+
+    def tune(secret, agent="ada", **chosen):
+        with sync.connect(url, secret) as client:
+            return client.tune(agent, **chosen)
+
+    async with serving(create_app(recollect=recollect)) as url:
+        [tuning] = await asyncio.to_thread(tune, reader)
+        assert [tuning] == await recollect.tenant.tune(here.access.caller, "ada")
         assert tuning.recommended
         with pytest.raises(ForbiddenError):
-            await call(lambda mind: mind.tune(apply=True))
-    async with blocking(recollect) as call:
-        assert await call(lambda mind: mind.tune(apply=True)) == [replace(tuning, applied=True)]
-        with pytest.raises(InvalidInputError, match="tuning needs"):
-            await call(lambda mind: mind.tune(), agent="bob")
+            await asyncio.to_thread(tune, reader, apply=True)
+        assert await asyncio.to_thread(tune, secret, apply=True) == [replace(tuning, applied=True)]
+        for agent, problem in (("bob", "tuning needs"), ("", "agent")):
+            with pytest.raises(InvalidInputError, match=problem):
+                await asyncio.to_thread(tune, secret, agent)
     assert (await here.profile()).weighing == StreamWeights(**tuning.after)
 
 
@@ -370,9 +376,11 @@ async def test_what_is_kept_of_an_agent_is_read_from_afar(recollect, owner):
     await here.set_profile(Profile(limit=3))
     owner.execute("""update agents set metadata = '{"a": [1, null], "b": {"c": "d"}}'""")
     async with blocking(recollect) as call:
-        kept = await call(lambda mind: mind.metadata())
-        assert kept == await here.metadata() == {"a": [1, None], "b": {"c": "d"}}
-        assert await call(lambda mind: mind.metadata(), agent="nobody") == {}
+        kept = await call(lambda mind: mind.profile())
+        assert kept == await here.profile() == Profile(limit=3, metadata={"a": [1, None], "b": {"c": "d"}})
+        assert (await call(lambda mind: mind.overview())).profile == Profile(limit=3)
+        assert await call(lambda mind: mind.set_profile(replace(kept, limit=4))) == replace(kept, limit=4)
+        assert await call(lambda mind: mind.profile(), agent="nobody") == Profile()
 
 
 async def test_the_blocking_client_sees_and_retries_jobs(thinking, chat, owner):

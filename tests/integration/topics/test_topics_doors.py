@@ -43,7 +43,7 @@ async def test_every_way_in_gives_the_same_answer(recollect, mind, filed):
             assert await there.tree("travel", 1) == await here.tree("travel", 1)
             assert await there.links("travel->Japan") == await here.links("travel->Japan")
             assert await there.links(memory_id=filed[0]) == await here.links(memory_id=filed[0])
-            assert await there.related("travel->Japan") == await here.related("travel->Japan")
+            assert await there.tree("travel->Japan") == await here.tree("travel->Japan")
             topic = await there.link(
                 "food->noodles", [filed[1], NewTopicLink(filed[0], LinkStrength(0.1, 0.2, 0.3), ("sea",))]
             )
@@ -55,7 +55,7 @@ async def test_every_way_in_gives_the_same_answer(recollect, mind, filed):
             assert await there.unlink("food->noodles", [filed[1]]) == [filed[1]]
             assert (await there.update("food", name="meals")).path == "meals"
             assert (await there.update("meals->noodles", parent="travel")).path == "travel->noodles"
-            assert (await there.merge("travel->noodles", "travel->Japan")).memories == 2
+            assert (await there.update("travel->noodles", into="travel->Japan")).memories == 2
             [receipt] = await remote.remember(NewMemory("sushi", topic="meals", reach=LinkStrength(1, 1, 1)))
             [link] = await there.links(memory_id=receipt.id)
             assert (link.path, link.reach) == ("meals", LinkStrength(1, 1, 1))

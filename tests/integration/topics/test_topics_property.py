@@ -92,7 +92,7 @@ class World:
 
     async def merge(self, path, into):
         refused = key(path) == key(into) or key(into) not in closure(self.links)
-        await self.change(self.mind.topics.merge(path, into), path, into, joins=True, refused=refused)
+        await self.change(self.mind.topics.update(path, into=into), path, into, joins=True, refused=refused)
 
     async def change(self, call, path, target, *, joins, refused=False):
         """Do as asked if it can be done: from a topic that is there, not below itself, onto another only by a merge."""

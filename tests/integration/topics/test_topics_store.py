@@ -79,6 +79,7 @@ async def test_a_memory_is_filed_in_the_transaction_that_stores_it(mind, owner):
         ]
     )
     tree = await mind.topics.tree()
+    assert tree.related == ()
     assert tree.topics == (
         Topic("Food", "Food", 0, 0),
         Topic("Food->Noodles", "Noodles", 0, 0),
@@ -89,7 +90,7 @@ async def test_a_memory_is_filed_in_the_transaction_that_stores_it(mind, owner):
     assert (link.path, link.related, link.reach) == ("Travel->Japan", ("Food->Noodles",), LinkStrength())
     assert {each.memory_id for each in await mind.topics.links("TRAVEL->japan")} == {ryokan.id, ramen.id}
     assert (await recall(mind, "travel->Japan")) == ["ramen in Tokyo", "a ryokan in Kyoto"]
-    [related] = await mind.topics.related("Travel->Japan")
+    [related] = (await mind.topics.tree("Travel->Japan")).related
     assert (related.path, related.diffusion, related.links) == ("Food->Noodles", 0.35, 1)
     with pytest.raises(InvalidInputError):
         await mind.remember(NewMemory("x", topic="->"))
@@ -204,7 +205,7 @@ async def test_topics_are_merged_with_what_lies_below_them(mind):
     await mind.topics.link(
         "auto->price", NewTopicLink(both, LinkStrength(0.1, 0.2, 0.3), ("x",), NOW + timedelta(days=1))
     )
-    merged = await mind.topics.merge("auto", "car")
+    merged = await mind.topics.update("auto", into="car")
     assert merged == Topic("car", "car", 0, 2)
     assert await paths(mind) == ["car", "car->price", "car->price->sales", "x"]
     [link] = await mind.topics.links("car->price")
@@ -216,7 +217,7 @@ async def test_topics_are_merged_with_what_lies_below_them(mind):
 async def test_a_topic_is_merged_into_the_one_above_it(mind):
     await remember(mind, "x", topic="a->b->b->c")
     await remember(mind, "y", topic="a->b")
-    assert (await mind.topics.merge("a->b", "a")).memories == 1
+    assert (await mind.topics.update("a->b", into="a")).memories == 1
     assert await paths(mind) == ["a", "a->b", "a->b->c"]
 
 
@@ -232,9 +233,10 @@ async def test_what_cannot_be_done_to_the_tree_is_refused_and_nothing_changes(mi
         (topics.update("a", parent="a->b"), InvalidInputError),
         (topics.update("nowhere", parent="a"), NotFoundError),
         (topics.update("a"), InvalidInputError),
-        (topics.merge("a", "a->b"), InvalidInputError),
-        (topics.merge("a", "A"), InvalidInputError),
-        (topics.merge("a", "nowhere"), NotFoundError),
+        (topics.update("a", name="b", into="c"), InvalidInputError),
+        (topics.update("a", into="a->b"), InvalidInputError),
+        (topics.update("a", into="A"), InvalidInputError),
+        (topics.update("a", into="nowhere"), NotFoundError),
         (topics.update("a", parent="->".join("efghijklmnopqrs")), InvalidInputError),
         (topics.link("a", uuid4()), NotFoundError),
         (topics.link("a", []), InvalidInputError),
@@ -268,6 +270,6 @@ async def test_another_tenant_sees_and_changes_no_topic(recollect, mind):
     with pytest.raises(NotFoundError):
         await stranger.topics.link("a", own)
     with pytest.raises(NotFoundError):
-        await stranger.topics.merge("a", "b")
+        await stranger.topics.update("a", into="b")
     assert await paths(stranger) == ["b"]
     assert await paths(mind) == ["a"]

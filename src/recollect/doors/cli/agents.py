@@ -28,6 +28,7 @@ from recollect.doors.cli.terminal import (
     table_of,
     with_mind,
     with_options,
+    with_service,
 )
 from recollect.doors.greeting import translate
 from recollect.models.agents import Association, EnrichSource, FitQuality, Overview, Profile, Tuning, TuningTarget
@@ -37,6 +38,7 @@ from recollect.models.service import Change
 
 if TYPE_CHECKING:
     from recollect.mind.mind import Mind
+    from recollect.mind.service import Recollect
 
 commands = typer.Typer()
 
@@ -271,8 +273,13 @@ def tune(
     tenant: Tenant = "default",
 ) -> list[Tuning]:
     """Learn an agent's ranking weights from feedback and show the effect on held-out feedback."""
+
+    async def tune_here(recollect: Recollect) -> list[Tuning]:
+        caller = await recollect.operator.act_for(tenant)
+        return await recollect.tenant.tune(caller, agent, apply=apply)
+
     with err.status("learning"):
-        return with_mind(agent, "", tenant, lambda mind: mind.tune(apply=apply))
+        return with_service(tenant, lambda client: client.tune(agent, apply=apply), tune_here)
 
 
 def show_tuning(tuning: Tuning) -> Table:

@@ -111,15 +111,24 @@ def with_mind(
     agent: str, user: str, tenant: str, work: Callable[[Mind], Coroutine[Any, Any, T]], *, here: bool = False
 ) -> T:
     """Open one scope for one command: on the server that runs, else on the database, as always where `here`."""
-    settings = Settings()
-    server = None if here else choose_server(settings, tenant)
-    if server is not None:
-        return ask_server(server, settings, lambda client: ask_mind(client, agent, user, work))
 
     async def opened(recollect: Recollect) -> T:
         return await work(await recollect.mind(agent, user, tenant=tenant))
 
-    return run(opened)
+    return with_service(tenant, lambda client: ask_mind(client, agent, user, work), opened, here=here)
+
+
+def with_service(
+    tenant: str,
+    remote: Callable[[Client], Awaitable[T]],
+    local: Callable[[Recollect], Awaitable[T]],
+    *,
+    here: bool = False,
+) -> T:
+    """Run one command on the server that runs, else on the database, as always where `here`."""
+    settings = Settings()
+    server = None if here else choose_server(settings, tenant)
+    return run(local) if server is None else ask_server(server, settings, remote)
 
 
 def on_mind(command: Callable[..., Coroutine[Any, Any, T]]) -> Callable[..., T]:

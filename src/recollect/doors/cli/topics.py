@@ -82,7 +82,7 @@ async def show_links(
     return [(link, known[link.memory_id]) for link in links if link.memory_id in known]
 
 
-def print_related(found: list[RelatedTopic]) -> None:
+def print_related(found: tuple[RelatedTopic, ...]) -> None:
     """Print topics, the strongest first."""
     table = table_of("topic", "diffusion", "links")
     for related in found:
@@ -93,9 +93,9 @@ def print_related(found: list[RelatedTopic]) -> None:
 @app.command("related")
 @printing(print_related)
 @on_mind
-async def show_related(mind: Mind, path: Path) -> list[RelatedTopic]:
+async def show_related(mind: Mind, path: Path) -> tuple[RelatedTopic, ...]:
     """List related topics, strongest first."""
-    return await mind.topics.related(path)
+    return (await mind.topics.tree(path, 1)).related
 
 
 @app.command("link")
@@ -137,7 +137,7 @@ async def update(
 @on_mind
 async def merge(mind: Mind, path: Path, into: Annotated[str, typer.Argument(help="Path of the target topic.")]) -> None:
     """Merge a topic and its subtopics into another topic."""
-    describe_topic(await mind.topics.merge(path, into))
+    describe_topic(await mind.topics.update(path, into=into))
 
 
 def describe_topic(topic: Topic) -> None:

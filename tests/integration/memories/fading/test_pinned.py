@@ -94,7 +94,7 @@ async def test_a_pin_is_exported_and_imported(recollect, mind, tmp_path):
 
 async def test_a_saved_mind_comes_back_with_its_pins(recollect):
     empty = await recollect.mind("eve")
-    saved = MindSnapshot([NewMemory("kept", pinned=True), NewMemory("plain")], None, Profile(), {}, 0, 0)
+    saved = MindSnapshot([NewMemory("kept", pinned=True), NewMemory("plain")], None, Profile(), 0, 0)
     await restore(empty.access.parts, empty.access.caller, empty.access.scope, saved)
     assert await pins(empty) == {"kept": True, "plain": False}
 

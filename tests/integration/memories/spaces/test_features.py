@@ -55,7 +55,7 @@ async def fill(mind):
 async def test_every_way_in_writes_the_features_of_what_it_stores(mind, recollect, owner):
     await fill(mind)
     empty = await recollect.mind("eve")
-    saved = MindSnapshot(NEW, None, Profile(), {}, 0, 0)
+    saved = MindSnapshot(NEW, None, Profile(), 0, 0)
     await restore(empty.access.parts, empty.access.caller, empty.access.scope, saved)
     expect(owner, current=20)
     assert owner.execute("select distinct speaker from memory_features order by 1").fetchall() == [

@@ -121,7 +121,7 @@ async def rename(mind, chance):
 
 
 async def merge(mind, chance):
-    await mind.topics.merge("travel", "tea")
+    await mind.topics.update("travel", into="tea")
 
 
 async def describe(mind, chance):

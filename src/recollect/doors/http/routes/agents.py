@@ -143,14 +143,6 @@ class FeedbackBody(ScopeBody):
     recall_id: UUID | None = Field(None, description="Your ID for this feedback. Sending it again replaces the marks.")
 
 
-class TuneBody(AgentBody):
-    """An agent to tune."""
-
-    model_config = build_example_config({"agent": "ada"})
-
-    apply: bool = Field(default=False, strict=True, description="Apply the learned weights if they are not worse.")
-
-
 class TripleBody(Body):
     """An observation in three parts; any may be empty."""
 
@@ -192,12 +184,11 @@ class ReflectBody(ScopeBody):
     now: Moment | None = Field(None, description="Time of the reflection. Default: now.")
 
 
-forward(router, "overview", "overview")
 forward(
     router,
-    "activity",
-    "activity",
-    days=Annotated[int, Query(ge=1, le=366, description="Number of days, including today.")],
+    "overview",
+    "overview",
+    days=Annotated[int, Query(ge=0, le=366, description="Count memories of the last days, including today.")],
     zone=Annotated[
         str,
         Query(
@@ -209,16 +200,10 @@ forward(
 forward(router, "profile", "profile")
 
 
-@serve(router, "set_profile", gives=Profile)
+@serve(router, "set_profile")
 async def set_profile(mind: Mind, body: ProfileBody) -> Profile:
     """Answer with the profile as it is now."""
-    chosen = build(Profile, body)
-    await mind.set_profile(chosen)
-    return chosen
-
-
-forward(router, "metadata", "metadata")
-forward(router, "tune", "tune", TuneBody)
+    return await mind.set_profile(build(Profile, body))
 
 
 @serve(router, "feedback")

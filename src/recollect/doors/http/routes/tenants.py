@@ -1,15 +1,16 @@
-"""Routes for a tenant's data: its scopes, the receipts of purges, and the service's status for it."""
+"""Routes for a tenant: its scopes, the weights of its agents, the receipts of purges, and the service's status."""
 
 from __future__ import annotations
 
 from typing import Annotated
 
 from fastapi import APIRouter, Depends, Query, Response
-from pydantic import TypeAdapter
+from pydantic import BaseModel, Field, TypeAdapter
 
 from recollect.doors.http.auth import DOOR, JSON, Running, Secret
-from recollect.doors.http.bodies.fields import ConversationName, FullName, Name
+from recollect.doors.http.bodies.fields import AgentBody, ConversationName, FullName, Name, build_example_config
 from recollect.doors.http.problems import document_problems
+from recollect.models.agents import Tuning
 from recollect.models.conversations import PurgeReceiptPage
 from recollect.models.service import Caller, KeyBinding, ScopeOrder, ScopePage, ScopeQuery, ServiceStatus
 
@@ -43,6 +44,20 @@ async def read_bounds(
 AnyCaller = Annotated[Caller, Depends(any_caller)]
 
 
+class TuneBody(AgentBody):
+    """An agent to tune."""
+
+    model_config = build_example_config({"agent": "ada"})
+
+    apply: bool = Field(default=False, strict=True, description="Apply the learned weights if they are not worse.")
+
+
+class TuneAnswer(BaseModel):
+    """The learned weights: of the stream channel, of the default recall, or of both."""
+
+    tunings: list[Tuning]
+
+
 @router.get("/scopes", response_model=ScopePage, responses=document_problems())
 async def list_scopes(
     recollect: Running,
@@ -59,6 +74,12 @@ async def list_scopes(
 async def read_status(recollect: Running, caller: AnyCaller) -> Response:
     """Get the configuration and pending work."""
     return Response(STATUS.dump_json(await recollect.tenant.status(caller)), media_type=JSON)
+
+
+@router.post("/tune", response_model=TuneAnswer, responses=document_problems())
+async def tune(body: TuneBody, recollect: Running, caller: AnyCaller) -> TuneAnswer:
+    """Learn an agent's ranking weights from feedback of all its users. Needs `admin` to apply them."""
+    return TuneAnswer(tunings=await recollect.tenant.tune(caller, body.agent, apply=body.apply))
 
 
 @router.get("/receipts", response_model=PurgeReceiptPage, responses=document_problems())
