@@ -237,7 +237,7 @@ async def test_an_older_state_is_noticed_and_mended(request, addresses, embedder
         shutil.copytree(server.folder / "data", tmp_path / "older")
         server.start()
         await wait_open(recollect, name)
-        gone = next(each.id for each in (await mind.browse()).memories if "boat" in each.content)
+        gone = next(each.id for each in (await mind.list()).memories if "boat" in each.content)
         await mind.forget([gone])
         await quiet.knowledge.add(NewFact("Li", "plays", "chess"))
         await follow(recollect)

@@ -144,26 +144,6 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
-    "/v1/blocks/{short_id}": {
-        parameters: {
-            query?: never;
-            header?: never;
-            path?: never;
-            cookie?: never;
-        };
-        /**
-         * Resolve Short Id
-         * @description Get the memory behind a short ID.
-         */
-        get: operations["resolve_short_id"];
-        put?: never;
-        post?: never;
-        delete?: never;
-        options?: never;
-        head?: never;
-        patch?: never;
-        trace?: never;
-    };
     "/v1/changes": {
         parameters: {
             query?: never;
@@ -1092,36 +1072,16 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * Browse
-         * @description List memories that match a filter, oldest or newest first.
+         * List Memories
+         * @description List the memories that match a filter, or up to 200 by ID. Unknown IDs are omitted.
          */
-        get: operations["browse"];
+        get: operations["list_memories"];
         put?: never;
         /**
          * Remember
          * @description Store one or more memories in one transaction, optionally skipping duplicates.
          */
         post: operations["remember"];
-        delete?: never;
-        options?: never;
-        head?: never;
-        patch?: never;
-        trace?: never;
-    };
-    "/v1/memories/read": {
-        parameters: {
-            query?: never;
-            header?: never;
-            path?: never;
-            cookie?: never;
-        };
-        get?: never;
-        put?: never;
-        /**
-         * Read Memories
-         * @description Get up to 200 memories by ID. Unknown IDs are omitted.
-         */
-        post: operations["read_memories"];
         delete?: never;
         options?: never;
         head?: never;
@@ -1137,7 +1097,7 @@ export interface paths {
         };
         /**
          * Get
-         * @description Fetch one memory, in the version of this ID; a short ID, as prompts show it, must be unique in the scope.
+         * @description Get a memory, in the version of this ID. Accepts short IDs, also those that a conversation was shown.
          */
         get: operations["get"];
         put?: never;
@@ -6134,39 +6094,6 @@ export interface components {
             score: number;
         };
         /**
-         * ReadBody
-         * @description Memories of a scope to read.
-         * @example {
-         *       "agent": "ada",
-         *       "ids": [
-         *         "01a1dd05-b16b-7000-b535-83c8ebea4fa9"
-         *       ]
-         *     }
-         */
-        ReadBody: {
-            /**
-             * Agent
-             * @description Agent. May be empty if the key is bound to one.
-             */
-            agent: string;
-            /**
-             * Ids
-             * @description Ids of the memories, of any version.
-             */
-            ids: string[];
-            /**
-             * User
-             * @description User. Empty for the agent's own memory.
-             * @default
-             */
-            user?: string;
-        };
-        /** ReadMemoriesAnswer */
-        ReadMemoriesAnswer: {
-            /** Memories */
-            memories: components["schemas"]["Memory"][];
-        };
-        /**
          * RecallBody
          * @description A cue for one scope.
          * @example {
@@ -7066,15 +6993,6 @@ export interface components {
             /** Appended */
             appended: components["schemas"]["MessageReceipt"][];
             context: components["schemas"]["Context"];
-        };
-        /**
-         * ResolvedId
-         * @description The memory behind a short ID, and its visible sources.
-         */
-        ResolvedId: {
-            /** Evidence */
-            evidence: components["schemas"]["Memory"][];
-            memory: components["schemas"]["Memory"];
         };
         /**
          * RetrievalBody
@@ -8382,120 +8300,6 @@ export interface operations {
             };
             /** @description Conflict */
             409: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Problem"];
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description Request too large */
-            413: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Problem"];
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description Invalid request */
-            422: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Problem"];
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description Rate limit exceeded */
-            429: {
-                headers: {
-                    /** @description After how many seconds to try again. */
-                    "Retry-After"?: number;
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Problem"];
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description Temporarily unavailable */
-            503: {
-                headers: {
-                    /** @description After how many seconds to try again. */
-                    "Retry-After"?: number;
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Problem"];
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-        };
-    };
-    resolve_short_id: {
-        parameters: {
-            query: {
-                /** @description Your name for the conversation; what its blocks showed before is known. None if empty. */
-                conversation?: string;
-                /** @description Agent. May be empty if the key is bound to one. */
-                agent: string;
-                /** @description User. Empty for the agent's own memory. */
-                user?: string;
-            };
-            header?: never;
-            path: {
-                /** @description Short ID, as shown in a prompt. */
-                short_id: string;
-            };
-            cookie?: never;
-        };
-        requestBody?: never;
-        responses: {
-            /** @description Successful Response */
-            200: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["ResolvedId"];
-                };
-            };
-            /** @description Malformed request */
-            400: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Problem"];
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description API key missing or invalid */
-            401: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Problem"];
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description The API key is not allowed to do this */
-            403: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Problem"];
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description Not found */
-            404: {
                 headers: {
                     [name: string]: unknown;
                 };
@@ -14019,17 +13823,19 @@ export interface operations {
             };
         };
     };
-    browse: {
+    list_memories: {
         parameters: {
             query: {
-                /** @description `next_cursor` of the previous page. */
-                cursor?: string | null;
-                /** @description Maximum number of memories on a page. */
-                limit?: number;
-                /** @description `oldest` or `newest` first. */
-                order?: components["schemas"]["MemoryOrder"];
+                /** @description Only these memories, in any version, without a filter. */
+                ids?: string[];
                 /** @description Only memories that contain all of these words. */
                 words?: string;
+                /** @description `oldest` or `newest` first. */
+                order?: components["schemas"]["MemoryOrder"];
+                /** @description Maximum number of memories on a page. */
+                limit?: number;
+                /** @description `next_cursor` of the previous page. */
+                cursor?: string | null;
                 /** @description Only these kinds. Default: all. */
                 kinds?: components["schemas"]["Kind"][];
                 /** @description Only messages of these conversations. */
@@ -14271,107 +14077,11 @@ export interface operations {
             };
         };
     };
-    read_memories: {
-        parameters: {
-            query?: never;
-            header?: never;
-            path?: never;
-            cookie?: never;
-        };
-        requestBody: {
-            content: {
-                "application/json": components["schemas"]["ReadBody"];
-            };
-        };
-        responses: {
-            /** @description Successful Response */
-            200: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["ReadMemoriesAnswer"];
-                };
-            };
-            /** @description Malformed request */
-            400: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Problem"];
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description API key missing or invalid */
-            401: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Problem"];
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description The API key is not allowed to do this */
-            403: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Problem"];
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description Request too large */
-            413: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Problem"];
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description Invalid request */
-            422: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Problem"];
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description Rate limit exceeded */
-            429: {
-                headers: {
-                    /** @description After how many seconds to try again. */
-                    "Retry-After"?: number;
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Problem"];
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description Temporarily unavailable */
-            503: {
-                headers: {
-                    /** @description After how many seconds to try again. */
-                    "Retry-After"?: number;
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Problem"];
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-        };
-    };
     get: {
         parameters: {
             query: {
+                /** @description Only short IDs that this conversation was shown. */
+                conversation?: string;
                 /** @description Agent. May be empty if the key is bound to one. */
                 agent: string;
                 /** @description User. Empty for the agent's own memory. */

@@ -21,7 +21,7 @@ export const usePreview = (scope: Scope, id: string, enabled = true) =>
     queryFn: async () => {
       const ids = await recollect.mind(scope.agent, scope.user).forget([id], { dryRun: true });
       const first = [id, ...ids.filter((each) => each !== id)].slice(0, SHOWN);
-      const { memories } = await take(api.POST('/v1/memories/read', { body: { ...scope, ids: first } }));
+      const { memories } = await take(api.GET('/v1/memories', { params: { query: { ...scope, ids: first } } }));
       return { ids, memories };
     },
   });

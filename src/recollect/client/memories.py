@@ -13,7 +13,7 @@ from recollect.client.calls import RemoteView
 from recollect.loading import load
 
 if TYPE_CHECKING:
-    from recollect.models.filters import Filter
+    from recollect.models.filters import Filter, FilterLike
     from recollect.models.memories import (
         EvidenceWalk,
         FadeDecision,
@@ -60,32 +60,14 @@ class RemoteMemories(RemoteView):
         )
         return answer
 
-    async def get(self, memory_id: UUID | str) -> Memory:
-        """Fetch one memory, in the version of this ID; a short ID, as prompts show it, must be unique in the scope."""
-        answer: Memory = await self.call("get", memory_id=memory_id)
-        return answer
-
-    async def get_many(self, ids: Sequence[UUID]) -> list[Memory]:
-        """Get up to 200 memories by ID. Unknown IDs are omitted."""
-        answer: list[Memory] = await self.call("get_many", ids=ids)
+    async def get(self, memory_id: UUID | str, conversation: str = "") -> Memory:
+        """Get a memory, in the version of this ID. Accepts short IDs, also those that a conversation was shown."""
+        answer: Memory = await self.call("get", memory_id=memory_id, conversation=conversation)
         return answer
 
     async def evidence(self, memory_id: UUID, depth: int = 3, limit: int = 200) -> EvidenceWalk:
         """Get the sources of a memory and the memories derived from it."""
         answer: EvidenceWalk = await self.call("evidence", memory_id=memory_id, depth=depth, limit=limit)
-        return answer
-
-    async def browse(
-        self,
-        cursor: UUID | None = None,
-        limit: int = 50,
-        only: Filter | None = None,
-        *,
-        order: MemoryOrder | str = "oldest",
-        words: str = "",
-    ) -> MemoryPage:
-        """List memories that match a filter, oldest or newest first."""
-        answer: MemoryPage = await self.call("browse", cursor=cursor, limit=limit, only=only, order=order, words=words)
         return answer
 
     async def revise(self, memory_id: UUID, revision: MemoryUpdate) -> UpdateResult:
@@ -108,6 +90,22 @@ class RemoteMemories(RemoteView):
     ) -> list[UUID]:
         """Permanently delete memories by ID or filter, with everything derived from them. `dry_run` only lists them."""
         answer: list[UUID] = await self.call("forget", ids=ids, only=only, dry_run=dry_run)
+        return answer
+
+    async def list(
+        self,
+        *,
+        filter: FilterLike | None = None,
+        ids: Sequence[UUID] = (),
+        words: str = "",
+        order: MemoryOrder | str = "oldest",
+        limit: int = 50,
+        cursor: UUID | None = None,
+    ) -> MemoryPage:
+        """List the memories that match a filter, or up to 200 by ID. Unknown IDs are omitted."""
+        answer: MemoryPage = await self.call(
+            "list", filter=filter, ids=ids, words=words, order=order, limit=limit, cursor=cursor
+        )
         return answer
 
 

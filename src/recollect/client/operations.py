@@ -29,7 +29,6 @@ class RemoteOperation:
 OPERATIONS: Mapping[str, RemoteOperation] = {
     "activity": RemoteOperation("GET", "/v1/activity", lambda: list[models.DailyCount], answer="days"),
     "associate": RemoteOperation("POST", "/v1/associate", lambda: list[models.Association], answer="associations"),
-    "browse": RemoteOperation("GET", "/v1/memories", lambda: models.MemoryPage),
     "changes": RemoteOperation("GET", "/v1/changes"),
     "conversations": RemoteOperation("GET", "/v1/conversations", lambda: models.ConversationPage),
     "evidence": RemoteOperation("GET", "/v1/memories/{memory_id}/evidence", lambda: models.EvidenceWalk),
@@ -37,8 +36,8 @@ OPERATIONS: Mapping[str, RemoteOperation] = {
     "forget": RemoteOperation("POST", "/v1/forget", lambda: list[UUID], answer="forgotten"),
     "forget_everything": RemoteOperation("POST", "/v1/forget/everything", lambda: models.UserErasure),
     "get": RemoteOperation("GET", "/v1/memories/{memory_id}", lambda: models.Memory),
-    "get_many": RemoteOperation("POST", "/v1/memories/read", lambda: list[models.Memory], answer="memories"),
     "last_chat": RemoteOperation("GET", "/v1/last-chat", lambda: models.Memory),
+    "list": RemoteOperation("GET", "/v1/memories", lambda: models.MemoryPage),
     "load": RemoteOperation("POST", "/v1/load", lambda: list[UUID], answer="ids"),
     "metadata": RemoteOperation(
         "GET", "/v1/metadata", lambda: Mapping[str, models.JSON], answer="metadata", agent_only=True
@@ -59,7 +58,6 @@ OPERATIONS: Mapping[str, RemoteOperation] = {
     "versions": RemoteOperation(
         "GET", "/v1/memories/{memory_id}/versions", lambda: list[models.Memory], answer="versions"
     ),
-    "blocks.resolve": RemoteOperation("GET", "/v1/blocks/{short_id}", lambda: models.ResolvedId),
     "blocks.show": RemoteOperation("POST", "/v1/blocks", lambda: models.MemoryBlock),
     "conversation.append": RemoteOperation(
         "POST", "/v1/messages", lambda: list[models.MessageReceipt], answer="messages"

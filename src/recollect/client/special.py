@@ -162,7 +162,7 @@ async def converse(
 
 async def export(
     view: RemoteView,
-    format: GraphFormat | str = "graphml",  # noqa: A002 - its name
+    format: GraphFormat | str = "graphml",
     *,
     as_of: datetime | None = None,
     at: datetime | None = None,

@@ -6,9 +6,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from uuid import UUID
 
+from recollect.core.recall.checks import read_filter
 from recollect.mind.access import Access
 from recollect.mind.operations import operation
-from recollect.models.filters import NO_FILTER, Filter
+from recollect.models.filters import NO_FILTER, Filter, FilterLike
 from recollect.models.memories import (
     EvidenceWalk,
     FadeDecision,
@@ -25,10 +26,10 @@ from recollect.models.memories import (
     UpdateResult,
 )
 from recollect.models.service import Right
-from recollect.verbs.conversations.block import resolve
+from recollect.verbs.conversations.block import resolve_short_id
 from recollect.verbs.memories.fade import explain_fading, fade, list_faded, revive
 from recollect.verbs.memories.load import load
-from recollect.verbs.memories.read import Browsing, browse, forget, get, get_many, pin, walk_evidence
+from recollect.verbs.memories.read import ListQuery, forget, get, list_memories, pin, walk_evidence
 from recollect.verbs.memories.remember import as_new, remember
 from recollect.verbs.memories.revise import list_versions, revise
 
@@ -58,37 +59,18 @@ class MemoryVerbs:
         return await load(self.access.parts, self.access.caller, self.access.scope, memories, idempotency_key)
 
     @operation("GET /v1/memories/{memory_id}", Right.READ)
-    async def get(self, memory_id: UUID | str) -> Memory:
-        """Fetch one memory, in the version of this ID; a short ID, as prompts show it, must be unique in the scope."""
+    async def get(self, memory_id: UUID | str, conversation: str = "") -> Memory:
+        """Get a memory, in the version of this ID. Accepts short IDs, also those that a conversation was shown."""
         try:
             known = memory_id if isinstance(memory_id, UUID) else UUID(memory_id)
         except ValueError:
-            return (await resolve(self.access.parts, self.access.scope, str(memory_id), "")).memory
+            known = await resolve_short_id(self.access.parts, self.access.scope, str(memory_id), conversation)
         return await get(self.access.parts, self.access.scope, known)
-
-    @operation("POST /v1/memories/read", Right.READ, answer="memories")
-    async def get_many(self, ids: Sequence[UUID]) -> list[Memory]:
-        """Get up to 200 memories by ID. Unknown IDs are omitted."""
-        return await get_many(self.access.parts, self.access.scope, ids)
 
     @operation("GET /v1/memories/{memory_id}/evidence", Right.READ)
     async def evidence(self, memory_id: UUID, depth: int = 3, limit: int = 200) -> EvidenceWalk:
         """Get the sources of a memory and the memories derived from it."""
         return await walk_evidence(self.access.parts, self.access.scope, memory_id, depth, limit)
-
-    @operation("GET /v1/memories", Right.READ, command="mind export")
-    async def browse(
-        self,
-        cursor: UUID | None = None,
-        limit: int = 50,
-        only: Filter | None = None,
-        *,
-        order: MemoryOrder | str = "oldest",
-        words: str = "",
-    ) -> MemoryPage:
-        """List memories that match a filter, oldest or newest first."""
-        wanted = Browsing(only or NO_FILTER, order, words)
-        return await browse(self.access.parts, self.access.scope, cursor, limit, wanted)
 
     @operation("POST /v1/memories/{memory_id}/revise", Right.WRITE, command="update", tool="revise")
     async def revise(self, memory_id: UUID, revision: MemoryUpdate) -> UpdateResult:
@@ -111,6 +93,21 @@ class MemoryVerbs:
     ) -> list[UUID]:
         """Permanently delete memories by ID or filter, with everything derived from them. `dry_run` only lists them."""
         return await forget(self.access.parts, self.access.scope, ids, only or NO_FILTER, dry_run=dry_run)
+
+    @operation("GET /v1/memories", Right.READ, command="list")
+    async def list(
+        self,
+        *,
+        filter: FilterLike | None = None,
+        ids: Sequence[UUID] = (),
+        words: str = "",
+        order: MemoryOrder | str = "oldest",
+        limit: int = 50,
+        cursor: UUID | None = None,
+    ) -> MemoryPage:
+        """List the memories that match a filter, or up to 200 by ID. Unknown IDs are omitted."""
+        wanted = ListQuery(read_filter(filter), tuple(ids), words, order, limit, cursor)
+        return await list_memories(self.access.parts, self.access.scope, wanted)
 
 
 @dataclass(frozen=True, slots=True)

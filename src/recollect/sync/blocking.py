@@ -38,7 +38,6 @@ class SyncConversation(Blocking):
 class SyncBlocks(Blocking):
     """Blocks whose methods return when they are done."""
 
-    resolve = blocking(RemoteBlocks.resolve)
     show = blocking(RemoteBlocks.show)
 
 
@@ -103,7 +102,6 @@ class SyncMind(Blocking):
 
     activity = blocking(RemoteMind.activity)
     associate = blocking(RemoteMind.associate)
-    browse = blocking(RemoteMind.browse)
     changes = blocking_pieces(RemoteMind.changes)
     conversations = blocking(RemoteMind.conversations)
     evidence = blocking(RemoteMind.evidence)
@@ -111,8 +109,8 @@ class SyncMind(Blocking):
     forget = blocking(RemoteMind.forget)
     forget_everything = blocking(RemoteMind.forget_everything)
     get = blocking(RemoteMind.get)
-    get_many = blocking(RemoteMind.get_many)
     last_chat = blocking(RemoteMind.last_chat)
+    list = blocking(RemoteMind.list)
     load = blocking(RemoteMind.load)
     metadata = blocking(RemoteMind.metadata)
     overview = blocking(RemoteMind.overview)

@@ -107,7 +107,7 @@ async def test_what_cannot_be_logged_is_not_erased(recollect, mind, folder, owne
     assert issubclass(ErasureLogError, UnavailableError), "a caller tries again"
     begun = await recollect.operator.erasures.forget_user(caller, "Li Example")
     assert begun.erased_at is None, "a job goes on with it"
-    assert len((await mind.browse()).memories) == 2
+    assert len((await mind.list()).memories) == 2
     assert owner.execute("select count(*) from purge_receipts").fetchone() == (0,)
     folder.unlink()
     assert await mind.forget([kept.id]) == [kept.id]

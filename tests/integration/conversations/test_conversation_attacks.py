@@ -80,7 +80,7 @@ async def test_no_way_leads_to_what_is_deleted(recollect, mind, deleted, synced)
             await mind.get(identity)
         with pytest.raises(InvalidInputError):
             await mind.remember(NewMemory("x", Kind.THOUGHT, evidence=(identity,)))
-    assert {memory.id for memory in (await mind.browse()).memories} == set(shown)
+    assert {memory.id for memory in (await mind.list()).memories} == set(shown)
     made = await mind.conversation("new").context("secretword or what?", 500)
     assert "secretword" not in made.block
 

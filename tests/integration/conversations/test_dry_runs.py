@@ -30,7 +30,7 @@ async def converse(mind):
 
 
 async def see(mind):
-    return {(each.id, each.content) for each in (await mind.browse(limit=200)).memories}
+    return {(each.id, each.content) for each in (await mind.list(limit=200)).memories}
 
 
 async def test_a_dry_run_of_a_purge_counts_what_its_receipt_says_later(mind):

@@ -111,7 +111,7 @@ async def test_a_call_that_is_named_is_stored_once(client, mind):
     first, _ = await call(client, "remember", content="the key is under the mat", once="note-1")
     again, _ = await call(client, "remember", content="the key is under the mat", once="note-1")
     assert first["id"] == again["id"]
-    assert len((await mind.browse()).memories) == 1
+    assert len((await mind.list()).memories) == 1
 
 
 async def test_a_recall_goes_by_kind_time_and_topic(client, mind):

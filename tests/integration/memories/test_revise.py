@@ -61,8 +61,8 @@ async def test_every_kind_can_be_revised_and_read_as_of_its_time(mind, kind):
     assert (old.id, new.id) == (first, revised.id) and await mind.versions(new.id) == [old, new]
     assert old.superseded_at == new.created_at and new.superseded_at is None
     assert (await mind.get(first)).content == "The dentist is at four."
-    assert [each.id for each in (await mind.browse()).memories] == [revised.id]
-    assert [each.id for each in (await mind.browse(only=Filter(as_of=before))).memories] == [first]
+    assert [each.id for each in (await mind.list()).memories] == [revised.id]
+    assert [each.id for each in (await mind.list(filter=Filter(as_of=before))).memories] == [first]
     assert (await mind.overview()).memories == 1
 
 
@@ -92,7 +92,7 @@ async def test_what_is_not_named_is_carried_over(mind, owner):
         "The dentist is at five.",
     )
     assert await count_topics(mind) == {"body": 1}
-    assert [each.id for each in (await mind.browse(only=Filter(topics=("health->teeth",)))).memories] == []
+    assert [each.id for each in (await mind.list(filter=Filter(topics=("health->teeth",)))).memories] == []
 
 
 async def test_a_version_that_sounds_the_same_keeps_its_vector(mind, embedder, owner):
@@ -249,7 +249,7 @@ async def test_a_fact_is_revised_in_its_own_lineage(mind):
     over = await mind.revise(ended.memory_id, MemoryUpdate("Ann had a flat in Oslo."))
     assert (await mind.recall("flat in Oslo")).hits == () and over.version == 4
     await mind.forget([fact.memory_id])
-    assert (await mind.browse(only=Filter(state=RecallState.PAST))).memories == ()
+    assert (await mind.list(filter=Filter(state=RecallState.PAST))).memories == ()
 
 
 async def test_a_revision_is_logged(mind, owner):
@@ -263,7 +263,7 @@ async def test_the_rules_rate_new_words_and_no_one_elses_importance(mind):
     for first, expected in ((rated, (8.0, "rule")), (scored, (4.0, "caller"))):
         now = await mind.get((await mind.revise(first, MemoryUpdate("Her mother died."))).id)
         assert (now.importance, now.importance_from) == expected
-    now = await mind.get((await mind.revise((await mind.browse()).memories[0].id, MemoryUpdate(importance=9))).id)
+    now = await mind.get((await mind.revise((await mind.list()).memories[0].id, MemoryUpdate(importance=9))).id)
     assert (now.importance, now.importance_from) == (9.0, "caller")
 
 

@@ -18,7 +18,7 @@ SCOPE = {"agent": "ada", "user": "li"}
 
 async def contents(recollect):
     mind = await recollect.mind("ada", "li")
-    return {each.content: each for each in (await mind.browse(limit=100)).memories}
+    return {each.content: each for each in (await mind.list(limit=100)).memories}
 
 
 async def test_over_http(recollect):

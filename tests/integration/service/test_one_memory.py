@@ -111,7 +111,7 @@ async def test_both_are_stored_scored_recalled_shown_and_enriched_alike(walk):
     only = Filter(since=MORNING + timedelta(minutes=1), until=MORNING + timedelta(minutes=3), kinds=(kind,))
     found = await mind.recall(Cue("Li", since=only.since, until=only.until, kinds=only.kinds))
     assert {hit.memory.id for hit in found.hits} == {*ids[1:3]}
-    assert {each.id for each in (await mind.browse(only=only)).memories} == {*ids[1:3]}
+    assert {each.id for each in (await mind.list(filter=only)).memories} == {*ids[1:3]}
     streamed = await mind.recall(Cue("Li", channels=("stream",), min_importance=8, touch=False))
     assert {hit.memory.id for hit in streamed.hits} == {ids[0], ids[3]}
     made = await mind.conversation("new").context("What is the cat of Li called?")
@@ -120,7 +120,7 @@ async def test_both_are_stored_scored_recalled_shown_and_enriched_alike(walk):
     # Enrich to facts: the model's word on importance takes the place of the rules'.
     assert await walk.learn() >= 1
     assert FACT["text"] in {fact.text for fact in (await mind.knowledge.facts()).facts}
-    [summary, *_] = (await mind.browse(only=Filter(kinds=(Kind.SUMMARY,)))).memories
+    [summary, *_] = (await mind.list(filter=Filter(kinds=(Kind.SUMMARY,)))).memories
     assert set(summary.evidence) <= {*ids}
     rated = [await mind.get(each) for each in ids]
     assert {each.importance_from for each in rated} == {ImportanceFrom.MODEL}
@@ -185,6 +185,6 @@ async def test_both_leave_and_come_back_the_same(walk, recollect):
     await recollect.operator.exports.import_export_file(caller, order, io.BytesIO(data))
     other = await recollect.mind("eve", "li")
     for kinds in ((walk.kind,), (Kind.FACT,), (Kind.THOUGHT,), (Kind.SUMMARY,)):
-        one, two = [(await mind.browse(only=Filter(kinds=kinds))).memories for mind in (walk.mind, other)]
+        one, two = [(await mind.list(filter=Filter(kinds=kinds))).memories for mind in (walk.mind, other)]
         assert [each.content for each in one] == [each.content for each in two] != []
     assert len((await other.knowledge.facts()).facts) == len((await walk.mind.knowledge.facts()).facts) > 0

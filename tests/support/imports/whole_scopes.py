@@ -92,14 +92,14 @@ class Talks:
         there = (await self.mind.conversations()).conversations
         if name in [each.id for each in there]:
             await getattr(self.mind.conversation(name), how)()
-            alive = {each.id for each in (await self.mind.browse(limit=200)).memories}
+            alive = {each.id for each in (await self.mind.list(limit=200)).memories}
             self.ids = [each for each in self.ids if each in alive]
             self.messages = [each for each in self.messages if each[0] != name or how == "archive"]
 
     async def revise(self, number, text):
         """Revise what was said or remembered; who is trusted less only contests."""
         mine = [each for _, each in self.messages] if number % 2 else self.ids
-        standing = {each.id for each in (await self.mind.browse(limit=200)).memories}
+        standing = {each.id for each in (await self.mind.list(limit=200)).memories}
         chosen = self.pick(number, [each for each in mine if each in standing])
         if chosen is None:
             return

@@ -159,7 +159,7 @@ async def list_memories(
     """List memories, newest first."""
     only, order = Filter(**read_filter(given)), MemoryOrder.OLDEST if given["oldest"] else MemoryOrder.NEWEST
     cursor = await find_id(mind, given["after"]) if given["after"] else None
-    return await mind.browse(cursor, limit, only, order=order, words=words)
+    return await mind.list(filter=only, words=words, order=order, limit=limit, cursor=cursor)
 
 
 def show_updated(found: UpdateResult | list[Memory]) -> None:

@@ -11,7 +11,7 @@ from recollect.core.recall.checks import check_filter
 from recollect.core.text.checks import MAX_CUE_LENGTH, MAX_HITS, check_limit, check_text
 from recollect.core.text.terms import analyse, hash_term
 from recollect.errors import InvalidInputError, NotFoundError
-from recollect.models.filters import Filter
+from recollect.models.filters import NO_FILTER, Filter
 from recollect.models.memories import EvidenceWalk, Memory, MemoryOrder, MemoryPage
 from recollect.models.service import Scope
 from recollect.store.memories import evidence, memories
@@ -32,14 +32,6 @@ async def get(parts: Dependencies, scope: Scope, memory_id: UUID) -> Memory:
     return found
 
 
-async def get_many(parts: Dependencies, scope: Scope, ids: Sequence[UUID]) -> list[Memory]:
-    """Fetch memories in the given order, in any version; unknown ones are omitted."""
-    if not 1 <= len(ids) <= MAX_HITS:
-        raise InvalidInputError(f"ids must hold 1 to {MAX_HITS} items")
-    found = await memories.fetch_every(parts.database, scope, ids)
-    return [found[each] for each in dict.fromkeys(ids) if each in found]
-
-
 async def walk_evidence(parts: Dependencies, scope: Scope, memory_id: UUID, depth: int, limit: int) -> EvidenceWalk:
     """Follow evidence from a memory both ways, up to a depth and a number of memories each way."""
     check_limit(limit)
@@ -52,24 +44,31 @@ async def walk_evidence(parts: Dependencies, scope: Scope, memory_id: UUID, dept
 
 
 @dataclass(frozen=True, slots=True)
-class Browsing:
+class ListQuery:
     """Which memories to list, and in which order."""
 
-    only: Filter
-    order: MemoryOrder | str = MemoryOrder.OLDEST
+    only: Filter = NO_FILTER
+    ids: tuple[UUID, ...] = ()
+    """Exactly these memories, in this order and in any version."""
     words: str = ""
     """Only memories that contain all of these words."""
+    order: MemoryOrder | str = MemoryOrder.OLDEST
+    limit: int = 50
+    cursor: UUID | None = None
 
 
-async def browse(parts: Dependencies, scope: Scope, cursor: UUID | None, limit: int, wanted: Browsing) -> MemoryPage:
-    """Fetch one page of memories that a filter allows, in the order of storing or its reverse."""
+async def list_memories(parts: Dependencies, scope: Scope, wanted: ListQuery) -> MemoryPage:
+    """Fetch memories by ID, or one page of those that a filter allows, in the order of storing or its reverse."""
+    if wanted.ids:
+        return await list_by_id(parts, scope, wanted)
+    limit = wanted.limit
     check_limit(limit)
     check_filter(wanted.only)
     check_text("words", wanted.words, MAX_CUE_LENGTH)
     if wanted.order not in tuple(MemoryOrder):
         raise InvalidInputError(f"order must be one of {', '.join(MemoryOrder)}")
     backwards = wanted.order == MemoryOrder.NEWEST
-    start = cursor or (END if backwards else scopes.BEGINNING)
+    start = wanted.cursor or (END if backwards else scopes.BEGINNING)
     query = RowQuery(None, wanted.only, start, limit + 1, expired=True, backwards=backwards)
     if wanted.words:
         # Words are normalized with the rules of the scope, which its location has.
@@ -77,6 +76,16 @@ async def browse(parts: Dependencies, scope: Scope, cursor: UUID | None, limit: 
         query = replace(query, terms=hash_words(place.scope_id or 0, wanted.words))
     rows = await memories.page(parts.database, scope, query)
     return MemoryPage(tuple(rows[:limit]), rows[limit - 1].id if len(rows) > limit else None)
+
+
+async def list_by_id(parts: Dependencies, scope: Scope, wanted: ListQuery) -> MemoryPage:
+    """Fetch memories in the given order, in any version; unknown ones are omitted."""
+    if len(wanted.ids) > MAX_HITS:
+        raise InvalidInputError(f"ids must hold at most {MAX_HITS} items")
+    if wanted.only.named or wanted.words or wanted.cursor:
+        raise InvalidInputError("ids cannot be combined with a filter, words or a cursor")
+    found = await memories.fetch_every(parts.database, scope, wanted.ids)
+    return MemoryPage(tuple(found[each] for each in dict.fromkeys(wanted.ids) if each in found), None)
 
 
 def hash_words(scope_id: int, words: str) -> list[int]:

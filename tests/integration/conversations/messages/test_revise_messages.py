@@ -151,7 +151,7 @@ async def test_versions_go_with_their_conversation(recollect, mind, owner):
     assert (await mind.recall(then)).hits == ()
     await recollect.work(until_empty=True)
     assert (await mind.recall(then)).hits == () and (
-        await mind.browse(only=Filter(state=RecallState.PAST))
+        await mind.list(filter=Filter(state=RecallState.PAST))
     ).memories == ()
     await view.restore()
     await recollect.work(until_empty=True)
@@ -191,7 +191,7 @@ async def test_thoughts_and_summaries_are_worded_again(addresses, embedder):
         assert (await mind.recall(Cue("four", channels=("text",)))).hits == ()
         assert (await mind.overview()).to_rederive == 3
         await running.work(until_empty=True)
-        everything = {each.content: each for each in (await mind.browse()).memories}
+        everything = {each.content: each for each in (await mind.list()).memories}
         assert {*everything} == {
             "it hurts", "dentist at five", "Left: it hurts & dentist at five", "Left: dentist at five",
             "Left: Left: it hurts & dentist at five",
@@ -206,13 +206,13 @@ async def test_thoughts_and_summaries_are_worded_again(addresses, embedder):
         assert {hit.memory.id for hit in then} == {one, thought.id, summary, deeper}
         # What others were derived from has not changed.
         third = await mind.revise(revised.id, MemoryUpdate(importance=9))
-        assert third.outdated == () and len((await mind.browse()).memories) == 5
+        assert third.outdated == () and len((await mind.list()).memories) == 5
         # And once it changes, they rest on an earlier version of it.
         assert len((await mind.revise(third.id, MemoryUpdate("dentist at six"))).outdated) == 3
         await running.work(until_empty=True)
-        assert {each.content for each in (await mind.browse()).memories} >= {"Left: it hurts & dentist at six"}
+        assert {each.content for each in (await mind.list()).memories} >= {"Left: it hurts & dentist at six"}
         await mind.forget([one])
-        assert [each.content for each in (await mind.browse()).memories] == ["it hurts"]
+        assert [each.content for each in (await mind.list()).memories] == ["it hurts"]
 
 
 async def test_what_a_segment_said_is_learned_again(running, learning, script, owner):
@@ -226,7 +226,7 @@ async def test_what_a_segment_said_is_learned_again(running, learning, script, o
     await work(running)
     assert await texts(mind) == {"Ann lives in Rome."} and await names(mind) >= {"Ann", "Rome"}
     assert await texts(mind, as_of=before) == {"Ann lives in Oslo."}
-    [new] = (await mind.browse(only=Filter(kinds=(Kind.FACT,)))).memories
+    [new] = (await mind.list(filter=Filter(kinds=(Kind.FACT,)))).memories
     assert revised.id in new.evidence
     await mind.forget([said])
     await view.purge()

@@ -25,7 +25,7 @@ async def remind(mind, text, **more):
 
 
 async def read(mind, **times):
-    return [memory.content for memory in (await mind.browse(limit=200, only=Filter(**times))).memories]
+    return [memory.content for memory in (await mind.list(limit=200, filter=Filter(**times))).memories]
 
 
 async def moved(mind, owner):

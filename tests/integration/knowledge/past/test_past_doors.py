@@ -87,7 +87,7 @@ async def test_the_client_asks_as_the_mind_does(recollect, mind, then):
     async with serving(create_app(recollect=recollect)) as url, Client(url, secret) as client:
         remote = await client.mind("ada", "li")
         for times in ({}, {"as_of": then}, {"at": year(2021)}, {"as_of": then, "at": year(2010)}):
-            assert await remote.browse(only=Filter(**times)) == await mind.browse(only=Filter(**times))
+            assert await remote.list(filter=Filter(**times)) == await mind.list(filter=Filter(**times))
             assert await remote.last_chat("Ann", **times) == await mind.last_chat("Ann", **times)
             assert await remote.associate(Triple("Ann"), **times) == await mind.associate(Triple("Ann"), **times)
             window = HistoryOptions(**times)

@@ -137,7 +137,7 @@ async def test_what_has_faded_leaves_every_index_and_comes_back_as_it_was(mind, 
     assert gone not in ids_of(await see(mind, "Klaus and tea"))
     # Out of recall, and still readable.
     assert (await mind.get(gone)).content == "Klaus reads about tea."
-    assert gone in {memory.id for memory in (await mind.browse()).memories}
+    assert gone in {memory.id for memory in (await mind.list()).memories}
     [listed] = (await mind.fading.faded()).faded
     assert (listed.id, listed.kind, listed.grounds, listed.reason) == (
         *(gone, Kind.EVENT, FadeReason.DECAYED),

@@ -150,4 +150,4 @@ async def test_an_expiry_travels_with_the_line(recollect, mind, tmp_path):
     await export_lines(mind, tmp_path / "lines", lambda _: None)
     there = await recollect.mind("copy")
     await import_lines(there, tmp_path / "lines", lambda _: None)
-    assert [memory.expires_at for memory in (await there.browse()).memories] == [moment, None]
+    assert [memory.expires_at for memory in (await there.list()).memories] == [moment, None]

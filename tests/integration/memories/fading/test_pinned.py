@@ -25,7 +25,7 @@ ROWS = "select m.id, f.pinned from memories m left join memory_features f using 
 
 
 async def pins(mind):
-    return {each.content: each.pinned for each in (await mind.browse(limit=100)).memories}
+    return {each.content: each.pinned for each in (await mind.list(limit=100)).memories}
 
 
 async def test_a_pin_is_written_with_its_memory_by_every_way_in(mind, owner):

@@ -20,7 +20,7 @@ SCOPE = {"agent": "ada", "user": "li"}
 
 async def pinned(recollect):
     mind = await recollect.mind("ada", "li")
-    return {each.content for each in (await mind.browse(limit=100)).memories if each.pinned}
+    return {each.content for each in (await mind.list(limit=100)).memories if each.pinned}
 
 
 async def test_over_http(recollect):

@@ -88,7 +88,7 @@ async def test_features_follow_what_leaves_recall_and_comes_back(mind, owner):
     expect(owner, current=14, past=2)
     owner.execute("update memories set importance = 3, expires_at = now() where kind = 'event'")
     expect(owner, current=14, past=2)
-    await mind.forget([each.id for each in (await mind.browse(limit=100)).memories])
+    await mind.forget([each.id for each in (await mind.list(limit=100)).memories])
     expect(owner)
 
 

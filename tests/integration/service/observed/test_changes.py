@@ -33,7 +33,7 @@ def conversation(mind, chance):
 
 
 async def some(mind, chance, most=2):
-    known = [each.id for each in (await mind.browse(limit=200)).memories]
+    known = [each.id for each in (await mind.list(limit=200)).memories]
     return chance.sample(known, min(most, len(known)))
 
 

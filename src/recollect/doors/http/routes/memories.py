@@ -8,10 +8,16 @@ from uuid import UUID
 
 from fastapi import APIRouter, Path, Query, Request
 from pydantic import BaseModel, Field
-from starlette.exceptions import HTTPException
 
 from recollect.doors.http.auth import AskedMind, Cursor, IdempotencyKey, extend_deadline, id_of, most
-from recollect.doors.http.bodies.fields import EXAMPLE_ID, Number, ScopeBody, build, build_example_config
+from recollect.doors.http.bodies.fields import (
+    EXAMPLE_ID,
+    AnyConversation,
+    Number,
+    ScopeBody,
+    build,
+    build_example_config,
+)
 from recollect.doors.http.bodies.memories import FilterBody, ForgetBody, LoadBody, RememberBody, ReviseBody
 from recollect.doors.http.json_body import JsonRoute
 from recollect.doors.http.problems import document_problems
@@ -37,6 +43,7 @@ router = APIRouter(tags=["memories"], route_class=JsonRoute)
 MemoryId = id_of("the memory")
 AnyId = Annotated[str, Path(max_length=64, description="The ID, whole or as a prompt shows it.", examples=[EXAMPLE_ID])]
 OF_MEMORY = Path(description="Memory ID.", examples=[EXAMPLE_ID])
+Ids = Annotated[list[UUID], Query(max_length=200, description="Only these memories, in any version, without a filter.")]
 Order = Annotated[MemoryOrder, Query(description="`oldest` or `newest` first.")]
 Words = Annotated[str, Query(max_length=8_000, description="Only memories that contain all of these words.")]
 Days = Annotated[Number, Field(ge=0, le=36_500)]
@@ -55,42 +62,36 @@ async def load(mind: Mind, body: LoadBody, idempotency_key: IdempotencyKey = "")
     return await mind.load(memories, idempotency_key=idempotency_key)
 
 
-async def browse(
-    mind: Mind,
-    *,
-    cursor: UUID | None,
-    limit: int,
-    order: MemoryOrder,
-    words: str,
-    **given: Any,  # noqa: ANN401 - a field of any type
-) -> MemoryPage:
+async def list_memories(mind: Mind, **given: Any) -> MemoryPage:  # noqa: ANN401 - of any type
     """List what the query admits."""
-    only = build(Filter, FilterBody.model_construct(**given))
-    return await mind.browse(cursor, limit, only, order=order, words=words)
+    only = FilterBody.model_construct(**{name: given.pop(name) for name in FilterBody.model_fields})
+    return await mind.list(filter=build(Filter, only), **given)
 
 
 add_route(
     router,
-    browse,
+    list_memories,
     [
-        inspect.Parameter("cursor", NAMED, annotation=Cursor, default=None),
-        inspect.Parameter("limit", NAMED, annotation=most(200, "memories on a page"), default=50),
-        inspect.Parameter("order", NAMED, annotation=Order, default=MemoryOrder.OLDEST),
+        inspect.Parameter("ids", NAMED, annotation=Ids, default=()),
         inspect.Parameter("words", NAMED, annotation=Words, default=""),
+        inspect.Parameter("order", NAMED, annotation=Order, default=MemoryOrder.OLDEST),
+        inspect.Parameter("limit", NAMED, annotation=most(200, "memories on a page"), default=50),
+        inspect.Parameter("cursor", NAMED, annotation=Cursor, default=None),
         *in_query(FilterBody),
     ],
-    "browse",
+    "list",
     errors=(),
 )
 
 
-@router.api_route("/v1/memories/read", methods=["GET", "DELETE"], include_in_schema=False)
-async def refuse_read() -> None:
-    """Refuse GET: the path would otherwise be read as the ID of a memory."""
-    raise HTTPException(405, headers={"Allow": "POST"})
-
-
-forward(router, "get", "get", errors=[404], memory_id=AnyId)
+forward(
+    router,
+    "get",
+    "get",
+    errors=[404],
+    memory_id=AnyId,
+    conversation=Annotated[AnyConversation, Query(description="Only short IDs that this conversation was shown.")],
+)
 forward(
     router,
     "walk_evidence",
@@ -128,17 +129,6 @@ async def forget_everything(mind: Mind, body: EverythingBody, request: Request) 
     """Erase a scope, or only count it; sent again, it continues."""
     extend_deadline(request, MAX_SECONDS)
     return await mind.forget_everything(dry_run=body.dry_run)
-
-
-class ReadBody(ScopeBody):
-    """Memories of a scope to read."""
-
-    model_config = build_example_config({"agent": "ada", "ids": [EXAMPLE_ID]})
-
-    ids: list[UUID] = Field(min_length=1, max_length=200, description="Ids of the memories, of any version.")
-
-
-forward(router, "read_memories", "get_many", ReadBody)
 
 
 class PinBody(ScopeBody):

@@ -29,7 +29,7 @@ async def walk(mind, limit, **how):
     """Read page by page."""
     found, cursor = [], None
     while True:
-        page = await mind.browse(cursor, limit, **how)
+        page = await mind.list(cursor=cursor, limit=limit, **how)
         found += [each.content for each in page.memories]
         cursor = page.next_cursor
         if cursor is None:
@@ -53,8 +53,8 @@ async def test_a_filter_restricts_both_orders(mind):
         [NewMemory(f"{kind} {number}", kind=kind) for number in range(4) for kind in (Kind.EVENT, Kind.CHAT)]
     )
     only = Filter(kinds=(Kind.CHAT,))
-    assert await walk(mind, 3, only=only) == [f"chat {number}" for number in range(4)]
-    assert await walk(mind, 3, only=only, order="newest") == [f"chat {number}" for number in (3, 2, 1, 0)]
+    assert await walk(mind, 3, filter=only) == [f"chat {number}" for number in range(4)]
+    assert await walk(mind, 3, filter=only, order="newest") == [f"chat {number}" for number in (3, 2, 1, 0)]
 
 
 async def test_words_must_all_be_there_in_any_form_and_script(mind):
@@ -65,7 +65,7 @@ async def test_words_must_all_be_there_in_any_form_and_script(mind):
     assert await walk(mind, 1, words="river RUN", order="newest") == ["Li runs by the river"]
     assert await walk(mind, 1, words="张伟") == ["张伟在腾讯工作", "張偉住在上海"]
     assert await walk(mind, 1, words="腾讯 张伟") == ["张伟在腾讯工作"]
-    assert await walk(mind, 1, words="river", only=Filter(kinds=(Kind.CHAT,))) == []
+    assert await walk(mind, 1, words="river", filter=Filter(kinds=(Kind.CHAT,))) == []
     assert await walk(mind, 1, words="nothing of this") == []
 
 
@@ -75,7 +75,7 @@ async def test_words_find_what_is_out_of_recall(mind):
     await mind.conversation("c").append("no dentist today")
     await mind.conversation("c").archive()
     assert await walk(mind, 5, words="dentist") == ["the dentist is at five", "no dentist today"]
-    assert await walk(mind, 5, words="dentist", only=Filter(state=RecallState.PAST)) == ["the dentist is at four"]
+    assert await walk(mind, 5, words="dentist", filter=Filter(state=RecallState.PAST)) == ["the dentist is at four"]
     await mind.conversation("c").delete()
     assert await walk(mind, 5, words="dentist") == ["the dentist is at five"]
 
@@ -91,7 +91,7 @@ async def test_other_scopes_are_not_searched(recollect, mind):
 async def test_wrong_questions_are_refused(mind, http):
     for wrong in ({"order": "latest"}, {"words": "the"}, {"words": "x" * 8_001}):
         with pytest.raises(InvalidInputError):
-            await mind.browse(**wrong)
+            await mind.list(**wrong)
         assert (await http.get("/v1/memories", params=SCOPE | wrong)).status_code == 422
 
 
@@ -110,11 +110,11 @@ async def test_a_memory_says_its_state_as_the_filter_names_it(mind):
         old.id: RecallState.FADED,
         fact.memory_id: RecallState.PAST,
     }
-    assert {each.id: each.state for each in await mind.get_many([*expected])} == expected
+    assert {each.id: each.state for each in (await mind.list(ids=[*expected])).memories} == expected
     for memory_id, state in expected.items():
         read = await mind.get(memory_id)
         assert read.state is state and read.progress is not None
-        listed = (await mind.browse(only=Filter(state=state))).memories
+        listed = (await mind.list(filter=Filter(state=state))).memories
         assert memory_id in {each.id for each in listed}
         assert {each.state for each in listed} == {state}
         assert {each.progress for each in listed} == {None}
@@ -126,7 +126,7 @@ async def test_over_http_and_by_both_clients(recollect):
     _, secret = await new_key(recollect, rights=(Right.READ,))
     mind = await recollect.mind("ada", "li")
     await mind.remember(["one fish", "two fish", "red bird"])
-    here = await mind.browse(limit=1, order="newest", words="fish")
+    here = await mind.list(limit=1, order="newest", words="fish")
     async with http_client(recollect, secret) as http:
         asked = SCOPE | {"order": "newest", "words": "fish", "limit": 1}
         page = (await http.get("/v1/memories", params=asked)).json()
@@ -138,10 +138,10 @@ async def test_over_http_and_by_both_clients(recollect):
 
     def without_a_loop(url):
         with sync.connect(url, secret) as client:
-            return client.mind("ada", "li").browse(limit=1, order=MemoryOrder.NEWEST, words="fish")
+            return client.mind("ada", "li").list(limit=1, order=MemoryOrder.NEWEST, words="fish")
 
     async with listening(recollect) as url, Client(url, secret) as client:
-        assert await (await client.mind("ada", "li")).browse(limit=1, order="newest", words="fish") == here
+        assert await (await client.mind("ada", "li")).list(limit=1, order="newest", words="fish") == here
         assert await asyncio.to_thread(without_a_loop, url) == here
 
 
