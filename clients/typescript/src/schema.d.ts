@@ -1109,7 +1109,11 @@ export interface paths {
         delete: operations["forget_one"];
         options?: never;
         head?: never;
-        patch?: never;
+        /**
+         * Update Memory
+         * @description Update a memory. The old version is kept unless only `pinned` changes; derived memories are derived again.
+         */
+        patch: operations["update_memory"];
         trace?: never;
     };
     "/v1/memories/{memory_id}/evidence": {
@@ -1126,26 +1130,6 @@ export interface paths {
         get: operations["walk_evidence"];
         put?: never;
         post?: never;
-        delete?: never;
-        options?: never;
-        head?: never;
-        patch?: never;
-        trace?: never;
-    };
-    "/v1/memories/{memory_id}/revise": {
-        parameters: {
-            query?: never;
-            header?: never;
-            path?: never;
-            cookie?: never;
-        };
-        get?: never;
-        put?: never;
-        /**
-         * Revise
-         * @description Update a memory. The old version is kept; derived memories are derived again.
-         */
-        post: operations["revise"];
         delete?: never;
         options?: never;
         head?: never;
@@ -1226,26 +1210,6 @@ export interface paths {
         get: operations["overview"];
         put?: never;
         post?: never;
-        delete?: never;
-        options?: never;
-        head?: never;
-        patch?: never;
-        trace?: never;
-    };
-    "/v1/pin": {
-        parameters: {
-            query?: never;
-            header?: never;
-            path?: never;
-            cookie?: never;
-        };
-        get?: never;
-        put?: never;
-        /**
-         * Pin
-         * @description Pin or unpin memories. Returns the IDs that exist.
-         */
-        post: operations["pin"];
         delete?: never;
         options?: never;
         head?: never;
@@ -5470,45 +5434,6 @@ export interface components {
              */
             start: string;
         };
-        /** PinAnswer */
-        PinAnswer: {
-            /** Pinned */
-            pinned: string[];
-        };
-        /**
-         * PinBody
-         * @description Memories of a scope to pin, or not to pin any longer.
-         * @example {
-         *       "agent": "ada",
-         *       "ids": [
-         *         "01a1dd05-b16b-7000-b535-83c8ebea4fa9"
-         *       ]
-         *     }
-         */
-        PinBody: {
-            /**
-             * Agent
-             * @description Agent. May be empty if the key is bound to one.
-             */
-            agent: string;
-            /**
-             * Ids
-             * @description Ids of the memories.
-             */
-            ids: string[];
-            /**
-             * Pinned
-             * @description false to unpin.
-             * @default true
-             */
-            pinned?: boolean;
-            /**
-             * User
-             * @description User. Empty for the agent's own memory.
-             * @default
-             */
-            user?: string;
-        };
         /**
          * Problem
          * @description An error as RFC 9457 describes it.
@@ -7071,93 +6996,6 @@ export interface components {
             retried: number;
         };
         /**
-         * ReviseBody
-         * @description Fields to change. Omitted or empty fields stay the same.
-         * @example {
-         *       "agent": "ada",
-         *       "content": "The dentist is at five."
-         *     }
-         */
-        ReviseBody: {
-            /**
-             * Agent
-             * @description Agent. May be empty if the key is bound to one.
-             */
-            agent: string;
-            /**
-             * Content
-             * @description New text.
-             * @default
-             */
-            content?: string;
-            /**
-             * Embedding
-             * @description Its vector, if you have one.
-             */
-            embedding?: number[];
-            /**
-             * Embedding Text
-             * @description Text to embed instead of speaker and content.
-             * @default
-             */
-            embedding_text?: string;
-            /**
-             * Expires At
-             * @description Exclude from recall after this time.
-             */
-            expires_at?: string | null;
-            /**
-             * Importance
-             * @description 1 (trivial) to 10 (life-changing).
-             */
-            importance?: number | null;
-            /**
-             * Keywords
-             * @description New keywords. Replaces the existing ones.
-             */
-            keywords?: string[];
-            /**
-             * Metadata
-             * @description Your own JSON, in place of the old.
-             */
-            metadata?: {
-                [key: string]: components["schemas"]["JsonValue"];
-            };
-            /**
-             * Occurred At
-             * @description When it happened, with an offset.
-             */
-            occurred_at?: string | null;
-            /**
-             * Pinned
-             * @description Include it in every prompt.
-             */
-            pinned?: boolean | null;
-            /**
-             * Related Topics
-             * @description Paths of topics that it leads to from that topic.
-             */
-            related_topics?: string[];
-            /**
-             * Speaker
-             * @description Name of the speaker.
-             * @default
-             */
-            speaker?: string;
-            /**
-             * Topic
-             * @description New topic. Replaces the existing ones.
-             * @default
-             */
-            topic?: string;
-            /**
-             * User
-             * @description User. Empty for the agent's own memory.
-             * @default
-             */
-            user?: string;
-        };
-        /**
          * ReviveBody
          * @description Faded memories of a scope to restore.
          * @example {
@@ -7701,6 +7539,93 @@ export interface components {
         UnlinkTopicAnswer: {
             /** Unlinked */
             unlinked: string[];
+        };
+        /**
+         * UpdateBody
+         * @description Fields to change. Omitted or empty fields stay the same.
+         * @example {
+         *       "agent": "ada",
+         *       "content": "The dentist is at five."
+         *     }
+         */
+        UpdateBody: {
+            /**
+             * Agent
+             * @description Agent. May be empty if the key is bound to one.
+             */
+            agent: string;
+            /**
+             * Content
+             * @description New text.
+             * @default
+             */
+            content?: string;
+            /**
+             * Embedding
+             * @description Its vector, if you have one.
+             */
+            embedding?: number[];
+            /**
+             * Embedding Text
+             * @description Text to embed instead of speaker and content.
+             * @default
+             */
+            embedding_text?: string;
+            /**
+             * Expires At
+             * @description Exclude from recall after this time.
+             */
+            expires_at?: string | null;
+            /**
+             * Importance
+             * @description 1 (trivial) to 10 (life-changing).
+             */
+            importance?: number | null;
+            /**
+             * Keywords
+             * @description New keywords. Replaces the existing ones.
+             */
+            keywords?: string[];
+            /**
+             * Metadata
+             * @description Your own JSON, in place of the old.
+             */
+            metadata?: {
+                [key: string]: components["schemas"]["JsonValue"];
+            };
+            /**
+             * Occurred At
+             * @description When it happened, with an offset.
+             */
+            occurred_at?: string | null;
+            /**
+             * Pinned
+             * @description Include it in every prompt.
+             */
+            pinned?: boolean | null;
+            /**
+             * Related Topics
+             * @description Paths of topics that it leads to from that topic.
+             */
+            related_topics?: string[];
+            /**
+             * Speaker
+             * @description Name of the speaker.
+             * @default
+             */
+            speaker?: string;
+            /**
+             * Topic
+             * @description New topic. Replaces the existing ones.
+             * @default
+             */
+            topic?: string;
+            /**
+             * User
+             * @description User. Empty for the agent's own memory.
+             * @default
+             */
+            user?: string;
         };
         /**
          * UpdateConversationBody
@@ -14303,6 +14228,127 @@ export interface operations {
             };
         };
     };
+    update_memory: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description Memory ID. */
+                memory_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["UpdateBody"];
+            };
+        };
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["UpdateResult"];
+                };
+            };
+            /** @description Malformed request */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description API key missing or invalid */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The API key is not allowed to do this */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not found */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Conflict */
+            409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Request too large */
+            413: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Invalid request */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Rate limit exceeded */
+            429: {
+                headers: {
+                    /** @description After how many seconds to try again. */
+                    "Retry-After"?: number;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Temporarily unavailable */
+            503: {
+                headers: {
+                    /** @description After how many seconds to try again. */
+                    "Retry-After"?: number;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
     walk_evidence: {
         parameters: {
             query: {
@@ -14365,127 +14411,6 @@ export interface operations {
             };
             /** @description Not found */
             404: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Problem"];
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description Request too large */
-            413: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Problem"];
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description Invalid request */
-            422: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Problem"];
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description Rate limit exceeded */
-            429: {
-                headers: {
-                    /** @description After how many seconds to try again. */
-                    "Retry-After"?: number;
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Problem"];
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description Temporarily unavailable */
-            503: {
-                headers: {
-                    /** @description After how many seconds to try again. */
-                    "Retry-After"?: number;
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Problem"];
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-        };
-    };
-    revise: {
-        parameters: {
-            query?: never;
-            header?: never;
-            path: {
-                /** @description Memory ID. */
-                memory_id: string;
-            };
-            cookie?: never;
-        };
-        requestBody: {
-            content: {
-                "application/json": components["schemas"]["ReviseBody"];
-            };
-        };
-        responses: {
-            /** @description Successful Response */
-            200: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["UpdateResult"];
-                };
-            };
-            /** @description Malformed request */
-            400: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Problem"];
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description API key missing or invalid */
-            401: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Problem"];
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description The API key is not allowed to do this */
-            403: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Problem"];
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description Not found */
-            404: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Problem"];
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description Conflict */
-            409: {
                 headers: {
                     [name: string]: unknown;
                 };
@@ -14881,104 +14806,6 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["Overview"];
-                };
-            };
-            /** @description Malformed request */
-            400: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Problem"];
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description API key missing or invalid */
-            401: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Problem"];
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description The API key is not allowed to do this */
-            403: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Problem"];
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description Request too large */
-            413: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Problem"];
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description Invalid request */
-            422: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Problem"];
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description Rate limit exceeded */
-            429: {
-                headers: {
-                    /** @description After how many seconds to try again. */
-                    "Retry-After"?: number;
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Problem"];
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description Temporarily unavailable */
-            503: {
-                headers: {
-                    /** @description After how many seconds to try again. */
-                    "Retry-After"?: number;
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Problem"];
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-        };
-    };
-    pin: {
-        parameters: {
-            query?: never;
-            header?: never;
-            path?: never;
-            cookie?: never;
-        };
-        requestBody: {
-            content: {
-                "application/json": components["schemas"]["PinBody"];
-            };
-        };
-        responses: {
-            /** @description Successful Response */
-            200: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["PinAnswer"];
                 };
             };
             /** @description Malformed request */

@@ -94,7 +94,8 @@ function Acts({ scope, memory, onClose, onOpen }: ActsProps) {
   const refresh = () => queries.invalidateQueries({ predicate: (query) => query.queryKey[0] !== 'me' });
   const ids = [memory.id];
   const pin = async () => {
-    await take(api.POST('/v1/pin', { body: { ...scope, ids, pinned: !memory.pinned } }));
+    const params = { path: { memory_id: memory.id } };
+    await take(api.PATCH('/v1/memories/{memory_id}', { params, body: { ...scope, pinned: !memory.pinned } }));
     await refresh();
   };
   const restore = async () => {

@@ -79,7 +79,7 @@ export function ReviseDialog({ scope, memory, onClose, onDone }: ReviseProps) {
   const [content, setContent] = useState(memory.content);
   const revise = async () => {
     const params = { path: { memory_id: memory.id } };
-    const revised = await take(api.POST('/v1/memories/{memory_id}/revise', { params, body: { ...scope, content } }));
+    const revised = await take(api.PATCH('/v1/memories/{memory_id}', { params, body: { ...scope, content } }));
     onDone(revised.id);
   };
   return (

@@ -5,7 +5,8 @@ Written by tools/clients.py: change the methods of recollect.mind that declare t
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from datetime import datetime
 from typing import TYPE_CHECKING
 from uuid import UUID
 
@@ -15,6 +16,8 @@ from recollect.loading import load
 if TYPE_CHECKING:
     from recollect.models.filters import Filter, FilterLike
     from recollect.models.memories import (
+        JSON,
+        Embedding,
         EvidenceWalk,
         FadeDecision,
         FadedPage,
@@ -24,7 +27,6 @@ if TYPE_CHECKING:
         Memory,
         MemoryOrder,
         MemoryPage,
-        MemoryUpdate,
         NewMemory,
         Receipt,
         UpdateResult,
@@ -70,19 +72,45 @@ class RemoteMemories(RemoteView):
         answer: EvidenceWalk = await self.call("evidence", memory_id=memory_id, depth=depth, limit=limit)
         return answer
 
-    async def revise(self, memory_id: UUID, revision: MemoryUpdate) -> UpdateResult:
-        """Update a memory. The old version is kept; derived memories are derived again."""
-        answer: UpdateResult = await self.call("revise", memory_id=memory_id, revision=revision)
+    async def update(
+        self,
+        memory_id: UUID,
+        *,
+        content: str | None = None,
+        importance: float | None = None,
+        speaker: str | None = None,
+        keywords: Sequence[str] | None = None,
+        occurred_at: datetime | None = None,
+        expires_at: datetime | None = None,
+        embedding: Embedding | None = None,
+        embedding_text: str | None = None,
+        metadata: Mapping[str, JSON] | None = None,
+        topic: str | None = None,
+        related_topics: Sequence[str] | None = None,
+        pinned: bool | None = None,
+    ) -> UpdateResult:
+        """Update a memory. The old version is kept unless only `pinned` changes; derived memories are derived again."""
+        answer: UpdateResult = await self.call(
+            "update",
+            memory_id=memory_id,
+            content=content,
+            importance=importance,
+            speaker=speaker,
+            keywords=keywords,
+            occurred_at=occurred_at,
+            expires_at=expires_at,
+            embedding=embedding,
+            embedding_text=embedding_text,
+            metadata=metadata,
+            topic=topic,
+            related_topics=related_topics,
+            pinned=pinned,
+        )
         return answer
 
     async def versions(self, memory_id: UUID) -> list[Memory]:
         """List all versions of a memory, oldest first. Accepts the ID of any version."""
         answer: list[Memory] = await self.call("versions", memory_id=memory_id)
-        return answer
-
-    async def pin(self, ids: Sequence[UUID], *, pinned: bool = True) -> list[UUID]:
-        """Pin or unpin memories. Returns the IDs that exist."""
-        answer: list[UUID] = await self.call("pin", ids=ids, pinned=pinned)
         return answer
 
     async def forget(

@@ -43,7 +43,6 @@ OPERATIONS: Mapping[str, RemoteOperation] = {
         "GET", "/v1/metadata", lambda: Mapping[str, models.JSON], answer="metadata", agent_only=True
     ),
     "overview": RemoteOperation("GET", "/v1/overview", lambda: models.Overview),
-    "pin": RemoteOperation("POST", "/v1/pin", lambda: list[UUID], answer="pinned"),
     "profile": RemoteOperation("GET", "/v1/profile", lambda: models.Profile, agent_only=True),
     "recall": RemoteOperation("POST", "/v1/recall", lambda: models.RecallResult),
     "recall_each": RemoteOperation(
@@ -52,9 +51,9 @@ OPERATIONS: Mapping[str, RemoteOperation] = {
     "reflect_later": RemoteOperation("POST", "/v1/reflect", lambda: str, answer="job"),
     "reflection": RemoteOperation("GET", "/v1/reflections/{job_id}", lambda: models.ReflectionProgress),
     "remember": RemoteOperation("POST", "/v1/memories", lambda: list[models.Receipt], answer="memories"),
-    "revise": RemoteOperation("POST", "/v1/memories/{memory_id}/revise", lambda: models.UpdateResult),
     "set_profile": RemoteOperation("PUT", "/v1/profile", agent_only=True),
     "tune": RemoteOperation("POST", "/v1/tune", lambda: list[models.Tuning], answer="tunings", agent_only=True),
+    "update": RemoteOperation("PATCH", "/v1/memories/{memory_id}", lambda: models.UpdateResult),
     "versions": RemoteOperation(
         "GET", "/v1/memories/{memory_id}/versions", lambda: list[models.Memory], answer="versions"
     ),

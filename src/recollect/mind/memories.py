@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from datetime import datetime
 from uuid import UUID
 
 from recollect.core.recall.checks import read_filter
@@ -11,6 +12,8 @@ from recollect.mind.access import Access
 from recollect.mind.operations import operation
 from recollect.models.filters import NO_FILTER, Filter, FilterLike
 from recollect.models.memories import (
+    JSON,
+    Embedding,
     EvidenceWalk,
     FadeDecision,
     FadedPage,
@@ -29,9 +32,9 @@ from recollect.models.service import Right
 from recollect.verbs.conversations.block import resolve_short_id
 from recollect.verbs.memories.fade import explain_fading, fade, list_faded, revive
 from recollect.verbs.memories.load import load
-from recollect.verbs.memories.read import ListQuery, forget, get, list_memories, pin, walk_evidence
+from recollect.verbs.memories.read import ListQuery, forget, get, list_memories, walk_evidence
 from recollect.verbs.memories.remember import as_new, remember
-from recollect.verbs.memories.revise import list_versions, revise
+from recollect.verbs.memories.revise import list_versions, update
 
 
 class MemoryVerbs:
@@ -72,20 +75,45 @@ class MemoryVerbs:
         """Get the sources of a memory and the memories derived from it."""
         return await walk_evidence(self.access.parts, self.access.scope, memory_id, depth, limit)
 
-    @operation("POST /v1/memories/{memory_id}/revise", Right.WRITE, command="update", tool="revise")
-    async def revise(self, memory_id: UUID, revision: MemoryUpdate) -> UpdateResult:
-        """Update a memory. The old version is kept; derived memories are derived again."""
-        return await revise(self.access.parts, self.access.caller, self.access.scope, memory_id, revision)
+    @operation("PATCH /v1/memories/{memory_id}", Right.WRITE, command="update", tool="update_memory")
+    async def update(
+        self,
+        memory_id: UUID,
+        *,
+        content: str | None = None,
+        importance: float | None = None,
+        speaker: str | None = None,
+        keywords: Sequence[str] | None = None,
+        occurred_at: datetime | None = None,
+        expires_at: datetime | None = None,
+        embedding: Embedding | None = None,
+        embedding_text: str | None = None,
+        metadata: Mapping[str, JSON] | None = None,
+        topic: str | None = None,
+        related_topics: Sequence[str] | None = None,
+        pinned: bool | None = None,
+    ) -> UpdateResult:
+        """Update a memory. The old version is kept unless only `pinned` changes; derived memories are derived again."""
+        changes = MemoryUpdate(
+            content=content,
+            importance=importance,
+            speaker=speaker,
+            keywords=None if keywords is None else tuple(keywords),
+            occurred_at=occurred_at,
+            expires_at=expires_at,
+            embedding=embedding,
+            embedding_text=embedding_text,
+            metadata=metadata,
+            topic=topic,
+            related_topics=None if related_topics is None else tuple(related_topics),
+            pinned=pinned,
+        )
+        return await update(self.access.parts, self.access.caller, self.access.scope, memory_id, changes)
 
     @operation("GET /v1/memories/{memory_id}/versions", Right.READ, answer="versions", command="update")
     async def versions(self, memory_id: UUID) -> list[Memory]:
         """List all versions of a memory, oldest first. Accepts the ID of any version."""
         return await list_versions(self.access.parts, self.access.scope, memory_id)
-
-    @operation("POST /v1/pin", Right.WRITE, answer="pinned", command="update", tool="pin")
-    async def pin(self, ids: Sequence[UUID], *, pinned: bool = True) -> list[UUID]:
-        """Pin or unpin memories. Returns the IDs that exist."""
-        return await pin(self.access.parts, self.access.scope, ids, pinned=pinned)
 
     @operation("POST /v1/forget", Right.WRITE, answer="forgotten", command="forget", tool="forget")
     async def forget(

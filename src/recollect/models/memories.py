@@ -199,7 +199,7 @@ class UpdateResult:
     version: int
     """The number of the version, counted from 1."""
     changed: bool = True
-    """Whether a version was written."""
+    """Whether anything changed."""
     contested: bool = False
     """Whether it is only stored next to the current version, because its writer has less trust."""
     outdated: tuple[UUID, ...] = ()

@@ -114,7 +114,6 @@ class SyncMind(Blocking):
     load = blocking(RemoteMind.load)
     metadata = blocking(RemoteMind.metadata)
     overview = blocking(RemoteMind.overview)
-    pin = blocking(RemoteMind.pin)
     profile = blocking(RemoteMind.profile)
     recall = blocking(RemoteMind.recall)
     recall_each = blocking(RemoteMind.recall_each)
@@ -122,9 +121,9 @@ class SyncMind(Blocking):
     reflect_later = blocking(RemoteMind.reflect_later)
     reflection = blocking(RemoteMind.reflection)
     remember = blocking(RemoteMind.remember)
-    revise = blocking(RemoteMind.revise)
     set_profile = blocking(RemoteMind.set_profile)
     tune = blocking(RemoteMind.tune)
+    update = blocking(RemoteMind.update)
     versions = blocking(RemoteMind.versions)
 
     def conversation(self, conversation: str) -> SyncConversation:

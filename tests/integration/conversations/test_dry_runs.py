@@ -9,7 +9,7 @@ from recollect.client import Client
 from recollect.doors.http.app import create_app
 from recollect.errors import ForbiddenError, NotFoundError
 from recollect.models.conversations import ConversationState, NewMessage
-from recollect.models.memories import Kind, MemoryUpdate, NewMemory, Role
+from recollect.models.memories import Kind, NewMemory, Role
 from recollect.models.recall import Cue
 from recollect.models.service import Right
 from support.service.serving import serving
@@ -20,7 +20,7 @@ async def converse(mind):
     cats, dogs = mind.conversation("cats"), mind.conversation("dogs")
     said = await cats.append([NewMessage(Role.USER, text) for text in ("one", "two", "three")], idempotency_key="k")
     [other] = await dogs.append(NewMessage(Role.USER, "four"))
-    await mind.revise(said[2].id, MemoryUpdate("three and a half"))
+    await mind.update(said[2].id, content="three and a half")
     [alone] = await mind.remember(NewMemory("of cats", Kind.THOUGHT, evidence=(said[0].id,), keywords=("cats",)))
     await mind.remember(NewMemory("of what was made of cats", Kind.THOUGHT, evidence=(alone.id,)))
     await mind.remember(NewMemory("of both", Kind.THOUGHT, evidence=(said[0].id, other.id)))

@@ -14,7 +14,7 @@ from recollect.core.text.terms import analyse, hash_term
 from recollect.errors import InvalidInputError
 from recollect.models.filters import NO_FILTER, Filter
 from recollect.models.knowledge import NewFact
-from recollect.models.memories import FadingRules, Kind, MemoryOrder, MemoryUpdate, NewMemory, RecallState
+from recollect.models.memories import FadingRules, Kind, MemoryOrder, NewMemory, RecallState
 from recollect.models.service import Right, Scope
 from recollect.store.memories.memories import RowQuery
 from recollect.verbs.memories.read import END
@@ -71,7 +71,7 @@ async def test_words_must_all_be_there_in_any_form_and_script(mind):
 
 async def test_words_find_what_is_out_of_recall(mind):
     [first] = await mind.remember("the dentist is at four")
-    await mind.revise(first.id, MemoryUpdate(content="the dentist is at five"))
+    await mind.update(first.id, content="the dentist is at five")
     await mind.conversation("c").append("no dentist today")
     await mind.conversation("c").archive()
     assert await walk(mind, 5, words="dentist") == ["the dentist is at five", "no dentist today"]
@@ -97,7 +97,7 @@ async def test_wrong_questions_are_refused(mind, http):
 
 async def test_a_memory_says_its_state_as_the_filter_names_it(mind):
     [first] = await mind.remember("at four")
-    second = await mind.revise(first.id, MemoryUpdate(content="at five"))
+    second = await mind.update(first.id, content="at five")
     [said] = await mind.conversation("c").append("hello")
     [old] = await mind.remember(NewMemory("long ago", occurred_at=LONG_AGO, expires_at=LONG_AGO.replace(year=2021)))
     [fact] = await mind.knowledge.add(NewFact("Ann", "lives in", "Rome", invalid_at=LONG_AGO))

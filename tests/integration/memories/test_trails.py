@@ -13,7 +13,7 @@ from recollect import sync
 from recollect.client import Client
 from recollect.client.calls import build_request
 from recollect.errors import ForbiddenError, InvalidInputError, NotFoundError
-from recollect.models.memories import Kind, MemoryUpdate, NewMemory
+from recollect.models.memories import Kind, NewMemory
 from recollect.models.service import KeyBinding, Right
 from recollect.store.memories import evidence
 from support.service.mcp_doors import listening
@@ -37,7 +37,7 @@ def told(steps):
 
 async def test_many_are_read_in_the_order_of_their_ids(mind):
     first, second, third = await remember(mind, "one", "two", "three")
-    revised = await mind.revise(second, MemoryUpdate(content="two, again"))
+    revised = await mind.update(second, content="two, again")
     asked = [third, uuid4(), first, second, revised.id, third]
     assert [each.content for each in (await mind.list(ids=asked)).memories] == ["three", "one", "two", "two, again"]
 

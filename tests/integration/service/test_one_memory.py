@@ -20,7 +20,6 @@ from recollect.models.memories import (
     FadingRules,
     ImportanceFrom,
     Kind,
-    MemoryUpdate,
     NewMemory,
     RecallState,
     Role,
@@ -143,7 +142,7 @@ async def test_both_are_reflected_on_revised_and_forgotten_alike(walk):
     # Revise: the old words are past, and reached by the moment they were believed at.
     before = datetime.now(UTC) + timedelta(seconds=1)
     walk.owner.execute("select pg_sleep(1.1)")
-    revised = await mind.revise(ids[1], MemoryUpdate(content="Li plays the viola in an orchestra on Thursdays"))
+    revised = await mind.update(ids[1], content="Li plays the viola in an orchestra on Thursdays")
     assert (revised.version, revised.changed) == (2, True)
     now = {hit.memory.content for hit in (await mind.recall(Cue("orchestra", kinds=(kind,)))).hits}
     assert any("viola" in text for text in now) and not any("cello" in text for text in now)

@@ -16,7 +16,7 @@ from recollect.models.agents import Profile
 from recollect.models.conversations import Attachment, ConversationState, NewMessage
 from recollect.models.items import PutItem
 from recollect.models.knowledge import NewFact
-from recollect.models.memories import Kind, MemoryUpdate, NewMemory, Role, Triple
+from recollect.models.memories import Kind, NewMemory, Role, Triple
 from recollect.models.recall import Cue
 from recollect.models.topics import NewTopicLink
 from recollect.verbs.knowledge.enrich import enrich
@@ -105,7 +105,7 @@ class Talks:
             return
         trust = 20 if number in {3, 4} else self.mind.access.caller.trust
         writer = with_access(self.mind, caller=replace(self.mind.access.caller, trust=trust))
-        revised = await writer.revise(chosen, MemoryUpdate(f"{text} revised", importance=1 + number / 1.1))
+        revised = await writer.update(chosen, content=f"{text} revised", importance=1 + number / 1.1)
         if not revised.contested:
             self.ids = [revised.id if each == chosen else each for each in self.ids]
             self.messages = [(name, revised.id if each == chosen else each) for name, each in self.messages]
@@ -213,7 +213,7 @@ class Life(Talks, Names):
 
     async def pin(self, number, _):
         if chosen := self.pick(number, self.ids):
-            await self.mind.pin([chosen], pinned=number % 2 == 0)
+            await self.mind.update(chosen, pinned=number % 2 == 0)
 
     async def link(self, number, _):
         if chosen := self.pick(number, self.ids):

@@ -42,7 +42,6 @@ from recollect.models.memories import (
     Memory,
     MemoryOrder,
     MemoryPage,
-    MemoryUpdate,
     NewMemory,
     Receipt,
     UpdateResult,
@@ -190,17 +189,19 @@ async def update(
     pin: Annotated[bool | None, typer.Option("--pin/--unpin", help="Include it in every prompt, or not.")] = None,
     versions: Annotated[bool, typer.Option("--versions", help="Only show the versions.")] = False,
     **chosen: Any,  # noqa: ANN401 - what `with_options` names
-) -> UpdateResult | list[Memory] | None:
+) -> UpdateResult | list[Memory]:
     """Update a memory, or show its versions."""
     found, keywords = await find_id(mind, memory_id), tuple(chosen["keyword"]) if chosen["keyword"] else None
     if versions:
         return await mind.versions(found)
-    changed = MemoryUpdate(content or None, chosen["importance"], keywords=keywords, topic=chosen["topic"], pinned=pin)
-    if pin is None or changed != MemoryUpdate(pinned=pin):
-        return await mind.revise(found, changed)
-    said = "{count} of {all} memories are pinned." if pin else "{count} of {all} memories are no longer pinned."
-    out.print(translate(said, count=len(await mind.pin([found], pinned=pin)), all=1), highlight=False)
-    return None
+    return await mind.update(
+        found,
+        content=content or None,
+        importance=chosen["importance"],
+        keywords=keywords,
+        topic=chosen["topic"],
+        pinned=pin,
+    )
 
 
 @commands.command()

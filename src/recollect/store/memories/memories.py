@@ -368,12 +368,13 @@ async def drop_buffered(connection: Connection, scope: Scope, ids: Sequence[UUID
     return [row["id"] for row in gone]
 
 
-async def pin(database: Database, scope: Scope, ids: Sequence[UUID], *, pinned: bool) -> list[UUID]:
-    """Pin or unpin memories; return those that exist."""
+async def pin(database: Database, scope: Scope, memory_id: UUID, *, pinned: bool) -> bool | None:
+    """Pin or unpin a memory, and return whether that changed anything; None if it does not exist."""
     async with database.transaction(scope.tenant_id) as connection:
         await lock_scope(connection, scope)
-        found = await connection.execute(QUERIES["pin"], {**names(scope), "ids": list(ids), "pinned": pinned})
-        return sorted(row["id"] for row in await found.fetchall())
+        found = await connection.execute(QUERIES["pin"], {**names(scope), "id": memory_id, "pinned": pinned})
+        row = await found.fetchone()
+    return row["changed"] if row else None
 
 
 def to_memory(row: DictRow) -> Memory:

@@ -180,11 +180,11 @@ select id from doomed
 select gone.id, gone.kind from gone cross join counted
 
 -- name: pin
--- Visible memories, as for evidence.
+-- If it is visible, as for evidence.
 with found as materialized (
     select features.scope_id, features.id, features.pinned
     from memory_features features join memories using (scope_id, id)
-    where features.scope_id = {this_scope} and features.id = any (%(ids)s)
+    where features.scope_id = {this_scope} and features.id = %(id)s
       and (memories.withheld is null or memories.withheld in ('archived', 'faded', 'past'))
       and (not {any_deleted_of_tenant} or not rests_on_deleted(memories.scope_id, memories.id))
 ), changed as (
@@ -194,4 +194,4 @@ with found as materialized (
 ), logged as materialized (
     select log_change(scope_id, 'pinned', array_agg(id order by id)) from changed group by scope_id
 )
-select found.id from found left join logged on true
+select found.pinned <> %(pinned)s as changed from found left join logged on true

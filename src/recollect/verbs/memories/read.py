@@ -1,4 +1,4 @@
-"""Read memories one by one or in pages, pin them, and forget them with all memories derived from them."""
+"""Read memories one by one or in pages, and forget them with all memories derived from them."""
 
 from __future__ import annotations
 
@@ -94,13 +94,6 @@ def hash_words(scope_id: int, words: str) -> list[int]:
     if not terms:
         raise InvalidInputError("words must contain at least one searchable word")
     return [hash_term(scope_id, term) for term in terms]
-
-
-async def pin(parts: Dependencies, scope: Scope, ids: Sequence[UUID], *, pinned: bool) -> list[UUID]:
-    """Pin or unpin memories; return those that exist, including unchanged ones."""
-    if not 1 <= len(ids) <= MAX_MEMORIES:
-        raise InvalidInputError(f"ids must hold 1 to {MAX_MEMORIES} items")
-    return await memories.pin(parts.database, scope, ids, pinned=pinned)
 
 
 async def forget(

@@ -149,7 +149,8 @@ async def world(mind, owner):
                 for number in range(8)
             ]
             facts = await who.knowledge.add(stated)
-            await mind.pin([fact.memory_id for fact in facts[::3]])
+            for fact in facts[::3]:
+                await mind.update(fact.memory_id, pinned=True)
         if not batch:
             [as_of] = owner.execute("select max(created_at) from memories").fetchone()
     rows = {row[0]: Known(*row) for row in owner.execute(ROWS).fetchall()}

@@ -17,8 +17,9 @@ from recollect.doors.http.bodies.fields import (
     ScopeBody,
     build,
     build_example_config,
+    read_fields,
 )
-from recollect.doors.http.bodies.memories import FilterBody, ForgetBody, LoadBody, RememberBody, ReviseBody
+from recollect.doors.http.bodies.memories import FilterBody, ForgetBody, LoadBody, RememberBody, UpdateBody
 from recollect.doors.http.json_body import JsonRoute
 from recollect.doors.http.problems import document_problems
 from recollect.doors.http.routing import NAMED, add_route, forward, in_query, serve
@@ -104,10 +105,10 @@ forward(
 forward(router, "list_versions", "versions", errors=[404], memory_id=MemoryId)
 
 
-@serve(router, "revise", errors=[404, 409])
-async def revise(mind: Mind, memory_id: Annotated[UUID, OF_MEMORY], body: ReviseBody) -> UpdateResult:
+@serve(router, "update", errors=[404, 409])
+async def update_memory(mind: Mind, memory_id: Annotated[UUID, OF_MEMORY], body: UpdateBody) -> UpdateResult:
     """Change what the body holds."""
-    return await mind.revise(memory_id, build(MemoryUpdate, body))
+    return await mind.update(memory_id, **read_fields(MemoryUpdate, body))
 
 
 @serve(router, "forget")
@@ -129,18 +130,6 @@ async def forget_everything(mind: Mind, body: EverythingBody, request: Request) 
     """Erase a scope, or only count it; sent again, it continues."""
     extend_deadline(request, MAX_SECONDS)
     return await mind.forget_everything(dry_run=body.dry_run)
-
-
-class PinBody(ScopeBody):
-    """Memories of a scope to pin, or not to pin any longer."""
-
-    model_config = build_example_config({"agent": "ada", "ids": [EXAMPLE_ID]})
-
-    ids: list[UUID] = Field(min_length=1, max_length=1_000, description="Ids of the memories.")
-    pinned: bool = Field(default=True, strict=True, description="false to unpin.")
-
-
-forward(router, "pin", "pin", PinBody)
 
 
 class ForgetResult(BaseModel):
