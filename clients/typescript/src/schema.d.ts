@@ -1125,29 +1125,9 @@ export interface paths {
         };
         /**
          * Walk Evidence
-         * @description Get the sources of a memory and the memories derived from it.
+         * @description Get the sources of a memory, the memories derived from it, and its versions.
          */
         get: operations["walk_evidence"];
-        put?: never;
-        post?: never;
-        delete?: never;
-        options?: never;
-        head?: never;
-        patch?: never;
-        trace?: never;
-    };
-    "/v1/memories/{memory_id}/versions": {
-        parameters: {
-            query?: never;
-            header?: never;
-            path?: never;
-            cookie?: never;
-        };
-        /**
-         * List Versions
-         * @description List all versions of a memory, oldest first. Accepts the ID of any version.
-         */
-        get: operations["list_versions"];
         put?: never;
         post?: never;
         delete?: never;
@@ -3130,13 +3110,18 @@ export interface components {
         };
         /**
          * EvidenceWalk
-         * @description Sources of a memory and memories derived from it, nearest first.
+         * @description Sources of a memory and memories derived from it, nearest first, and its versions.
          */
         EvidenceWalk: {
             /** Derived */
             derived: components["schemas"]["EvidenceStep"][];
             /** Sources */
             sources: components["schemas"]["EvidenceStep"][];
+            /**
+             * Versions
+             * @default []
+             */
+            versions: components["schemas"]["Memory"][];
             /** Whole */
             whole: boolean;
         };
@@ -4461,11 +4446,6 @@ export interface components {
         ListTopicLinksAnswer: {
             /** Links */
             links: components["schemas"]["TopicLink"][];
-        };
-        /** ListVersionsAnswer */
-        ListVersionsAnswer: {
-            /** Versions */
-            versions: components["schemas"]["Memory"][];
         };
         /**
          * ListedReceipt
@@ -14377,118 +14357,6 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["EvidenceWalk"];
-                };
-            };
-            /** @description Malformed request */
-            400: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Problem"];
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description API key missing or invalid */
-            401: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Problem"];
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description The API key is not allowed to do this */
-            403: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Problem"];
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description Not found */
-            404: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Problem"];
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description Request too large */
-            413: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Problem"];
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description Invalid request */
-            422: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Problem"];
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description Rate limit exceeded */
-            429: {
-                headers: {
-                    /** @description After how many seconds to try again. */
-                    "Retry-After"?: number;
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Problem"];
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description Temporarily unavailable */
-            503: {
-                headers: {
-                    /** @description After how many seconds to try again. */
-                    "Retry-After"?: number;
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Problem"];
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-        };
-    };
-    list_versions: {
-        parameters: {
-            query: {
-                /** @description Agent. May be empty if the key is bound to one. */
-                agent: string;
-                /** @description User. Empty for the agent's own memory. */
-                user?: string;
-            };
-            header?: never;
-            path: {
-                /** @description The id of the memory. */
-                memory_id: string;
-            };
-            cookie?: never;
-        };
-        requestBody?: never;
-        responses: {
-            /** @description Successful Response */
-            200: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["ListVersionsAnswer"];
                 };
             };
             /** @description Malformed request */

@@ -68,7 +68,7 @@ class RemoteMemories(RemoteView):
         return answer
 
     async def evidence(self, memory_id: UUID, depth: int = 3, limit: int = 200) -> EvidenceWalk:
-        """Get the sources of a memory and the memories derived from it."""
+        """Get the sources of a memory, the memories derived from it, and its versions."""
         answer: EvidenceWalk = await self.call("evidence", memory_id=memory_id, depth=depth, limit=limit)
         return answer
 
@@ -106,11 +106,6 @@ class RemoteMemories(RemoteView):
             related_topics=related_topics,
             pinned=pinned,
         )
-        return answer
-
-    async def versions(self, memory_id: UUID) -> list[Memory]:
-        """List all versions of a memory, oldest first. Accepts the ID of any version."""
-        answer: list[Memory] = await self.call("versions", memory_id=memory_id)
         return answer
 
     async def forget(

@@ -54,9 +54,6 @@ OPERATIONS: Mapping[str, RemoteOperation] = {
     "set_profile": RemoteOperation("PUT", "/v1/profile", agent_only=True),
     "tune": RemoteOperation("POST", "/v1/tune", lambda: list[models.Tuning], answer="tunings", agent_only=True),
     "update": RemoteOperation("PATCH", "/v1/memories/{memory_id}", lambda: models.UpdateResult),
-    "versions": RemoteOperation(
-        "GET", "/v1/memories/{memory_id}/versions", lambda: list[models.Memory], answer="versions"
-    ),
     "blocks.show": RemoteOperation("POST", "/v1/blocks", lambda: models.MemoryBlock),
     "conversation.append": RemoteOperation(
         "POST", "/v1/messages", lambda: list[models.MessageReceipt], answer="messages"

@@ -34,7 +34,7 @@ from recollect.verbs.memories.fade import explain_fading, fade, list_faded, revi
 from recollect.verbs.memories.load import load
 from recollect.verbs.memories.read import ListQuery, forget, get, list_memories, walk_evidence
 from recollect.verbs.memories.remember import as_new, remember
-from recollect.verbs.memories.revise import list_versions, update
+from recollect.verbs.memories.revise import update
 
 
 class MemoryVerbs:
@@ -70,9 +70,9 @@ class MemoryVerbs:
             known = await resolve_short_id(self.access.parts, self.access.scope, str(memory_id), conversation)
         return await get(self.access.parts, self.access.scope, known)
 
-    @operation("GET /v1/memories/{memory_id}/evidence", Right.READ)
+    @operation("GET /v1/memories/{memory_id}/evidence", Right.READ, command="update")
     async def evidence(self, memory_id: UUID, depth: int = 3, limit: int = 200) -> EvidenceWalk:
-        """Get the sources of a memory and the memories derived from it."""
+        """Get the sources of a memory, the memories derived from it, and its versions."""
         return await walk_evidence(self.access.parts, self.access.scope, memory_id, depth, limit)
 
     @operation("PATCH /v1/memories/{memory_id}", Right.WRITE, command="update", tool="update_memory")
@@ -109,11 +109,6 @@ class MemoryVerbs:
             pinned=pinned,
         )
         return await update(self.access.parts, self.access.caller, self.access.scope, memory_id, changes)
-
-    @operation("GET /v1/memories/{memory_id}/versions", Right.READ, answer="versions", command="update")
-    async def versions(self, memory_id: UUID) -> list[Memory]:
-        """List all versions of a memory, oldest first. Accepts the ID of any version."""
-        return await list_versions(self.access.parts, self.access.scope, memory_id)
 
     @operation("POST /v1/forget", Right.WRITE, answer="forgotten", command="forget", tool="forget")
     async def forget(

@@ -234,12 +234,14 @@ class EvidenceStep:
 
 @dataclass(frozen=True, slots=True)
 class EvidenceWalk:
-    """Sources of a memory and memories derived from it, nearest first."""
+    """Sources of a memory and memories derived from it, nearest first, and its versions."""
 
     sources: tuple[EvidenceStep, ...]
     derived: tuple[EvidenceStep, ...]
     whole: bool
     """Whether the walk is complete; false if the depth or the limit ended it."""
+    versions: tuple[Memory, ...] = ()
+    """All versions, oldest first."""
 
 
 class FadeReason(StrEnum):

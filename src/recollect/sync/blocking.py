@@ -124,7 +124,6 @@ class SyncMind(Blocking):
     set_profile = blocking(RemoteMind.set_profile)
     tune = blocking(RemoteMind.tune)
     update = blocking(RemoteMind.update)
-    versions = blocking(RemoteMind.versions)
 
     def conversation(self, conversation: str) -> SyncConversation:
         """Choose a conversation by your own name for it; nothing is sent, and it begins with the first message."""

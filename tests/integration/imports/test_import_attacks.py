@@ -152,7 +152,7 @@ POSTED = (
     ("blocks", {"text": "tea", "conversation": "chat-2"}),
 )  # fmt: skip
 OF_EACH = {
-    "memories": ("id", "/v1/memories/{}", "/v1/memories/{}/evidence", "/v1/memories/{}/versions"),
+    "memories": ("id", "/v1/memories/{}", "/v1/memories/{}/evidence"),
     "entities": ("id", "/v1/entities/{}", "/v1/entities/{}/neighbors"),
     "recalls": ("recall_id", "/v1/recalls/{}"),
     "conversations": ("id", "/v1/conversations/{}", "/v1/conversations/{}/messages"),

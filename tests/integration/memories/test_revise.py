@@ -57,8 +57,8 @@ async def test_every_kind_can_be_revised_and_read_as_of_its_time(mind, kind):
     assert await found(mind, kinds=(kind,), as_of=before) == ["The dentist is at four."]
     assert await found(mind, kinds=(kind,), as_of=await wait()) == ["The dentist is at five."]
     assert await found(mind, kinds=(kind,), state=RecallState.PAST) == ["The dentist is at four."]
-    old, new = await mind.versions(first)
-    assert (old.id, new.id) == (first, revised.id) and await mind.versions(new.id) == [old, new]
+    old, new = (await mind.evidence(first)).versions
+    assert (old.id, new.id) == (first, revised.id) and (await mind.evidence(new.id)).versions == (old, new)
     assert old.superseded_at == new.created_at and new.superseded_at is None
     assert (await mind.get(first)).content == "The dentist is at four."
     assert [each.id for each in (await mind.list()).memories] == [revised.id]
@@ -75,7 +75,7 @@ async def test_what_is_not_named_is_carried_over(mind, owner):
     await mind.recall(Cue("dentist", channels=("text",)))
     await mind.recall(Cue("dentist", channels=("text",)))
     second = (await mind.update(first, content="The dentist is at five.")).id
-    old, new = await mind.versions(first)
+    old, new = (await mind.evidence(first)).versions
     for field in ("speaker", "importance", "keywords", "metadata", "pinned", "occurred_at", "kind", "triple", "trust"):
         assert getattr(new, field) == getattr(old, field), field
     assert (await count_topics(mind))["health->teeth"] == 1
@@ -134,12 +134,16 @@ async def test_only_the_current_version_can_be_revised(mind, recollect):
     for old in (first, second):
         with pytest.raises(ConflictError, match=str(third)):
             await mind.update(old, content="at seven")
-    assert [each.content for each in await mind.versions(second)] == ["The dentist is at four.", "at five", "at six"]
+    assert [each.content for each in (await mind.evidence(second)).versions] == [
+        "The dentist is at four.",
+        "at five",
+        "at six",
+    ]
     for refused in ({"content": " "}, {"importance": 11}, {"related_topics": ("a",)}):
         with pytest.raises(InvalidInputError):
             await mind.update(third, **refused)
     foreign = await recollect.mind("bob", "li")
-    for asked in (foreign.update(third, content="x"), foreign.versions(third)):
+    for asked in (foreign.update(third, content="x"), foreign.evidence(third)):
         with pytest.raises(NotFoundError):
             await asked
 
@@ -172,7 +176,7 @@ async def test_who_is_trusted_less_only_contests(mind, owner):
     attempt = await stranger.update(first, content="The dentist is dead.")
     assert attempt.contested and attempt.version == 2 and attempt.outdated == ()
     assert await found(mind) == ["The dentist is at four."] == await found(mind, as_of=await wait())
-    old, tried = await mind.versions(first)
+    old, tried = (await mind.evidence(first)).versions
     assert (old.contested, old.superseded_at, tried.contested, tried.trust) == (False, None, True, 20)
     assert await found(mind, state=RecallState.PAST) == ["The dentist is dead."]
     with pytest.raises(ConflictError, match=str(first)):
@@ -191,7 +195,7 @@ async def test_who_is_trusted_more_gives_a_version_more_trust(mind):
     stranger = trusted_less(mind)
     [first] = await store(stranger, "The dentist is at four.")
     second = await mind.update(first, content="The dentist is at five.")
-    old, new = await mind.versions(second.id)
+    old, new = (await mind.evidence(second.id)).versions
     assert old.trust == 20 < new.trust and old.origin != new.origin
     assert await found(mind, min_trust=50) == ["The dentist is at five."]
 
@@ -203,7 +207,7 @@ async def test_one_lineage_however_many_revise_at_once(recollect, mind, owner):
     answers = await asyncio.gather(*asked, return_exceptions=True)
     [won] = [each for each in answers if not isinstance(each, Exception)]
     assert all(isinstance(each, ConflictError) and str(won.id) in str(each) for each in answers if each is not won)
-    assert [each.id for each in await mind.versions(first)] == [first, won.id]
+    assert [each.id for each in (await mind.evidence(first)).versions] == [first, won.id]
     assert rows(owner, "memories") == 2
 
 

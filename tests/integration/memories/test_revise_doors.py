@@ -40,7 +40,7 @@ async def test_over_http(recollect):
         assert again.status_code == 409 and revised["id"] in again.json()["detail"]
         tried = await stranger.patch(f"/v1/memories/{revised['id']}", json=SCOPE | {"content": "never"})
         assert tried.json()["contested"] is True
-        listed = (await http.get(f"{path}/versions", params=SCOPE)).json()["versions"]
+        listed = (await http.get(f"{path}/evidence", params=SCOPE)).json()["versions"]
         assert [(each["content"], each["contested"]) for each in listed] == [
             ("at four", False), ("at five", False), ("never", True)
         ]  # fmt: skip
@@ -48,7 +48,7 @@ async def test_over_http(recollect):
         assert (await http.patch(f"{path}", json=SCOPE | {"contents": "x"})).status_code == 422
         unknown = first["id"][:-4] + "0000"
         assert (await http.patch(f"/v1/memories/{unknown}", json=SCOPE | {"content": "x"})).status_code == 404
-        assert (await http.get(f"/v1/memories/{unknown}/versions", params=SCOPE)).status_code == 404
+        assert (await http.get(f"/v1/memories/{unknown}/evidence", params=SCOPE)).status_code == 404
     [now] = (await contents(recollect)).values()
     assert (now.importance, now.keywords, now.pinned, now.metadata, now.trust) == (9, ("time",), True, {"a": 1}, 80)
 
@@ -60,14 +60,14 @@ async def test_by_both_clients(recollect):
         with sync.connect(url, secret) as client:
             mind = client.mind("ada", "li")
             mind.update(memory_id, content="blocking", metadata={})
-            return [each.content for each in mind.versions(memory_id)]
+            return [each.content for each in mind.evidence(memory_id).versions]
 
     async with listening(recollect) as url, Client(url, secret) as client:
         mind = await client.mind("ada", "li")
         [first] = await mind.remember("first")
         second = await mind.update(first.id, content="second", importance=3)
         assert (await mind.update(first.id, content="second", importance=3)).id == second.id
-        assert [each.content for each in await mind.versions(first.id)] == ["first", "second"]
+        assert [each.content for each in (await mind.evidence(first.id)).versions] == ["first", "second"]
         assert await asyncio.to_thread(without_a_loop, url, second.id) == ["first", "second", "blocking"]
 
 

@@ -161,7 +161,7 @@ async def list_memories(
     return await mind.list(filter=only, words=words, order=order, limit=limit, cursor=cursor)
 
 
-def show_updated(found: UpdateResult | list[Memory]) -> None:
+def show_updated(found: UpdateResult | tuple[Memory, ...]) -> None:
     """Show what an update did, or the versions of a memory."""
     if isinstance(found, UpdateResult):
         said = "contested" if found.contested else found.progress if found.changed else "unchanged"
@@ -189,11 +189,11 @@ async def update(
     pin: Annotated[bool | None, typer.Option("--pin/--unpin", help="Include it in every prompt, or not.")] = None,
     versions: Annotated[bool, typer.Option("--versions", help="Only show the versions.")] = False,
     **chosen: Any,  # noqa: ANN401 - what `with_options` names
-) -> UpdateResult | list[Memory]:
+) -> UpdateResult | tuple[Memory, ...]:
     """Update a memory, or show its versions."""
     found, keywords = await find_id(mind, memory_id), tuple(chosen["keyword"]) if chosen["keyword"] else None
     if versions:
-        return await mind.versions(found)
+        return (await mind.evidence(found)).versions
     return await mind.update(
         found,
         content=content or None,

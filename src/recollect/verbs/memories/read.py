@@ -14,7 +14,7 @@ from recollect.errors import InvalidInputError, NotFoundError
 from recollect.models.filters import NO_FILTER, Filter
 from recollect.models.memories import EvidenceWalk, Memory, MemoryOrder, MemoryPage
 from recollect.models.service import Scope
-from recollect.store.memories import evidence, memories
+from recollect.store.memories import evidence, memories, versions
 from recollect.store.memories.memories import RowQuery
 from recollect.store.service import scopes
 from recollect.verbs.dependencies import Dependencies
@@ -33,14 +33,15 @@ async def get(parts: Dependencies, scope: Scope, memory_id: UUID) -> Memory:
 
 
 async def walk_evidence(parts: Dependencies, scope: Scope, memory_id: UUID, depth: int, limit: int) -> EvidenceWalk:
-    """Follow evidence from a memory both ways, up to a depth and a number of memories each way."""
+    """Follow evidence from a memory both ways, up to a depth and a number of memories each way; list its versions."""
     check_limit(limit)
     if not 1 <= depth <= MAX_EVIDENCE_DEPTH:
         raise InvalidInputError(f"depth must be between 1 and {MAX_EVIDENCE_DEPTH}")
-    found = await evidence.walk(parts.database, scope, memory_id, depth, limit)
-    if found is None:
+    known = await versions.fetch_versions(parts.database, scope, memory_id)
+    if not known:
         raise NotFoundError(UNKNOWN_MEMORY)
-    return found
+    found = await evidence.walk(parts.database, scope, memory_id, depth, limit)
+    return replace(found or EvidenceWalk((), (), whole=True), versions=tuple(known))
 
 
 @dataclass(frozen=True, slots=True)

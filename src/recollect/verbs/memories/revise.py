@@ -252,11 +252,3 @@ async def derive_again(
 def make_ids(new: VersionChange, number: int) -> Sequence[UUID]:
     """Create IDs that follow that of the new version, in order."""
     return [memory_id(new.moment, place, os.urandom(RANDOM_BYTES)) for place in range(1, number + 1)]
-
-
-async def list_versions(parts: Dependencies, scope: Scope, asked: UUID) -> list[Memory]:
-    """Fetch all versions of a memory, oldest first, by the ID of any version."""
-    found = await versions.fetch_versions(parts.database, scope, asked)
-    if not found:
-        raise NotFoundError(UNKNOWN)
-    return found

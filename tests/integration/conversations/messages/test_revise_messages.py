@@ -200,7 +200,7 @@ async def test_thoughts_and_summaries_are_worded_again(addresses, embedder):
         assert {hit.memory.content for hit in (await mind.recall(Cue("five", channels=("text",)))).hits} == {
             *everything
         } - {"it hurts"}
-        old, new = await mind.versions(thought.id)
+        old, new = (await mind.evidence(thought.id)).versions
         assert old.id == thought.id and {*new.evidence} == {revised.id, two} and new.depth == old.depth == 1
         then = (await mind.recall(Cue("four", channels=("text",), as_of=before))).hits
         assert {hit.memory.id for hit in then} == {one, thought.id, summary, deeper}

@@ -102,7 +102,6 @@ forward(
     depth=Annotated[int, Query(ge=1, le=6, description="Maximum number of steps in each direction.")],
     limit=most(200, "memories each way"),
 )
-forward(router, "list_versions", "versions", errors=[404], memory_id=MemoryId)
 
 
 @serve(router, "update", errors=[404, 409])
