@@ -14,7 +14,7 @@ from recollect.client.calls import RemoteView
 from recollect.loading import load
 
 if TYPE_CHECKING:
-    from recollect.models.filters import Filter, FilterLike
+    from recollect.models.filters import FilterLike
     from recollect.models.memories import (
         JSON,
         Embedding,
@@ -109,10 +109,10 @@ class RemoteMemories(RemoteView):
         return answer
 
     async def forget(
-        self, ids: Sequence[UUID] = (), only: Filter | None = None, *, dry_run: bool = False
+        self, ids: Sequence[UUID] = (), filter: FilterLike | None = None, *, dry_run: bool = False
     ) -> list[UUID]:
         """Permanently delete memories by ID or filter, with everything derived from them. `dry_run` only lists them."""
-        answer: list[UUID] = await self.call("forget", ids=ids, only=only, dry_run=dry_run)
+        answer: list[UUID] = await self.call("forget", ids=ids, filter=filter, dry_run=dry_run)
         return answer
 
     async def list(

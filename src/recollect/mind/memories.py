@@ -10,7 +10,7 @@ from uuid import UUID
 from recollect.core.recall.checks import read_filter
 from recollect.mind.access import Access
 from recollect.mind.operations import operation
-from recollect.models.filters import NO_FILTER, Filter, FilterLike
+from recollect.models.filters import FilterLike
 from recollect.models.memories import (
     JSON,
     Embedding,
@@ -112,10 +112,10 @@ class MemoryVerbs:
 
     @operation("POST /v1/forget", Right.WRITE, answer="forgotten", command="forget", tool="forget")
     async def forget(
-        self, ids: Sequence[UUID] = (), only: Filter | None = None, *, dry_run: bool = False
+        self, ids: Sequence[UUID] = (), filter: FilterLike | None = None, *, dry_run: bool = False
     ) -> list[UUID]:
         """Permanently delete memories by ID or filter, with everything derived from them. `dry_run` only lists them."""
-        return await forget(self.access.parts, self.access.scope, ids, only or NO_FILTER, dry_run=dry_run)
+        return await forget(self.access.parts, self.access.scope, ids, read_filter(filter), dry_run=dry_run)
 
     @operation("GET /v1/memories", Right.READ, command="list")
     async def list(

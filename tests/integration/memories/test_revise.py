@@ -236,7 +236,7 @@ async def test_forgetting_a_version_gives_back_the_one_before_and_the_first_take
 async def test_a_filter_forgets_all_versions(mind, owner):
     [first] = await store(mind, NewMemory("The dentist is at four.", speaker="Ann"))
     await mind.update(first, content="The dentist is at five.")
-    assert len(await mind.forget(only=Filter(speakers=("Ann",)))) == 2
+    assert len(await mind.forget(filter=Filter(speakers=("Ann",)))) == 2
     assert rows(owner, "memories") == 0
 
 

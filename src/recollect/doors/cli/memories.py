@@ -241,7 +241,7 @@ def forget(
         return
 
     async def forget_memories(mind: Mind) -> list[UUID]:
-        return await mind.forget(await find_ids(mind, ids), only, dry_run=dry_run)
+        return await mind.forget(await find_ids(mind, ids), filter=only, dry_run=dry_run)
 
     gone = with_mind(agent, user, tenant, forget_memories)
     said = "{count} memories would be forgotten." if dry_run else "{count} memories are forgotten."

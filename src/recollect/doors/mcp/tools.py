@@ -117,7 +117,7 @@ async def context(mind: AnyMind, given: ContextArguments) -> tuple[BaseModel, st
 
 async def forget(mind: AnyMind, given: ForgetArguments) -> tuple[BaseModel, str]:
     """Permanently delete memories by ID. Ask the user first."""
-    gone = await mind.forget(given.ids, Filter(**given.to_fields()), dry_run=given.dry_run)
+    gone = await mind.forget(given.ids, filter=Filter(**given.to_fields()), dry_run=given.dry_run)
     return results.format_forgotten(gone, dry_run=given.dry_run)
 
 

@@ -56,21 +56,21 @@ async def test_what_a_filter_admits_is_forgotten(mind, owner):
     for case in draw_cases(random.Random(21), FILTERS.now, as_of):
         if case.base.past:
             continue
-        found = await mind.forget(only=case.whole, dry_run=True)
+        found = await mind.forget(filter=case.whole, dry_run=True)
         assert {*found} == expect(owner, case.whole) and len(found) == len({*found}), case
         largest = max(largest, case.whole, key=lambda only: len(expect(owner, only)))
     assert stored(owner) == everything
     expected = expect(owner, largest)
-    assert {*await mind.forget(only=largest)} == expected and stored(owner) == everything - expected
+    assert {*await mind.forget(filter=largest)} == expected and stored(owner) == everything - expected
     assert (await mind.list(filter=largest)).memories == ()
-    assert await mind.forget(only=largest) == []
+    assert await mind.forget(filter=largest) == []
 
 
 async def test_a_filter_is_forgotten_in_portions(mind, owner, monkeypatch):
     monkeypatch.setattr(read, "MAX_MEMORIES", 4)
     await mind.remember([NewMemory(f"apple {number}", importance=9 if number % 2 else 5) for number in range(23)])
-    assert len(await mind.forget(only=Filter(min_importance=9), dry_run=True)) == 11
-    assert len(await mind.forget(only=Filter(min_importance=9))) == 11
+    assert len(await mind.forget(filter=Filter(min_importance=9), dry_run=True)) == 11
+    assert len(await mind.forget(filter=Filter(min_importance=9))) == 11
     assert {each.importance for each in (await mind.list()).memories} == {5.0}
     with pytest.raises(InvalidInputError):
         await mind.forget([each.id for each in (await mind.list(limit=5)).memories])
@@ -79,7 +79,7 @@ async def test_a_filter_is_forgotten_in_portions(mind, owner, monkeypatch):
 async def test_no_version_comes_back(mind, owner):
     [rome] = await mind.knowledge.add([NewFact("Ann", "lives in", "Rome", valid_at=MAY)])
     await mind.knowledge.add([NewFact("Ann", "lives in", "Oslo", valid_at=MAY, replaces=(rome.id,))])
-    gone = await mind.forget(only=Filter(kinds=(Kind.FACT,)))
+    gone = await mind.forget(filter=Filter(kinds=(Kind.FACT,)))
     assert len(gone) >= 2 and stored(owner) == set()
 
 
@@ -88,12 +88,12 @@ async def test_a_deleted_conversation_is_left_to_its_purge(mind, owner):
     [hidden] = owner.execute("select id from memories where withheld = 'deleted' and kind = 'message'").fetchone()
     for state in (None, *RecallState):
         only = Filter(state=state, since=MAY)
-        assert hidden not in await mind.forget(only=only, dry_run=True), state
+        assert hidden not in await mind.forget(filter=only, dry_run=True), state
         assert hidden not in {each.id for each in (await mind.list(limit=200, filter=only)).memories}, state
 
 
 @pytest.mark.parametrize(
-    "given", [{}, {"only": Filter()}, {"only": Filter(min_trust=101)}, {"ids": [], "dry_run": True}]
+    "given", [{}, {"filter": Filter()}, {"filter": Filter(min_trust=101)}, {"ids": [], "dry_run": True}]
 )
 async def test_what_names_nothing_forgets_nothing(mind, given):
     await mind.remember("apples")
@@ -114,7 +114,7 @@ async def test_over_http_and_by_a_client(recollect, mind):
             assert (answer.status_code, answer.json()["code"]) == (422, "invalid_input"), refused
         remote = await client.mind("ada", "li")
         assert await remote.forget([red.id], dry_run=True) == [red.id]
-        assert await remote.forget(only=Filter(min_importance=9)) == [green.id]
+        assert await remote.forget(filter=Filter(min_importance=9)) == [green.id]
     assert [each.id for each in (await mind.list()).memories] == [red.id]
 
 

@@ -113,7 +113,7 @@ async def update_memory(mind: Mind, memory_id: Annotated[UUID, OF_MEMORY], body:
 @serve(router, "forget")
 async def forget(mind: Mind, body: ForgetBody) -> list[UUID]:
     """Delete what the body names, or only list it."""
-    return await mind.forget(body.ids, build(Filter, body), dry_run=body.dry_run)
+    return await mind.forget(body.ids, filter=build(Filter, body), dry_run=body.dry_run)
 
 
 class EverythingBody(ScopeBody):
