@@ -36,7 +36,6 @@ NAMES = {
     "MemoryVerbs": "Memories",
     "RecallVerbs": "Recall",
     "AgentVerbs": "Agent",
-    "FadeView": "Fading",
     "BlockView": "Blocks",
     "RecallsView": "Recalls",
     "Conversation": "Conversation",

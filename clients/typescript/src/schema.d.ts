@@ -620,47 +620,7 @@ export interface paths {
         patch: operations["end_fact"];
         trace?: never;
     };
-    "/v1/faded": {
-        parameters: {
-            query?: never;
-            header?: never;
-            path?: never;
-            cookie?: never;
-        };
-        /**
-         * List Faded
-         * @description List faded memories with reasons, oldest first.
-         */
-        get: operations["list_faded"];
-        put?: never;
-        post?: never;
-        delete?: never;
-        options?: never;
-        head?: never;
-        patch?: never;
-        trace?: never;
-    };
-    "/v1/faded/revive": {
-        parameters: {
-            query?: never;
-            header?: never;
-            path?: never;
-            cookie?: never;
-        };
-        get?: never;
-        put?: never;
-        /**
-         * Revive Faded
-         * @description Restore faded memories.
-         */
-        post: operations["revive_faded"];
-        delete?: never;
-        options?: never;
-        head?: never;
-        patch?: never;
-        trace?: never;
-    };
-    "/v1/fading": {
+    "/v1/fade": {
         parameters: {
             query?: never;
             header?: never;
@@ -671,7 +631,7 @@ export interface paths {
         put?: never;
         /**
          * Fade
-         * @description Fade decayed and expired memories, or list what would fade. Returns a cursor if time runs out.
+         * @description Fade decayed and expired memories, or only list them. With `ids`, judge these and give each reason.
          */
         post: operations["fade"];
         delete?: never;
@@ -680,7 +640,7 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
-    "/v1/fading/explain": {
+    "/v1/fade/restore": {
         parameters: {
             query?: never;
             header?: never;
@@ -690,10 +650,10 @@ export interface paths {
         get?: never;
         put?: never;
         /**
-         * Explain Fading
-         * @description Explain for each memory whether it would fade now.
+         * Restore Faded
+         * @description Restore faded memories.
          */
-        post: operations["explain_fading"];
+        post: operations["restore_faded"];
         delete?: never;
         options?: never;
         head?: never;
@@ -3126,55 +3086,6 @@ export interface components {
             whole: boolean;
         };
         /**
-         * ExplainBody
-         * @description Memories of a scope to judge.
-         * @example {
-         *       "agent": "ada",
-         *       "days": 30,
-         *       "ids": [
-         *         "01a1dd05-b16b-7000-b535-83c8ebea4fa9"
-         *       ]
-         *     }
-         */
-        ExplainBody: {
-            /**
-             * Agent
-             * @description Agent. May be empty if the key is bound to one.
-             */
-            agent: string;
-            /**
-             * Days
-             * @description Days until an unused memory fades; 0 = only expired memories fade.
-             */
-            days?: number | null;
-            /**
-             * Fact Days
-             * @description Maximum age of a fact in days; 0 = no limit (default).
-             */
-            fact_days?: number | null;
-            /**
-             * Ids
-             * @description Ids of the memories to judge.
-             */
-            ids: string[];
-            /**
-             * Threshold
-             * @description Memories that score above this fade. Default: 0.7.
-             */
-            threshold?: number | null;
-            /**
-             * User
-             * @description User. Empty for the agent's own memory.
-             * @default
-             */
-            user?: string;
-        };
-        /** ExplainFadingAnswer */
-        ExplainFadingAnswer: {
-            /** Judgements */
-            judgements: components["schemas"]["FadeDecision"][];
-        };
-        /**
          * Explanation
          * @description The input of a ranking and its result.
          */
@@ -3372,7 +3283,7 @@ export interface components {
         };
         /**
          * FadeBody
-         * @description Options of a fade run.
+         * @description Options of a fade run. Default rules: from the agent's profile, or else from the service.
          * @example {
          *       "agent": "ada",
          *       "days": 30,
@@ -3407,6 +3318,11 @@ export interface components {
              */
             fact_days?: number | null;
             /**
+             * Ids
+             * @description Judge only these memories, and give each reason.
+             */
+            ids?: string[];
+            /**
              * Threshold
              * @description Memories that score above this fade. Default: 0.7.
              */
@@ -3423,6 +3339,8 @@ export interface components {
          * @description Decision about one memory, and the reason.
          */
         FadeDecision: {
+            /** Faded At */
+            faded_at: string | null;
             /** Fades */
             fades: boolean;
             grounds: components["schemas"]["FadeReason"];
@@ -3463,38 +3381,6 @@ export interface components {
             /** Next Cursor */
             next_cursor: string | null;
             rules: components["schemas"]["FadingRules"];
-        };
-        /**
-         * FadedMemory
-         * @description One faded memory, with time and reason.
-         */
-        FadedMemory: {
-            /**
-             * Faded At
-             * Format: date-time
-             */
-            faded_at: string;
-            grounds: components["schemas"]["FadeReason"];
-            /**
-             * Id
-             * Format: uuid
-             */
-            id: string;
-            kind: components["schemas"]["Kind"];
-            /** Reason */
-            reason: string;
-            /** Score */
-            score: number;
-        };
-        /**
-         * FadedPage
-         * @description One page of faded memories, oldest first, and the cursor of the next page.
-         */
-        FadedPage: {
-            /** Faded */
-            faded: components["schemas"]["FadedMemory"][];
-            /** Next Cursor */
-            next_cursor: string | null;
         };
         /**
          * FadingRules
@@ -6900,6 +6786,39 @@ export interface components {
             context: components["schemas"]["Context"];
         };
         /**
+         * RestoreBody
+         * @description Faded memories of a scope to restore.
+         * @example {
+         *       "agent": "ada",
+         *       "ids": [
+         *         "01a1dd05-b16b-7000-b535-83c8ebea4fa9"
+         *       ]
+         *     }
+         */
+        RestoreBody: {
+            /**
+             * Agent
+             * @description Agent. May be empty if the key is bound to one.
+             */
+            agent: string;
+            /**
+             * Ids
+             * @description IDs of the memories to restore.
+             */
+            ids: string[];
+            /**
+             * User
+             * @description User. Empty for the agent's own memory.
+             * @default
+             */
+            user?: string;
+        };
+        /** RestoreFadedAnswer */
+        RestoreFadedAnswer: {
+            /** Restored */
+            restored: string[];
+        };
+        /**
          * RetrievalBody
          * @description A query of Dify to a knowledge base.
          * @example {
@@ -6974,39 +6893,6 @@ export interface components {
         RetryResult: {
             /** Retried */
             retried: number;
-        };
-        /**
-         * ReviveBody
-         * @description Faded memories of a scope to restore.
-         * @example {
-         *       "agent": "ada",
-         *       "ids": [
-         *         "01a1dd05-b16b-7000-b535-83c8ebea4fa9"
-         *       ]
-         *     }
-         */
-        ReviveBody: {
-            /**
-             * Agent
-             * @description Agent. May be empty if the key is bound to one.
-             */
-            agent: string;
-            /**
-             * Ids
-             * @description IDs of the memories to restore.
-             */
-            ids: string[];
-            /**
-             * User
-             * @description User. Empty for the agent's own memory.
-             * @default
-             */
-            user?: string;
-        };
-        /** ReviveFadedAnswer */
-        ReviveFadedAnswer: {
-            /** Revived */
-            revived: string[];
         };
         /**
          * Right
@@ -11335,207 +11221,6 @@ export interface operations {
             };
         };
     };
-    list_faded: {
-        parameters: {
-            query: {
-                /** @description `next_cursor` of the previous page. */
-                cursor?: string | null;
-                /** @description Maximum number of memories on a page. */
-                limit?: number;
-                /** @description Agent. May be empty if the key is bound to one. */
-                agent: string;
-                /** @description User. Empty for the agent's own memory. */
-                user?: string;
-            };
-            header?: never;
-            path?: never;
-            cookie?: never;
-        };
-        requestBody?: never;
-        responses: {
-            /** @description Successful Response */
-            200: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["FadedPage"];
-                };
-            };
-            /** @description Malformed request */
-            400: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Problem"];
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description API key missing or invalid */
-            401: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Problem"];
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description The API key is not allowed to do this */
-            403: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Problem"];
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description Request too large */
-            413: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Problem"];
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description Invalid request */
-            422: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Problem"];
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description Rate limit exceeded */
-            429: {
-                headers: {
-                    /** @description After how many seconds to try again. */
-                    "Retry-After"?: number;
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Problem"];
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description Temporarily unavailable */
-            503: {
-                headers: {
-                    /** @description After how many seconds to try again. */
-                    "Retry-After"?: number;
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Problem"];
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-        };
-    };
-    revive_faded: {
-        parameters: {
-            query?: never;
-            header?: never;
-            path?: never;
-            cookie?: never;
-        };
-        requestBody: {
-            content: {
-                "application/json": components["schemas"]["ReviveBody"];
-            };
-        };
-        responses: {
-            /** @description Successful Response */
-            200: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["ReviveFadedAnswer"];
-                };
-            };
-            /** @description Malformed request */
-            400: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Problem"];
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description API key missing or invalid */
-            401: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Problem"];
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description The API key is not allowed to do this */
-            403: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Problem"];
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description Request too large */
-            413: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Problem"];
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description Invalid request */
-            422: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Problem"];
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description Rate limit exceeded */
-            429: {
-                headers: {
-                    /** @description After how many seconds to try again. */
-                    "Retry-After"?: number;
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Problem"];
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description Temporarily unavailable */
-            503: {
-                headers: {
-                    /** @description After how many seconds to try again. */
-                    "Retry-After"?: number;
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Problem"];
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-        };
-    };
     fade: {
         parameters: {
             query?: never;
@@ -11634,7 +11319,7 @@ export interface operations {
             };
         };
     };
-    explain_fading: {
+    restore_faded: {
         parameters: {
             query?: never;
             header?: never;
@@ -11643,7 +11328,7 @@ export interface operations {
         };
         requestBody: {
             content: {
-                "application/json": components["schemas"]["ExplainBody"];
+                "application/json": components["schemas"]["RestoreBody"];
             };
         };
         responses: {
@@ -11653,7 +11338,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["ExplainFadingAnswer"];
+                    "application/json": components["schemas"]["RestoreFadedAnswer"];
                 };
             };
             /** @description Malformed request */

@@ -99,7 +99,7 @@ function Acts({ scope, memory, onClose, onOpen }: ActsProps) {
     await refresh();
   };
   const restore = async () => {
-    await take(api.POST('/v1/faded/revive', { body: { ...scope, ids } }));
+    await take(api.POST('/v1/fade/restore', { body: { ...scope, ids } }));
     await refresh();
   };
   return (

@@ -19,8 +19,6 @@ if TYPE_CHECKING:
         JSON,
         Embedding,
         EvidenceWalk,
-        FadeDecision,
-        FadedPage,
         FadeReport,
         FadingRules,
         IfNew,
@@ -115,6 +113,23 @@ class RemoteMemories(RemoteView):
         answer: list[UUID] = await self.call("forget", ids=ids, filter=filter, dry_run=dry_run)
         return answer
 
+    async def fade(
+        self,
+        rules: FadingRules | None = None,
+        *,
+        ids: Sequence[UUID] = (),
+        dry_run: bool = False,
+        cursor: UUID | None = None,
+    ) -> FadeReport:
+        """Fade decayed and expired memories, or only list them. With `ids`, judge these and give each reason."""
+        answer: FadeReport = await self.call("fade", rules=rules, ids=ids, dry_run=dry_run, cursor=cursor)
+        return answer
+
+    async def restore(self, ids: Sequence[UUID]) -> list[UUID]:
+        """Restore faded memories."""
+        answer: list[UUID] = await self.call("restore", ids=ids)
+        return answer
+
     async def list(
         self,
         *,
@@ -129,40 +144,4 @@ class RemoteMemories(RemoteView):
         answer: MemoryPage = await self.call(
             "list", filter=filter, ids=ids, words=words, order=order, limit=limit, cursor=cursor
         )
-        return answer
-
-
-class RemoteFading(RemoteView):
-    """What fades in one scope, on a server."""
-
-    __slots__ = ()
-
-    async def fade(
-        self,
-        rules: FadingRules | None = None,
-        *,
-        dry_run: bool = False,
-        cursor: UUID | None = None,
-    ) -> FadeReport:
-        """Fade decayed and expired memories, or list what would fade. Returns a cursor if time runs out."""
-        answer: FadeReport = await self.call("fading.fade", rules=rules, dry_run=dry_run, cursor=cursor)
-        return answer
-
-    async def explain(
-        self,
-        ids: Sequence[UUID],
-        rules: FadingRules | None = None,
-    ) -> list[FadeDecision]:
-        """Explain for each memory whether it would fade now."""
-        answer: list[FadeDecision] = await self.call("fading.explain", ids=ids, rules=rules)
-        return answer
-
-    async def faded(self, cursor: UUID | None = None, limit: int = 50) -> FadedPage:
-        """List faded memories with reasons, oldest first."""
-        answer: FadedPage = await self.call("fading.faded", cursor=cursor, limit=limit)
-        return answer
-
-    async def revive(self, ids: Sequence[UUID]) -> list[UUID]:
-        """Restore faded memories."""
-        answer: list[UUID] = await self.call("fading.revive", ids=ids)
         return answer

@@ -32,6 +32,7 @@ OPERATIONS: Mapping[str, RemoteOperation] = {
     "changes": RemoteOperation("GET", "/v1/changes"),
     "conversations": RemoteOperation("GET", "/v1/conversations", lambda: models.ConversationPage),
     "evidence": RemoteOperation("GET", "/v1/memories/{memory_id}/evidence", lambda: models.EvidenceWalk),
+    "fade": RemoteOperation("POST", "/v1/fade", lambda: models.FadeReport),
     "feedback": RemoteOperation("POST", "/v1/feedback", lambda: int, answer="marked"),
     "forget": RemoteOperation("POST", "/v1/forget", lambda: list[UUID], answer="forgotten"),
     "forget_everything": RemoteOperation("POST", "/v1/forget/everything", lambda: models.UserErasure),
@@ -51,6 +52,7 @@ OPERATIONS: Mapping[str, RemoteOperation] = {
     "reflect_later": RemoteOperation("POST", "/v1/reflect", lambda: str, answer="job"),
     "reflection": RemoteOperation("GET", "/v1/reflections/{job_id}", lambda: models.ReflectionProgress),
     "remember": RemoteOperation("POST", "/v1/memories", lambda: list[models.Receipt], answer="memories"),
+    "restore": RemoteOperation("POST", "/v1/fade/restore", lambda: list[UUID], answer="restored"),
     "set_profile": RemoteOperation("PUT", "/v1/profile", agent_only=True),
     "tune": RemoteOperation("POST", "/v1/tune", lambda: list[models.Tuning], answer="tunings", agent_only=True),
     "update": RemoteOperation("PATCH", "/v1/memories/{memory_id}", lambda: models.UpdateResult),
@@ -90,12 +92,6 @@ OPERATIONS: Mapping[str, RemoteOperation] = {
     "conversation.segments": RemoteOperation(
         "GET", "/v1/conversations/{conversation}/segments", lambda: list[models.SegmentRecord], answer="segments"
     ),
-    "fading.explain": RemoteOperation(
-        "POST", "/v1/fading/explain", lambda: list[models.FadeDecision], answer="judgements"
-    ),
-    "fading.fade": RemoteOperation("POST", "/v1/fading", lambda: models.FadeReport),
-    "fading.faded": RemoteOperation("GET", "/v1/faded", lambda: models.FadedPage),
-    "fading.revive": RemoteOperation("POST", "/v1/faded/revive", lambda: list[UUID], answer="revived"),
     "items.batch": RemoteOperation("POST", "/v1/items", lambda: list[dict[str, Any]], answer="results"),
     "knowledge.add": RemoteOperation("POST", "/v1/facts", lambda: list[models.Fact], answer="facts"),
     "knowledge.duplicates": RemoteOperation("GET", "/v1/entities/duplicates", lambda: models.MergeProposalPage),

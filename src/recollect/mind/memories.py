@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from datetime import datetime
 from uuid import UUID
 
@@ -15,8 +14,6 @@ from recollect.models.memories import (
     JSON,
     Embedding,
     EvidenceWalk,
-    FadeDecision,
-    FadedPage,
     FadeReport,
     FadingRules,
     IfNew,
@@ -30,7 +27,7 @@ from recollect.models.memories import (
 )
 from recollect.models.service import Right
 from recollect.verbs.conversations.block import resolve_short_id
-from recollect.verbs.memories.fade import explain_fading, fade, list_faded, revive
+from recollect.verbs.memories.fade import FadeRequest, fade, restore
 from recollect.verbs.memories.load import load
 from recollect.verbs.memories.read import ListQuery, forget, get, list_memories, walk_evidence
 from recollect.verbs.memories.remember import as_new, remember
@@ -117,6 +114,26 @@ class MemoryVerbs:
         """Permanently delete memories by ID or filter, with everything derived from them. `dry_run` only lists them."""
         return await forget(self.access.parts, self.access.scope, ids, read_filter(filter), dry_run=dry_run)
 
+    @operation("POST /v1/fade", "`write`; `read` with `dry_run`", command="mind fade")
+    async def fade(
+        self,
+        rules: FadingRules | None = None,
+        *,
+        ids: Sequence[UUID] = (),
+        dry_run: bool = False,
+        cursor: UUID | None = None,
+    ) -> FadeReport:
+        """Fade decayed and expired memories, or only list them. With `ids`, judge these and give each reason."""
+        access = self.access
+        access.require(Right.READ if dry_run else Right.WRITE)
+        asked = FadeRequest(rules or FadingRules(), tuple(ids), dry_run, cursor)
+        return await fade(access.parts, access.scope, asked)
+
+    @operation("POST /v1/fade/restore", Right.WRITE, answer="restored", command="mind fade")
+    async def restore(self, ids: Sequence[UUID]) -> list[UUID]:
+        """Restore faded memories."""
+        return await restore(self.access.parts, self.access.scope, ids)
+
     @operation("GET /v1/memories", Right.READ, command="list")
     async def list(
         self,
@@ -131,42 +148,3 @@ class MemoryVerbs:
         """List the memories that match a filter, or up to 200 by ID. Unknown IDs are omitted."""
         wanted = ListQuery(read_filter(filter), tuple(ids), words, order, limit, cursor)
         return await list_memories(self.access.parts, self.access.scope, wanted)
-
-
-@dataclass(frozen=True, slots=True)
-class FadeView:
-    """One caller's view of what fades in one scope."""
-
-    access: Access
-
-    @operation("POST /v1/fading", "`write`; `read` with `dry_run`", command="mind fade")
-    async def fade(
-        self,
-        rules: FadingRules | None = None,
-        *,
-        dry_run: bool = False,
-        cursor: UUID | None = None,
-    ) -> FadeReport:
-        """Fade decayed and expired memories, or list what would fade. Returns a cursor if time runs out."""
-        access = self.access
-        access.require(Right.READ if dry_run else Right.WRITE)
-        return await fade(access.parts, access.scope, rules or FadingRules(), dry_run=dry_run, cursor=cursor)
-
-    @operation("POST /v1/fading/explain", Right.READ, answer="judgements", command="mind fade")
-    async def explain(
-        self,
-        ids: Sequence[UUID],
-        rules: FadingRules | None = None,
-    ) -> list[FadeDecision]:
-        """Explain for each memory whether it would fade now."""
-        return await explain_fading(self.access.parts, self.access.scope, ids, rules or FadingRules())
-
-    @operation("GET /v1/faded", Right.READ, command="mind fade")
-    async def faded(self, cursor: UUID | None = None, limit: int = 50) -> FadedPage:
-        """List faded memories with reasons, oldest first."""
-        return await list_faded(self.access.parts, self.access.scope, cursor, limit)
-
-    @operation("POST /v1/faded/revive", Right.WRITE, answer="revived", command="mind fade")
-    async def revive(self, ids: Sequence[UUID]) -> list[UUID]:
-        """Restore faded memories."""
-        return await revive(self.access.parts, self.access.scope, ids)

@@ -277,6 +277,8 @@ class FadeDecision:
     score: float
     grounds: FadeReason
     reason: str
+    faded_at: datetime | None = None
+    """When it faded, if it has already; score and reason are those of that time."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -292,26 +294,6 @@ class FadeReport:
     grounds: Mapping[FadeReason, int]
     """Number of decisions by each rule."""
     judgements: tuple[FadeDecision, ...]
-    """The first memories that faded, or would fade."""
+    """The first memories that faded, or would fade; every named memory if the call named some."""
     next_cursor: UUID | None
     """The cursor to continue if the time ran out; None at the end of the scope."""
-
-
-@dataclass(frozen=True, slots=True)
-class FadedMemory:
-    """One faded memory, with time and reason."""
-
-    id: UUID
-    kind: Kind
-    faded_at: datetime
-    score: float
-    grounds: FadeReason
-    reason: str
-
-
-@dataclass(frozen=True, slots=True)
-class FadedPage:
-    """One page of faded memories, oldest first, and the cursor of the next page."""
-
-    faded: tuple[FadedMemory, ...]
-    next_cursor: UUID | None

@@ -8,7 +8,6 @@ from __future__ import annotations
 from recollect.client.conversations import RemoteConversation
 from recollect.client.items import RemoteItems
 from recollect.client.knowledge import RemoteKnowledge
-from recollect.client.memories import RemoteFading
 from recollect.client.mind import RemoteMind
 from recollect.client.recall import RemoteBlocks, RemoteRecalls
 from recollect.client.topics import RemoteTopics
@@ -39,15 +38,6 @@ class SyncBlocks(Blocking):
     """Blocks whose methods return when they are done."""
 
     show = blocking(RemoteBlocks.show)
-
-
-class SyncFading(Blocking):
-    """Fading whose methods return when they are done."""
-
-    explain = blocking(RemoteFading.explain)
-    fade = blocking(RemoteFading.fade)
-    faded = blocking(RemoteFading.faded)
-    revive = blocking(RemoteFading.revive)
 
 
 class SyncItems(Blocking):
@@ -105,6 +95,7 @@ class SyncMind(Blocking):
     changes = blocking_pieces(RemoteMind.changes)
     conversations = blocking(RemoteMind.conversations)
     evidence = blocking(RemoteMind.evidence)
+    fade = blocking(RemoteMind.fade)
     feedback = blocking(RemoteMind.feedback)
     forget = blocking(RemoteMind.forget)
     forget_everything = blocking(RemoteMind.forget_everything)
@@ -121,6 +112,7 @@ class SyncMind(Blocking):
     reflect_later = blocking(RemoteMind.reflect_later)
     reflection = blocking(RemoteMind.reflection)
     remember = blocking(RemoteMind.remember)
+    restore = blocking(RemoteMind.restore)
     set_profile = blocking(RemoteMind.set_profile)
     tune = blocking(RemoteMind.tune)
     update = blocking(RemoteMind.update)
@@ -133,11 +125,6 @@ class SyncMind(Blocking):
     def blocks(self) -> SyncBlocks:
         """Return the view for blocks: memories that match a query as text for prompts, and memories by short ID."""
         return SyncBlocks(self.inner.blocks, self.portal)
-
-    @property
-    def fading(self) -> SyncFading:
-        """Return the view for fading: memories that fade, faded memories, and how to restore them."""
-        return SyncFading(self.inner.fading, self.portal)
 
     @property
     def items(self) -> SyncItems:

@@ -102,7 +102,7 @@ async def test_a_memory_says_its_state_as_the_filter_names_it(mind):
     [old] = await mind.remember(NewMemory("long ago", occurred_at=LONG_AGO, expires_at=LONG_AGO.replace(year=2021)))
     [fact] = await mind.knowledge.add(NewFact("Ann", "lives in", "Rome", invalid_at=LONG_AGO))
     await mind.conversation("c").archive()
-    await mind.fading.fade(FadingRules(days=0))
+    await mind.fade(FadingRules(days=0))
     expected = {
         first.id: RecallState.PAST,
         second.id: RecallState.CURRENT,

@@ -154,7 +154,7 @@ async def test_a_memory_that_faded_is_in_recall_again(mind, owner):
     assert await found(mind) == []
     await mind.update(first, importance=8)
     assert await found(mind) == ["The dentist is at four."]
-    assert (await mind.fading.faded()).faded == ()
+    assert (await mind.list(filter={"state": "faded"})).memories == ()
 
 
 async def test_what_waits_to_be_derived_again_and_items_are_refused(mind, owner):

@@ -161,8 +161,8 @@ async def test_both_fade_and_come_back_alike(walk):
     [fading, *_] = await walk.store()
     walk.owner.execute("update memories set created_at = now() - interval '900 days', importance = 1")
     walk.owner.execute("update memories set occurred_at = now() - interval '900 days'")
-    [judged] = await mind.fading.explain([fading])
-    faded = await mind.fading.fade(FadingRules(days=1))
+    [judged] = (await mind.fade(ids=[fading], dry_run=True)).judgements
+    faded = await mind.fade(FadingRules(days=1))
     if walk.kind is Kind.MESSAGE:
         # What is said in a conversation stays as long as that does.
         assert (judged.grounds, faded.faded) == (FadeReason.HELD, 0)
@@ -170,7 +170,7 @@ async def test_both_fade_and_come_back_alike(walk):
     assert faded.faded == len(LIVED)
     gone = await mind.recall(Cue("Li", state=RecallState.FADED))
     assert fading in {hit.memory.id for hit in gone.hits}
-    await mind.fading.revive([fading])
+    await mind.restore([fading])
     assert fading in {hit.memory.id for hit in (await mind.recall("Li moved to Ghent")).hits}
 
 

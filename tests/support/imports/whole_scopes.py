@@ -202,7 +202,7 @@ class Life(Talks, Names):
             await self.mind.feedback(found, [found.hits[number % len(found.hits)].memory.id])
 
     async def fade(self, _, __):
-        await self.mind.fading.fade()
+        await self.mind.fade()
 
     async def forget(self, number, _):
         if chosen := self.pick(number, self.ids):

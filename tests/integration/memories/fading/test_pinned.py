@@ -105,10 +105,10 @@ async def test_a_pin_outlives_fading_and_comes_back_with_its_memory(mind, owner)
     old = datetime.now(UTC) - timedelta(days=900)
     [receipt] = await mind.remember(NewMemory("kept", pinned=True, importance=1, occurred_at=old))
     owner.execute("update memories set created_at = %s", [old])
-    assert (await mind.fading.fade(FadingRules(days=1))).faded == 1
+    assert (await mind.fade(FadingRules(days=1))).faded == 1
     assert (await mind.get(receipt.id)).pinned
     assert (await mind.recall(Cue("kept", pinned=True))).hits == ()
-    assert await mind.fading.revive([receipt.id]) == [receipt.id]
+    assert await mind.restore([receipt.id]) == [receipt.id]
     assert [hit.memory.pinned for hit in (await mind.recall(Cue("kept", pinned=True))).hits] == [True]
 
 

@@ -101,12 +101,12 @@ async def purge(mind, chance):
 
 
 async def fade(mind, chance):
-    await mind.fading.fade(FadingRules(days=0.0001))
+    await mind.fade(FadingRules(days=0.0001))
 
 
 async def revive(mind, chance):
-    faded = (await mind.fading.faded()).faded
-    await mind.fading.revive([each.id for each in faded[:2]])
+    faded = (await mind.list(filter={"state": "faded"})).memories
+    await mind.restore([each.id for each in faded[:2]])
 
 
 async def file(mind, chance):

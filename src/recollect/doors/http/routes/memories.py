@@ -29,7 +29,6 @@ from recollect.mind.mind import Mind
 from recollect.models.filters import Filter
 from recollect.models.imports import UserErasure
 from recollect.models.memories import (
-    FadeDecision,
     FadeReport,
     FadingRules,
     MemoryOrder,
@@ -146,34 +145,24 @@ async def forget_one(mind: AskedMind, memory_id: Annotated[UUID, OF_MEMORY]) -> 
     return ForgetResult(forgotten=gone)
 
 
-class FadeRulesBody(ScopeBody):
-    """A scope and its rules of fading. Default: from the agent's profile, or else from the service."""
+class FadeBody(ScopeBody):
+    """Options of a fade run. Default rules: from the agent's profile, or else from the service."""
+
+    model_config = build_example_config({"agent": "ada", "days": 30, "dry_run": True})
 
     days: Days | None = Field(None, description="Days until an unused memory fades; 0 = only expired memories fade.")
     threshold: Annotated[Number, Field(ge=0, le=1)] | None = Field(
         None, description="Memories that score above this fade. Default: 0.7."
     )
     fact_days: Days | None = Field(None, description="Maximum age of a fact in days; 0 = no limit (default).")
-
-
-class FadeBody(FadeRulesBody):
-    """Options of a fade run."""
-
-    model_config = build_example_config({"agent": "ada", "days": 30, "dry_run": True})
-
+    ids: list[UUID] = Field(
+        default_factory=list[UUID], max_length=1_000, description="Judge only these memories, and give each reason."
+    )
     dry_run: bool = Field(default=False, strict=True, description="Only list what would fade.")
     cursor: UUID | None = Field(None, description="`next_cursor` of the previous call.")
 
 
-class ExplainBody(FadeRulesBody):
-    """Memories of a scope to judge."""
-
-    model_config = build_example_config({"agent": "ada", "days": 30, "ids": [EXAMPLE_ID]})
-
-    ids: list[UUID] = Field(min_length=1, max_length=1_000, description="Ids of the memories to judge.")
-
-
-class ReviveBody(ScopeBody):
+class RestoreBody(ScopeBody):
     """Faded memories of a scope to restore."""
 
     model_config = build_example_config({"agent": "ada", "ids": [EXAMPLE_ID]})
@@ -181,17 +170,10 @@ class ReviveBody(ScopeBody):
     ids: list[UUID] = Field(min_length=1, max_length=1_000, description="IDs of the memories to restore.")
 
 
-@serve(router, "fading.fade")
+@serve(router, "fade")
 async def fade(mind: Mind, body: FadeBody) -> FadeReport:
     """Fade memories by these rules."""
-    return await mind.fading.fade(build(FadingRules, body), dry_run=body.dry_run, cursor=body.cursor)
+    return await mind.fade(build(FadingRules, body), ids=body.ids, dry_run=body.dry_run, cursor=body.cursor)
 
 
-@serve(router, "fading.explain")
-async def explain_fading(mind: Mind, body: ExplainBody) -> list[FadeDecision]:
-    """Judge by these rules."""
-    return await mind.fading.explain(body.ids, build(FadingRules, body))
-
-
-forward(router, "list_faded", "fading.faded", cursor=Cursor, limit=most(200, "memories on a page"))
-forward(router, "revive_faded", "fading.revive", ReviveBody)
+forward(router, "restore_faded", "restore", RestoreBody)
