@@ -46,7 +46,7 @@ NAMES = {
 }
 """What the classes of the facade are called in the clients, after `Remote` or `Sync`."""
 BASES = {"Conversation": "ConversationPart", "ItemsView": "RemoteView, ItemVerbs"}
-READ = {"items.batch": "list[dict[str, Any]]", "last_chat": "models.Memory"}
+READ = {"items.batch": "list[dict[str, Any]]"}
 """The type of an answer, if the method makes something else of it."""
 UNREAD = {"set_profile", "changes", "conversation.describe", "knowledge.export"}
 WRITTEN = "Written by tools/clients.py: change the methods of recollect.mind that declare the operations, and run it."

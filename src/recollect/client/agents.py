@@ -24,7 +24,7 @@ if TYPE_CHECKING:
         ReflectionProgress,
         Tuning,
     )
-    from recollect.models.memories import JSON, Memory, Triple
+    from recollect.models.memories import JSON, Triple
     from recollect.models.recall import RecallResult
 
 
@@ -65,11 +65,6 @@ class RemoteAgent(RemoteView):
         answer: list[Association] = await self.call(
             "associate", triples=triples, limit=limit, original=original, as_of=as_of, at=at
         )
-        return answer
-
-    async def last_chat(self, name: str, *, as_of: datetime | None = None, at: datetime | None = None) -> Memory | None:
-        """Get the latest chat with someone."""
-        answer: Memory | None = await load("recollect.client.special").last_chat(self, name, as_of=as_of, at=at)
         return answer
 
     async def feedback(

@@ -136,12 +136,17 @@ class RemoteMemories(RemoteView):
         filter: FilterLike | None = None,
         ids: Sequence[UUID] = (),
         words: str = "",
+        keyword: str = "",
         order: MemoryOrder | str = "oldest",
         limit: int = 50,
         cursor: UUID | None = None,
     ) -> MemoryPage:
-        """List the memories that match a filter, or up to 200 by ID. Unknown IDs are omitted."""
+        """List the memories that match a filter, or up to 200 by ID. Unknown IDs are omitted.
+
+        `keyword` restricts it to memories in recall that are filed under it: with `{"kinds": ["chat"]}`, newest first,
+        the first one is the last chat with somebody.
+        """
         answer: MemoryPage = await self.call(
-            "list", filter=filter, ids=ids, words=words, order=order, limit=limit, cursor=cursor
+            "list", filter=filter, ids=ids, words=words, keyword=keyword, order=order, limit=limit, cursor=cursor
         )
         return answer

@@ -37,7 +37,6 @@ OPERATIONS: Mapping[str, RemoteOperation] = {
     "forget": RemoteOperation("POST", "/v1/forget", lambda: list[UUID], answer="forgotten"),
     "forget_everything": RemoteOperation("POST", "/v1/forget/everything", lambda: models.UserErasure),
     "get": RemoteOperation("GET", "/v1/memories/{memory_id}", lambda: models.Memory),
-    "last_chat": RemoteOperation("GET", "/v1/last-chat", lambda: models.Memory),
     "list": RemoteOperation("GET", "/v1/memories", lambda: models.MemoryPage),
     "load": RemoteOperation("POST", "/v1/load", lambda: list[UUID], answer="ids"),
     "metadata": RemoteOperation(

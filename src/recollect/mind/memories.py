@@ -141,10 +141,15 @@ class MemoryVerbs:
         filter: FilterLike | None = None,
         ids: Sequence[UUID] = (),
         words: str = "",
+        keyword: str = "",
         order: MemoryOrder | str = "oldest",
         limit: int = 50,
         cursor: UUID | None = None,
     ) -> MemoryPage:
-        """List the memories that match a filter, or up to 200 by ID. Unknown IDs are omitted."""
-        wanted = ListQuery(read_filter(filter), tuple(ids), words, order, limit, cursor)
+        """List the memories that match a filter, or up to 200 by ID. Unknown IDs are omitted.
+
+        `keyword` restricts it to memories in recall that are filed under it: with `{"kinds": ["chat"]}`, newest first,
+        the first one is the last chat with somebody.
+        """
+        wanted = ListQuery(read_filter(filter), tuple(ids), words, keyword, order, limit, cursor)
         return await list_memories(self.access.parts, self.access.scope, wanted)

@@ -100,7 +100,6 @@ class SyncMind(Blocking):
     forget = blocking(RemoteMind.forget)
     forget_everything = blocking(RemoteMind.forget_everything)
     get = blocking(RemoteMind.get)
-    last_chat = blocking(RemoteMind.last_chat)
     list = blocking(RemoteMind.list)
     load = blocking(RemoteMind.load)
     metadata = blocking(RemoteMind.metadata)

@@ -96,9 +96,8 @@ async def test_an_overview_names_no_keyword_of_what_is_deleted(recollect, mind, 
 async def test_the_last_chat_is_the_newest_that_may_be_shown(recollect, mind, deleted, synced):
     if synced:
         await recollect.work(until_empty=True)
-    found = await mind.last_chat("bob")
-    assert found is not None
-    assert found.content == "old chat"
+    found = await mind.list(keyword="bob", filter={"kinds": ["chat"]}, order="newest", limit=1)
+    assert [each.content for each in found.memories] == ["old chat"]
 
 
 @pytest.mark.parametrize("synced", [False, True])

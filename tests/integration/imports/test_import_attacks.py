@@ -130,7 +130,7 @@ async def test_bombs_cost_little(recollect, url, base, figure):
 
 
 READ = (
-    "memories", "faded", "conversations", "conversations?state=deleted", "conversations?state=archived", "last-chat",
+    "memories", "memories?state=faded", "conversations", "conversations?state=deleted", "conversations?state=archived",
     "facts", "facts?at=any", "entities", "entities?order=facts", "entities/duplicates", "graph", "topics",
     "topics/text", "recalls", "overview", "activity", "receipts", "ledger", "jobs", "conversations/chat-2/messages",
     "conversations/chat-2/leaves", "conversations/chat-2/segments", "conversations/chat-0/receipts",

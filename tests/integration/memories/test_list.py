@@ -80,6 +80,21 @@ async def test_words_find_what_is_out_of_recall(mind):
     assert await walk(mind, 5, words="dentist") == ["the dentist is at five"]
 
 
+async def test_a_keyword_lists_what_is_filed_under_it(mind):
+    kinds = [Kind.EVENT, Kind.CHAT, Kind.THOUGHT, Kind.CHAT, Kind.EVENT]
+    await mind.remember([NewMemory(f"note {number}", kind, keywords=("Tea",)) for number, kind in enumerate(kinds)])
+    await mind.remember(
+        [NewMemory("note of a river", keywords=("river",)), NewMemory("a green cup", keywords=("tea",))]
+    )
+    filed = [*(f"note {number}" for number in range(5)), "a green cup"]
+    for limit in (1, 2, 6):
+        assert await walk(mind, limit, keyword=" TEA ") == filed
+        assert await walk(mind, limit, keyword="tea", order="newest") == filed[::-1]
+        assert await walk(mind, limit, keyword="tea", words="note") == filed[:5]
+        assert await walk(mind, limit, keyword="tea", filter={"kinds": ["chat"]}) == ["note 1", "note 3"]
+    assert await walk(mind, 2, keyword="cup") == []
+
+
 async def test_other_scopes_are_not_searched(recollect, mind):
     await mind.remember("a secret word")
     for other in (await recollect.mind("ada", "wu"), await recollect.mind("ada", "li", tenant="other")):

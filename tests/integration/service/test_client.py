@@ -100,7 +100,7 @@ async def test_the_blocking_twin_needs_no_event_loop(served):
             mind.set_profile(Profile(limit=3))
             assert mind.profile() == Profile(limit=3)
             assert mind.associate(Triple("nobody")) == [Association(Triple("nobody"), (), ())]
-            assert mind.last_chat("nobody") is None
+            assert mind.list(keyword="nobody").memories == ()
             assert mind.feedback(mind.recall(Cue("apples", channels=("stream",))), [receipt.id]) == 1
             assert mind.forget([receipt.id]) == [receipt.id]
 

@@ -6,9 +6,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from uuid import UUID
 
-from recollect.core.memories.checks import MAX_MEMORIES
+from recollect.core.memories.checks import MAX_MEMORIES, MAX_PART_LENGTH
 from recollect.core.recall.checks import check_filter
-from recollect.core.text.checks import MAX_CUE_LENGTH, MAX_HITS, check_limit, check_text
+from recollect.core.text.checks import MAX_CUE_LENGTH, MAX_HITS, check_limit, check_line, check_text
+from recollect.core.text.keywords import normalise_keyword
 from recollect.core.text.terms import analyse, hash_term
 from recollect.errors import InvalidInputError, NotFoundError
 from recollect.models.filters import NO_FILTER, Filter
@@ -53,6 +54,8 @@ class ListQuery:
     """Exactly these memories, in this order and in any version."""
     words: str = ""
     """Only memories that contain all of these words."""
+    keyword: str = ""
+    """Only memories in recall that are filed under this keyword."""
     order: MemoryOrder | str = MemoryOrder.OLDEST
     limit: int = 50
     cursor: UUID | None = None
@@ -71,6 +74,9 @@ async def list_memories(parts: Dependencies, scope: Scope, wanted: ListQuery) ->
     backwards = wanted.order == MemoryOrder.NEWEST
     start = wanted.cursor or (END if backwards else scopes.BEGINNING)
     query = RowQuery(None, wanted.only, start, limit + 1, expired=True, backwards=backwards)
+    if wanted.keyword:
+        check_line("keyword", wanted.keyword, MAX_PART_LENGTH)
+        query = replace(query, keyword=normalise_keyword(wanted.keyword))
     if wanted.words:
         # Words are normalized with the rules of the scope, which its location has.
         place = await scopes.locate(parts.database, scope)
@@ -83,8 +89,8 @@ async def list_by_id(parts: Dependencies, scope: Scope, wanted: ListQuery) -> Me
     """Fetch memories in the given order, in any version; unknown ones are omitted."""
     if len(wanted.ids) > MAX_HITS:
         raise InvalidInputError(f"ids must hold at most {MAX_HITS} items")
-    if wanted.only.named or wanted.words or wanted.cursor:
-        raise InvalidInputError("ids cannot be combined with a filter, words or a cursor")
+    if wanted.only.named or wanted.words or wanted.keyword or wanted.cursor:
+        raise InvalidInputError("ids cannot be combined with a filter, words, a keyword or a cursor")
     found = await memories.fetch_every(parts.database, scope, wanted.ids)
     return MemoryPage(tuple(found[each] for each in dict.fromkeys(wanted.ids) if each in found), None)
 

@@ -46,6 +46,9 @@ OF_MEMORY = Path(description="Memory ID.", examples=[EXAMPLE_ID])
 Ids = Annotated[list[UUID], Query(max_length=200, description="Only these memories, in any version, without a filter.")]
 Order = Annotated[MemoryOrder, Query(description="`oldest` or `newest` first.")]
 Words = Annotated[str, Query(max_length=8_000, description="Only memories that contain all of these words.")]
+Keyword = Annotated[
+    str, Query(max_length=500, description="Only memories in recall that are filed under this keyword.")
+]
 Days = Annotated[Number, Field(ge=0, le=36_500)]
 
 
@@ -74,6 +77,7 @@ add_route(
     [
         inspect.Parameter("ids", NAMED, annotation=Ids, default=()),
         inspect.Parameter("words", NAMED, annotation=Words, default=""),
+        inspect.Parameter("keyword", NAMED, annotation=Keyword, default=""),
         inspect.Parameter("order", NAMED, annotation=Order, default=MemoryOrder.OLDEST),
         inspect.Parameter("limit", NAMED, annotation=most(200, "memories on a page"), default=50),
         inspect.Parameter("cursor", NAMED, annotation=Cursor, default=None),
