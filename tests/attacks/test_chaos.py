@@ -95,10 +95,10 @@ class Hand:
         return "/v1/recall", {"text": "m q", "topics": [self.topic()]}
 
     def fade(self):
-        return "/v1/fading", {"days": 0.001}
+        return "/v1/fade", {"days": 0.001}
 
     def revive(self):
-        return "/v1/faded/restore", {"ids": self.known()}
+        return "/v1/fade/restore", {"ids": self.known()}
 
     def state(self):
         subject, thing = (f"{sign}{self.chance.randint(0, 3)}" for sign in "so")

@@ -173,13 +173,13 @@ class Crowd(RuleBasedStateMachine):
         world.done["recall"] += 1
 
     @rule(tenant=tenants, scope=scopes)
-    def browse(self, tenant, scope):
+    def list_memories(self, tenant, scope):
         world, mine = self.world, self.world.mine(tenant, scope)
-        page = world.run(world.mind(tenant, scope).browse(limit=PAGE))
+        page = world.run(world.mind(tenant, scope).list(limit=PAGE))
         seen = {memory.id: memory.content for memory in page.memories}
-        self.compare(mine, seen, "browse", world.said_in(tenant, scope))
-        world.check(len(seen) >= min(PAGE, len(mine)), "browse is short of memories", len(seen), len(mine))
-        world.done["browse"] += 1
+        self.compare(mine, seen, "list", world.said_in(tenant, scope))
+        world.check(len(seen) >= min(PAGE, len(mine)), "list is short of memories", len(seen), len(mine))
+        world.done["list"] += 1
 
     @rule(tenant=tenants, scope=scopes, pick=st.integers(0, 2**32))
     def get(self, tenant, scope, pick):

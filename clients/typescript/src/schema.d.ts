@@ -124,26 +124,6 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
-    "/v1/blocks/{short_id}": {
-        parameters: {
-            query?: never;
-            header?: never;
-            path?: never;
-            cookie?: never;
-        };
-        /**
-         * Resolve Short Id
-         * @description Get the memory behind a short ID.
-         */
-        get: operations["resolve_short_id"];
-        put?: never;
-        post?: never;
-        delete?: never;
-        options?: never;
-        head?: never;
-        patch?: never;
-        trace?: never;
-    };
     "/v1/changes": {
         parameters: {
             query?: never;
@@ -520,47 +500,7 @@ export interface paths {
         patch: operations["end_fact"];
         trace?: never;
     };
-    "/v1/faded": {
-        parameters: {
-            query?: never;
-            header?: never;
-            path?: never;
-            cookie?: never;
-        };
-        /**
-         * List Faded
-         * @description List faded memories with reasons, oldest first.
-         */
-        get: operations["list_faded"];
-        put?: never;
-        post?: never;
-        delete?: never;
-        options?: never;
-        head?: never;
-        patch?: never;
-        trace?: never;
-    };
-    "/v1/faded/revive": {
-        parameters: {
-            query?: never;
-            header?: never;
-            path?: never;
-            cookie?: never;
-        };
-        get?: never;
-        put?: never;
-        /**
-         * Revive Faded
-         * @description Restore faded memories.
-         */
-        post: operations["revive_faded"];
-        delete?: never;
-        options?: never;
-        head?: never;
-        patch?: never;
-        trace?: never;
-    };
-    "/v1/fading": {
+    "/v1/fade": {
         parameters: {
             query?: never;
             header?: never;
@@ -571,7 +511,7 @@ export interface paths {
         put?: never;
         /**
          * Fade
-         * @description Fade decayed and expired memories, or list what would fade. Returns a cursor if time runs out.
+         * @description Fade decayed and expired memories, or only list them. With `ids`, judge these and give each reason.
          */
         post: operations["fade"];
         delete?: never;
@@ -580,7 +520,7 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
-    "/v1/fading/explain": {
+    "/v1/fade/restore": {
         parameters: {
             query?: never;
             header?: never;
@@ -590,10 +530,10 @@ export interface paths {
         get?: never;
         put?: never;
         /**
-         * Explain Fading
-         * @description Explain for each memory whether it would fade now.
+         * Restore Faded
+         * @description Restore faded memories.
          */
-        post: operations["explain_fading"];
+        post: operations["restore_faded"];
         delete?: never;
         options?: never;
         head?: never;
@@ -884,26 +824,6 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
-    "/v1/last-chat": {
-        parameters: {
-            query?: never;
-            header?: never;
-            path?: never;
-            cookie?: never;
-        };
-        /**
-         * Last Chat
-         * @description Get the latest chat with someone.
-         */
-        get: operations["last_chat"];
-        put?: never;
-        post?: never;
-        delete?: never;
-        options?: never;
-        head?: never;
-        patch?: never;
-        trace?: never;
-    };
     "/v1/ledger": {
         parameters: {
             query?: never;
@@ -952,36 +872,16 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * Browse
-         * @description List memories that match a filter, oldest or newest first.
+         * List Memories
+         * @description List the memories that match a filter, or up to 200 by ID. Unknown IDs are omitted.
          */
-        get: operations["browse"];
+        get: operations["list_memories"];
         put?: never;
         /**
          * Remember
          * @description Store one or more memories in one transaction, optionally skipping duplicates.
          */
         post: operations["remember"];
-        delete?: never;
-        options?: never;
-        head?: never;
-        patch?: never;
-        trace?: never;
-    };
-    "/v1/memories/read": {
-        parameters: {
-            query?: never;
-            header?: never;
-            path?: never;
-            cookie?: never;
-        };
-        get?: never;
-        put?: never;
-        /**
-         * Read Memories
-         * @description Get up to 200 memories by ID. Unknown IDs are omitted.
-         */
-        post: operations["read_memories"];
         delete?: never;
         options?: never;
         head?: never;
@@ -997,7 +897,7 @@ export interface paths {
         };
         /**
          * Get
-         * @description Fetch one memory, in the version of this ID; a short ID, as prompts show it, must be unique in the scope.
+         * @description Get a memory, in the version of this ID. Accepts short IDs, also those that a conversation was shown.
          */
         get: operations["get"];
         put?: never;
@@ -1009,7 +909,11 @@ export interface paths {
         delete: operations["forget_one"];
         options?: never;
         head?: never;
-        patch?: never;
+        /**
+         * Update Memory
+         * @description Update a memory. The old version is kept unless only `pinned` changes; derived memories are derived again.
+         */
+        patch: operations["update_memory"];
         trace?: never;
     };
     "/v1/memories/{memory_id}/evidence": {
@@ -1021,49 +925,9 @@ export interface paths {
         };
         /**
          * Walk Evidence
-         * @description Get the sources of a memory and the memories derived from it.
+         * @description Get the sources of a memory, the memories derived from it, and its versions.
          */
         get: operations["walk_evidence"];
-        put?: never;
-        post?: never;
-        delete?: never;
-        options?: never;
-        head?: never;
-        patch?: never;
-        trace?: never;
-    };
-    "/v1/memories/{memory_id}/revise": {
-        parameters: {
-            query?: never;
-            header?: never;
-            path?: never;
-            cookie?: never;
-        };
-        get?: never;
-        put?: never;
-        /**
-         * Revise
-         * @description Update a memory. The old version is kept; derived memories are derived again.
-         */
-        post: operations["revise"];
-        delete?: never;
-        options?: never;
-        head?: never;
-        patch?: never;
-        trace?: never;
-    };
-    "/v1/memories/{memory_id}/versions": {
-        parameters: {
-            query?: never;
-            header?: never;
-            path?: never;
-            cookie?: never;
-        };
-        /**
-         * List Versions
-         * @description List all versions of a memory, oldest first. Accepts the ID of any version.
-         */
-        get: operations["list_versions"];
         put?: never;
         post?: never;
         delete?: never;
@@ -1106,26 +970,6 @@ export interface paths {
         get: operations["overview"];
         put?: never;
         post?: never;
-        delete?: never;
-        options?: never;
-        head?: never;
-        patch?: never;
-        trace?: never;
-    };
-    "/v1/pin": {
-        parameters: {
-            query?: never;
-            header?: never;
-            path?: never;
-            cookie?: never;
-        };
-        get?: never;
-        put?: never;
-        /**
-         * Pin
-         * @description Pin or unpin memories. Returns the IDs that exist.
-         */
-        post: operations["pin"];
         delete?: never;
         options?: never;
         head?: never;
@@ -2994,64 +2838,20 @@ export interface components {
         };
         /**
          * EvidenceWalk
-         * @description Sources of a memory and memories derived from it, nearest first.
+         * @description Sources of a memory and memories derived from it, nearest first, and its versions.
          */
         EvidenceWalk: {
             /** Derived */
             derived: components["schemas"]["EvidenceStep"][];
             /** Sources */
             sources: components["schemas"]["EvidenceStep"][];
+            /**
+             * Versions
+             * @default []
+             */
+            versions: components["schemas"]["Memory"][];
             /** Whole */
             whole: boolean;
-        };
-        /**
-         * ExplainBody
-         * @description Memories of a scope to judge.
-         * @example {
-         *       "agent": "ada",
-         *       "days": 30,
-         *       "ids": [
-         *         "01a1dd05-b16b-7000-b535-83c8ebea4fa9"
-         *       ]
-         *     }
-         */
-        ExplainBody: {
-            /**
-             * Agent
-             * @description Agent. May be empty if the key is bound to one.
-             */
-            agent: string;
-            /**
-             * Days
-             * @description Days until an unused memory fades; 0 = only expired memories fade.
-             */
-            days?: number | null;
-            /**
-             * Fact Days
-             * @description Maximum age of a fact in days; 0 = no limit (default).
-             */
-            fact_days?: number | null;
-            /**
-             * Ids
-             * @description Ids of the memories to judge.
-             */
-            ids: string[];
-            /**
-             * Threshold
-             * @description Memories that score above this fade. Default: 0.7.
-             */
-            threshold?: number | null;
-            /**
-             * User
-             * @description User. Empty for the agent's own memory.
-             * @default
-             */
-            user?: string;
-        };
-        /** ExplainFadingAnswer */
-        ExplainFadingAnswer: {
-            /** Judgements */
-            judgements: components["schemas"]["FadeDecision"][];
         };
         /**
          * Explanation
@@ -3251,7 +3051,7 @@ export interface components {
         };
         /**
          * FadeBody
-         * @description Options of a fade run.
+         * @description Options of a fade run. Default rules: from the agent's profile, or else from the service.
          * @example {
          *       "agent": "ada",
          *       "days": 30,
@@ -3286,6 +3086,11 @@ export interface components {
              */
             fact_days?: number | null;
             /**
+             * Ids
+             * @description Judge only these memories, and give each reason.
+             */
+            ids?: string[];
+            /**
              * Threshold
              * @description Memories that score above this fade. Default: 0.7.
              */
@@ -3302,6 +3107,8 @@ export interface components {
          * @description Decision about one memory, and the reason.
          */
         FadeDecision: {
+            /** Faded At */
+            faded_at: string | null;
             /** Fades */
             fades: boolean;
             grounds: components["schemas"]["FadeReason"];
@@ -3342,38 +3149,6 @@ export interface components {
             /** Next Cursor */
             next_cursor: string | null;
             rules: components["schemas"]["FadingRules"];
-        };
-        /**
-         * FadedMemory
-         * @description One faded memory, with time and reason.
-         */
-        FadedMemory: {
-            /**
-             * Faded At
-             * Format: date-time
-             */
-            faded_at: string;
-            grounds: components["schemas"]["FadeReason"];
-            /**
-             * Id
-             * Format: uuid
-             */
-            id: string;
-            kind: components["schemas"]["Kind"];
-            /** Reason */
-            reason: string;
-            /** Score */
-            score: number;
-        };
-        /**
-         * FadedPage
-         * @description One page of faded memories, oldest first, and the cursor of the next page.
-         */
-        FadedPage: {
-            /** Faded */
-            faded: components["schemas"]["FadedMemory"][];
-            /** Next Cursor */
-            next_cursor: string | null;
         };
         /**
          * FadingRules
@@ -4311,11 +4086,6 @@ export interface components {
             /** Links */
             links: components["schemas"]["TopicLink"][];
         };
-        /** ListVersionsAnswer */
-        ListVersionsAnswer: {
-            /** Versions */
-            versions: components["schemas"]["Memory"][];
-        };
         /**
          * ListedReceipt
          * @description A receipt in the list of a tenant, which contains only stored receipts.
@@ -5248,45 +5018,6 @@ export interface components {
              */
             start: string;
         };
-        /** PinAnswer */
-        PinAnswer: {
-            /** Pinned */
-            pinned: string[];
-        };
-        /**
-         * PinBody
-         * @description Memories of a scope to pin, or not to pin any longer.
-         * @example {
-         *       "agent": "ada",
-         *       "ids": [
-         *         "01a1dd05-b16b-7000-b535-83c8ebea4fa9"
-         *       ]
-         *     }
-         */
-        PinBody: {
-            /**
-             * Agent
-             * @description Agent. May be empty if the key is bound to one.
-             */
-            agent: string;
-            /**
-             * Ids
-             * @description Ids of the memories.
-             */
-            ids: string[];
-            /**
-             * Pinned
-             * @description false to unpin.
-             * @default true
-             */
-            pinned?: boolean;
-            /**
-             * User
-             * @description User. Empty for the agent's own memory.
-             * @default
-             */
-            user?: string;
-        };
         /**
          * Problem
          * @description An error as RFC 9457 describes it.
@@ -5901,39 +5632,6 @@ export interface components {
             relevance: number | null;
             /** Score */
             score: number;
-        };
-        /**
-         * ReadBody
-         * @description Memories of a scope to read.
-         * @example {
-         *       "agent": "ada",
-         *       "ids": [
-         *         "01a1dd05-b16b-7000-b535-83c8ebea4fa9"
-         *       ]
-         *     }
-         */
-        ReadBody: {
-            /**
-             * Agent
-             * @description Agent. May be empty if the key is bound to one.
-             */
-            agent: string;
-            /**
-             * Ids
-             * @description Ids of the memories, of any version.
-             */
-            ids: string[];
-            /**
-             * User
-             * @description User. Empty for the agent's own memory.
-             * @default
-             */
-            user?: string;
-        };
-        /** ReadMemoriesAnswer */
-        ReadMemoriesAnswer: {
-            /** Memories */
-            memories: components["schemas"]["Memory"][];
         };
         /**
          * RecallBody
@@ -6837,13 +6535,37 @@ export interface components {
             context: components["schemas"]["Context"];
         };
         /**
-         * ResolvedId
-         * @description The memory behind a short ID, and its visible sources.
+         * RestoreBody
+         * @description Faded memories of a scope to restore.
+         * @example {
+         *       "agent": "ada",
+         *       "ids": [
+         *         "01a1dd05-b16b-7000-b535-83c8ebea4fa9"
+         *       ]
+         *     }
          */
-        ResolvedId: {
-            /** Evidence */
-            evidence: components["schemas"]["Memory"][];
-            memory: components["schemas"]["Memory"];
+        RestoreBody: {
+            /**
+             * Agent
+             * @description Agent. May be empty if the key is bound to one.
+             */
+            agent: string;
+            /**
+             * Ids
+             * @description IDs of the memories to restore.
+             */
+            ids: string[];
+            /**
+             * User
+             * @description User. Empty for the agent's own memory.
+             * @default
+             */
+            user?: string;
+        };
+        /** RestoreFadedAnswer */
+        RestoreFadedAnswer: {
+            /** Restored */
+            restored: string[];
         };
         /**
          * RetrievalBody
@@ -6920,126 +6642,6 @@ export interface components {
         RetryResult: {
             /** Retried */
             retried: number;
-        };
-        /**
-         * ReviseBody
-         * @description Fields to change. Omitted or empty fields stay the same.
-         * @example {
-         *       "agent": "ada",
-         *       "content": "The dentist is at five."
-         *     }
-         */
-        ReviseBody: {
-            /**
-             * Agent
-             * @description Agent. May be empty if the key is bound to one.
-             */
-            agent: string;
-            /**
-             * Content
-             * @description New text.
-             * @default
-             */
-            content?: string;
-            /**
-             * Embedding
-             * @description Its vector, if you have one.
-             */
-            embedding?: number[];
-            /**
-             * Embedding Text
-             * @description Text to embed instead of speaker and content.
-             * @default
-             */
-            embedding_text?: string;
-            /**
-             * Expires At
-             * @description Exclude from recall after this time.
-             */
-            expires_at?: string | null;
-            /**
-             * Importance
-             * @description 1 (trivial) to 10 (life-changing).
-             */
-            importance?: number | null;
-            /**
-             * Keywords
-             * @description New keywords. Replaces the existing ones.
-             */
-            keywords?: string[];
-            /**
-             * Metadata
-             * @description Your own JSON, in place of the old.
-             */
-            metadata?: {
-                [key: string]: components["schemas"]["JsonValue"];
-            };
-            /**
-             * Occurred At
-             * @description When it happened, with an offset.
-             */
-            occurred_at?: string | null;
-            /**
-             * Pinned
-             * @description Include it in every prompt.
-             */
-            pinned?: boolean | null;
-            /**
-             * Related Topics
-             * @description Paths of topics that it leads to from that topic.
-             */
-            related_topics?: string[];
-            /**
-             * Speaker
-             * @description Name of the speaker.
-             * @default
-             */
-            speaker?: string;
-            /**
-             * Topic
-             * @description New topic. Replaces the existing ones.
-             * @default
-             */
-            topic?: string;
-            /**
-             * User
-             * @description User. Empty for the agent's own memory.
-             * @default
-             */
-            user?: string;
-        };
-        /**
-         * ReviveBody
-         * @description Faded memories of a scope to restore.
-         * @example {
-         *       "agent": "ada",
-         *       "ids": [
-         *         "01a1dd05-b16b-7000-b535-83c8ebea4fa9"
-         *       ]
-         *     }
-         */
-        ReviveBody: {
-            /**
-             * Agent
-             * @description Agent. May be empty if the key is bound to one.
-             */
-            agent: string;
-            /**
-             * Ids
-             * @description IDs of the memories to restore.
-             */
-            ids: string[];
-            /**
-             * User
-             * @description User. Empty for the agent's own memory.
-             * @default
-             */
-            user?: string;
-        };
-        /** ReviveFadedAnswer */
-        ReviveFadedAnswer: {
-            /** Revived */
-            revived: string[];
         };
         /**
          * Right
@@ -7562,6 +7164,93 @@ export interface components {
             unlinked: string[];
         };
         /**
+         * UpdateBody
+         * @description Fields to change. Omitted or empty fields stay the same.
+         * @example {
+         *       "agent": "ada",
+         *       "content": "The dentist is at five."
+         *     }
+         */
+        UpdateBody: {
+            /**
+             * Agent
+             * @description Agent. May be empty if the key is bound to one.
+             */
+            agent: string;
+            /**
+             * Content
+             * @description New text.
+             * @default
+             */
+            content?: string;
+            /**
+             * Embedding
+             * @description Its vector, if you have one.
+             */
+            embedding?: number[];
+            /**
+             * Embedding Text
+             * @description Text to embed instead of speaker and content.
+             * @default
+             */
+            embedding_text?: string;
+            /**
+             * Expires At
+             * @description Exclude from recall after this time.
+             */
+            expires_at?: string | null;
+            /**
+             * Importance
+             * @description 1 (trivial) to 10 (life-changing).
+             */
+            importance?: number | null;
+            /**
+             * Keywords
+             * @description New keywords. Replaces the existing ones.
+             */
+            keywords?: string[];
+            /**
+             * Metadata
+             * @description Your own JSON, in place of the old.
+             */
+            metadata?: {
+                [key: string]: components["schemas"]["JsonValue"];
+            };
+            /**
+             * Occurred At
+             * @description When it happened, with an offset.
+             */
+            occurred_at?: string | null;
+            /**
+             * Pinned
+             * @description Include it in every prompt.
+             */
+            pinned?: boolean | null;
+            /**
+             * Related Topics
+             * @description Paths of topics that it leads to from that topic.
+             */
+            related_topics?: string[];
+            /**
+             * Speaker
+             * @description Name of the speaker.
+             * @default
+             */
+            speaker?: string;
+            /**
+             * Topic
+             * @description New topic. Replaces the existing ones.
+             * @default
+             */
+            topic?: string;
+            /**
+             * User
+             * @description User. Empty for the agent's own memory.
+             * @default
+             */
+            user?: string;
+        };
+        /**
          * UpdateConversationBody
          * @description A new name, metadata or state. Omitted fields do not change.
          * @example {
@@ -8054,112 +7743,6 @@ export interface operations {
             };
             /** @description Conflict */
             409: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description Request too large */
-            413: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description Invalid request */
-            422: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description Rate limit exceeded */
-            429: {
-                headers: {
-                    /** @description After how many seconds to try again. */
-                    "Retry-After"?: number;
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description Temporarily unavailable */
-            503: {
-                headers: {
-                    /** @description After how many seconds to try again. */
-                    "Retry-After"?: number;
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-        };
-    };
-    resolve_short_id: {
-        parameters: {
-            query: {
-                /** @description Your name for the conversation; what its blocks showed before is known. None if empty. */
-                conversation?: string;
-                /** @description Agent. May be empty if the key is bound to one. */
-                agent: string;
-                /** @description User. Empty for the agent's own memory. */
-                user?: string;
-            };
-            header?: never;
-            path: {
-                /** @description Short ID, as shown in a prompt. */
-                short_id: string;
-            };
-            cookie?: never;
-        };
-        requestBody?: never;
-        responses: {
-            /** @description Successful Response */
-            200: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["ResolvedId"];
-                };
-            };
-            /** @description Malformed request */
-            400: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description API key missing or invalid */
-            401: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description The API key is not allowed to do this */
-            403: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description Not found */
-            404: {
                 headers: {
                     [name: string]: unknown;
                 };
@@ -10550,193 +10133,6 @@ export interface operations {
             };
         };
     };
-    list_faded: {
-        parameters: {
-            query: {
-                /** @description `next_cursor` of the previous page. */
-                cursor?: string | null;
-                /** @description Maximum number of memories on a page. */
-                limit?: number;
-                /** @description Agent. May be empty if the key is bound to one. */
-                agent: string;
-                /** @description User. Empty for the agent's own memory. */
-                user?: string;
-            };
-            header?: never;
-            path?: never;
-            cookie?: never;
-        };
-        requestBody?: never;
-        responses: {
-            /** @description Successful Response */
-            200: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["FadedPage"];
-                };
-            };
-            /** @description Malformed request */
-            400: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description API key missing or invalid */
-            401: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description The API key is not allowed to do this */
-            403: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description Request too large */
-            413: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description Invalid request */
-            422: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description Rate limit exceeded */
-            429: {
-                headers: {
-                    /** @description After how many seconds to try again. */
-                    "Retry-After"?: number;
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description Temporarily unavailable */
-            503: {
-                headers: {
-                    /** @description After how many seconds to try again. */
-                    "Retry-After"?: number;
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-        };
-    };
-    revive_faded: {
-        parameters: {
-            query?: never;
-            header?: never;
-            path?: never;
-            cookie?: never;
-        };
-        requestBody: {
-            content: {
-                "application/json": components["schemas"]["ReviveBody"];
-            };
-        };
-        responses: {
-            /** @description Successful Response */
-            200: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["ReviveFadedAnswer"];
-                };
-            };
-            /** @description Malformed request */
-            400: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description API key missing or invalid */
-            401: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description The API key is not allowed to do this */
-            403: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description Request too large */
-            413: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description Invalid request */
-            422: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description Rate limit exceeded */
-            429: {
-                headers: {
-                    /** @description After how many seconds to try again. */
-                    "Retry-After"?: number;
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description Temporarily unavailable */
-            503: {
-                headers: {
-                    /** @description After how many seconds to try again. */
-                    "Retry-After"?: number;
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-        };
-    };
     fade: {
         parameters: {
             query?: never;
@@ -10828,7 +10224,7 @@ export interface operations {
             };
         };
     };
-    explain_fading: {
+    restore_faded: {
         parameters: {
             query?: never;
             header?: never;
@@ -10837,7 +10233,7 @@ export interface operations {
         };
         requestBody: {
             content: {
-                "application/json": components["schemas"]["ExplainBody"];
+                "application/json": components["schemas"]["RestoreBody"];
             };
         };
         responses: {
@@ -10847,7 +10243,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["ExplainFadingAnswer"];
+                    "application/json": components["schemas"]["RestoreFadedAnswer"];
                 };
             };
             /** @description Malformed request */
@@ -12378,113 +11774,6 @@ export interface operations {
             };
         };
     };
-    last_chat: {
-        parameters: {
-            query: {
-                /** @description Name of the other person. */
-                name: string;
-                /** @description Only data stored by this time, in the versions of that time. Default: now. */
-                as_of?: string | null;
-                /** @description Only data that was true, or had happened, at this time. Default: all that has not ended. */
-                at?: string | null;
-                /** @description Agent. May be empty if the key is bound to one. */
-                agent: string;
-                /** @description User. Empty for the agent's own memory. */
-                user?: string;
-            };
-            header?: never;
-            path?: never;
-            cookie?: never;
-        };
-        requestBody?: never;
-        responses: {
-            /** @description Successful Response */
-            200: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Memory"];
-                };
-            };
-            /** @description Malformed request */
-            400: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description API key missing or invalid */
-            401: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description The API key is not allowed to do this */
-            403: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description Not found */
-            404: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description Request too large */
-            413: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description Invalid request */
-            422: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description Rate limit exceeded */
-            429: {
-                headers: {
-                    /** @description After how many seconds to try again. */
-                    "Retry-After"?: number;
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description Temporarily unavailable */
-            503: {
-                headers: {
-                    /** @description After how many seconds to try again. */
-                    "Retry-After"?: number;
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-        };
-    };
     read_ledger: {
         parameters: {
             query?: {
@@ -12682,17 +11971,21 @@ export interface operations {
             };
         };
     };
-    browse: {
+    list_memories: {
         parameters: {
             query: {
-                /** @description `next_cursor` of the previous page. */
-                cursor?: string | null;
-                /** @description Maximum number of memories on a page. */
-                limit?: number;
-                /** @description `oldest` or `newest` first. */
-                order?: components["schemas"]["MemoryOrder"];
+                /** @description Only these memories, in any version, without a filter. */
+                ids?: string[];
                 /** @description Only memories that contain all of these words. */
                 words?: string;
+                /** @description Only memories in recall that are filed under this keyword. */
+                keyword?: string;
+                /** @description `oldest` or `newest` first. */
+                order?: components["schemas"]["MemoryOrder"];
+                /** @description Maximum number of memories on a page. */
+                limit?: number;
+                /** @description `next_cursor` of the previous page. */
+                cursor?: string | null;
                 /** @description Only these kinds. Default: all. */
                 kinds?: components["schemas"]["Kind"][];
                 /** @description Only messages of these conversations. */
@@ -12919,100 +12212,11 @@ export interface operations {
             };
         };
     };
-    read_memories: {
-        parameters: {
-            query?: never;
-            header?: never;
-            path?: never;
-            cookie?: never;
-        };
-        requestBody: {
-            content: {
-                "application/json": components["schemas"]["ReadBody"];
-            };
-        };
-        responses: {
-            /** @description Successful Response */
-            200: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["ReadMemoriesAnswer"];
-                };
-            };
-            /** @description Malformed request */
-            400: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description API key missing or invalid */
-            401: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description The API key is not allowed to do this */
-            403: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description Request too large */
-            413: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description Invalid request */
-            422: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description Rate limit exceeded */
-            429: {
-                headers: {
-                    /** @description After how many seconds to try again. */
-                    "Retry-After"?: number;
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description Temporarily unavailable */
-            503: {
-                headers: {
-                    /** @description After how many seconds to try again. */
-                    "Retry-After"?: number;
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-        };
-    };
     get: {
         parameters: {
             query: {
+                /** @description Only short IDs that this conversation was shown. */
+                conversation?: string;
                 /** @description Agent. May be empty if the key is bound to one. */
                 agent: string;
                 /** @description User. Empty for the agent's own memory. */
@@ -13218,115 +12422,7 @@ export interface operations {
             };
         };
     };
-    walk_evidence: {
-        parameters: {
-            query: {
-                /** @description Maximum number of steps in each direction. */
-                depth?: number;
-                /** @description Maximum number of memories each way. */
-                limit?: number;
-                /** @description Agent. May be empty if the key is bound to one. */
-                agent: string;
-                /** @description User. Empty for the agent's own memory. */
-                user?: string;
-            };
-            header?: never;
-            path: {
-                /** @description The id of the memory. */
-                memory_id: string;
-            };
-            cookie?: never;
-        };
-        requestBody?: never;
-        responses: {
-            /** @description Successful Response */
-            200: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["EvidenceWalk"];
-                };
-            };
-            /** @description Malformed request */
-            400: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description API key missing or invalid */
-            401: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description The API key is not allowed to do this */
-            403: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description Not found */
-            404: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description Request too large */
-            413: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description Invalid request */
-            422: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description Rate limit exceeded */
-            429: {
-                headers: {
-                    /** @description After how many seconds to try again. */
-                    "Retry-After"?: number;
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description Temporarily unavailable */
-            503: {
-                headers: {
-                    /** @description After how many seconds to try again. */
-                    "Retry-After"?: number;
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-        };
-    };
-    revise: {
+    update_memory: {
         parameters: {
             query?: never;
             header?: never;
@@ -13338,7 +12434,7 @@ export interface operations {
         };
         requestBody: {
             content: {
-                "application/json": components["schemas"]["ReviseBody"];
+                "application/json": components["schemas"]["UpdateBody"];
             };
         };
         responses: {
@@ -13438,9 +12534,13 @@ export interface operations {
             };
         };
     };
-    list_versions: {
+    walk_evidence: {
         parameters: {
             query: {
+                /** @description Maximum number of steps in each direction. */
+                depth?: number;
+                /** @description Maximum number of memories each way. */
+                limit?: number;
                 /** @description Agent. May be empty if the key is bound to one. */
                 agent: string;
                 /** @description User. Empty for the agent's own memory. */
@@ -13461,7 +12561,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["ListVersionsAnswer"];
+                    "application/json": components["schemas"]["EvidenceWalk"];
                 };
             };
             /** @description Malformed request */
@@ -13670,97 +12770,6 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["Overview"];
-                };
-            };
-            /** @description Malformed request */
-            400: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description API key missing or invalid */
-            401: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description The API key is not allowed to do this */
-            403: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description Request too large */
-            413: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description Invalid request */
-            422: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description Rate limit exceeded */
-            429: {
-                headers: {
-                    /** @description After how many seconds to try again. */
-                    "Retry-After"?: number;
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description Temporarily unavailable */
-            503: {
-                headers: {
-                    /** @description After how many seconds to try again. */
-                    "Retry-After"?: number;
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-        };
-    };
-    pin: {
-        parameters: {
-            query?: never;
-            header?: never;
-            path?: never;
-            cookie?: never;
-        };
-        requestBody: {
-            content: {
-                "application/json": components["schemas"]["PinBody"];
-            };
-        };
-        responses: {
-            /** @description Successful Response */
-            200: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["PinAnswer"];
                 };
             };
             /** @description Malformed request */

@@ -15,7 +15,7 @@ from recollect.loading import load
 
 if TYPE_CHECKING:
     from recollect.models.agents import Association, Feedback, Overview, Profile, Reflection, ReflectionProgress
-    from recollect.models.memories import Memory, Triple
+    from recollect.models.memories import Triple
     from recollect.models.recall import RecallResult
 
 
@@ -47,11 +47,6 @@ class RemoteAgent(RemoteView):
         answer: list[Association] = await self.call(
             "associate", triples=triples, limit=limit, original=original, as_of=as_of, at=at
         )
-        return answer
-
-    async def last_chat(self, name: str, *, as_of: datetime | None = None, at: datetime | None = None) -> Memory | None:
-        """Get the latest chat with someone."""
-        answer: Memory | None = await load("recollect.client.special").last_chat(self, name, as_of=as_of, at=at)
         return answer
 
     async def feedback(

@@ -69,7 +69,7 @@ class RemoteKnowledge(RemoteView):
         self,
         search: str = "",
         *,
-        type: EntityType | None = None,  # noqa: A002 - its name
+        type: EntityType | None = None,
         order: EntityOrder | str = "age",
         as_of: datetime | None = None,
         cursor: UUID | None = None,
@@ -139,7 +139,7 @@ class RemoteKnowledge(RemoteView):
 
     async def export(
         self,
-        format: GraphFormat | str = "graphml",  # noqa: A002 - its name
+        format: GraphFormat | str = "graphml",
         *,
         as_of: datetime | None = None,
         at: datetime | None = None,

@@ -28,19 +28,17 @@ class RemoteOperation:
 
 OPERATIONS: Mapping[str, RemoteOperation] = {
     "associate": RemoteOperation("POST", "/v1/associate", lambda: list[models.Association], answer="associations"),
-    "browse": RemoteOperation("GET", "/v1/memories", lambda: models.MemoryPage),
     "changes": RemoteOperation("GET", "/v1/changes"),
     "conversations": RemoteOperation("GET", "/v1/conversations", lambda: models.ConversationPage),
     "evidence": RemoteOperation("GET", "/v1/memories/{memory_id}/evidence", lambda: models.EvidenceWalk),
+    "fade": RemoteOperation("POST", "/v1/fade", lambda: models.FadeReport),
     "feedback": RemoteOperation("POST", "/v1/recalls/feedback", lambda: int, answer="marked"),
     "forget": RemoteOperation("POST", "/v1/forget", lambda: list[UUID], answer="forgotten"),
     "forget_everything": RemoteOperation("POST", "/v1/forget/everything", lambda: models.UserErasure),
     "get": RemoteOperation("GET", "/v1/memories/{memory_id}", lambda: models.Memory),
-    "get_many": RemoteOperation("POST", "/v1/memories/read", lambda: list[models.Memory], answer="memories"),
-    "last_chat": RemoteOperation("GET", "/v1/last-chat", lambda: models.Memory),
+    "list": RemoteOperation("GET", "/v1/memories", lambda: models.MemoryPage),
     "load": RemoteOperation("POST", "/v1/load", lambda: list[UUID], answer="ids"),
     "overview": RemoteOperation("GET", "/v1/overview", lambda: models.Overview),
-    "pin": RemoteOperation("POST", "/v1/pin", lambda: list[UUID], answer="pinned"),
     "profile": RemoteOperation("GET", "/v1/profile", lambda: models.Profile, agent_only=True),
     "recall": RemoteOperation("POST", "/v1/recall", lambda: models.RecallResult),
     "recall_each": RemoteOperation(
@@ -49,12 +47,9 @@ OPERATIONS: Mapping[str, RemoteOperation] = {
     "reflect_later": RemoteOperation("POST", "/v1/reflections", lambda: str, answer="job"),
     "reflection": RemoteOperation("GET", "/v1/reflections/{job_id}", lambda: models.ReflectionProgress),
     "remember": RemoteOperation("POST", "/v1/memories", lambda: list[models.Receipt], answer="memories"),
-    "revise": RemoteOperation("POST", "/v1/memories/{memory_id}/revise", lambda: models.UpdateResult),
+    "restore": RemoteOperation("POST", "/v1/fade/restore", lambda: list[UUID], answer="restored"),
     "set_profile": RemoteOperation("PUT", "/v1/profile", lambda: models.Profile, agent_only=True),
-    "versions": RemoteOperation(
-        "GET", "/v1/memories/{memory_id}/versions", lambda: list[models.Memory], answer="versions"
-    ),
-    "blocks.resolve": RemoteOperation("GET", "/v1/blocks/{short_id}", lambda: models.ResolvedId),
+    "update": RemoteOperation("PATCH", "/v1/memories/{memory_id}", lambda: models.UpdateResult),
     "blocks.show": RemoteOperation("POST", "/v1/blocks", lambda: models.MemoryBlock),
     "conversation.append": RemoteOperation(
         "POST", "/v1/messages", lambda: list[models.MessageReceipt], answer="messages"
@@ -78,12 +73,6 @@ OPERATIONS: Mapping[str, RemoteOperation] = {
     "conversation.update": RemoteOperation(
         "PATCH", "/v1/conversations/{conversation}", lambda: models.ConversationInfo
     ),
-    "fading.explain": RemoteOperation(
-        "POST", "/v1/fading/explain", lambda: list[models.FadeDecision], answer="judgements"
-    ),
-    "fading.fade": RemoteOperation("POST", "/v1/fading", lambda: models.FadeReport),
-    "fading.faded": RemoteOperation("GET", "/v1/faded", lambda: models.FadedPage),
-    "fading.revive": RemoteOperation("POST", "/v1/faded/revive", lambda: list[UUID], answer="revived"),
     "items.batch": RemoteOperation("POST", "/v1/items", lambda: list[dict[str, Any]], answer="results"),
     "knowledge.add": RemoteOperation("POST", "/v1/facts", lambda: list[models.Fact], answer="facts"),
     "knowledge.duplicates": RemoteOperation("GET", "/v1/entities/duplicates", lambda: models.MergeProposalPage),

@@ -37,7 +37,7 @@ from recollect.models.items import (
     PutItem,
 )
 from recollect.models.knowledge import GraphFormat
-from recollect.models.memories import Memory, NewMemory
+from recollect.models.memories import NewMemory
 from recollect.models.recall import RecallResult
 from recollect.models.service import Change, JobState
 
@@ -113,16 +113,6 @@ def find_source(source: UUID | int, start: int, stored: Sequence[UUID]) -> UUID 
     return stored[source] if 0 <= source < start else source - start
 
 
-async def last_chat(
-    view: RemoteView, name: str, *, as_of: datetime | None = None, at: datetime | None = None
-) -> Memory | None:
-    """Get the latest chat with someone."""
-    try:
-        return cast("Memory", await view.call("last_chat", name=name, as_of=as_of, at=at))
-    except errors.NotFoundError:
-        return None
-
-
 async def feedback(
     view: RemoteView,
     given: RecallResult | Feedback,
@@ -162,7 +152,7 @@ async def chat(
 
 async def export(
     view: RemoteView,
-    format: GraphFormat | str = "graphml",  # noqa: A002 - its name
+    format: GraphFormat | str = "graphml",
     *,
     as_of: datetime | None = None,
     at: datetime | None = None,

@@ -19,10 +19,10 @@ from recollect.models.agents import (
     ReflectionProgress,
 )
 from recollect.models.filters import Filter
-from recollect.models.memories import Memory, Triple
+from recollect.models.memories import Triple
 from recollect.models.recall import RecallResult
 from recollect.models.service import Right
-from recollect.verbs.agents.associate import associate, last_chat
+from recollect.verbs.agents.associate import associate
 from recollect.verbs.agents.profile import (
     feedback,
     overview,
@@ -62,11 +62,6 @@ class AgentVerbs:
         perceived = [triples] if isinstance(triples, Triple) else triples
         only = Filter(as_of=as_of, at=at)
         return await associate(self.access.parts, self.access.scope, perceived, limit, original=original, only=only)
-
-    @operation("GET /v1/last-chat", Right.READ)
-    async def last_chat(self, name: str, *, as_of: datetime | None = None, at: datetime | None = None) -> Memory | None:
-        """Get the latest chat with someone."""
-        return await last_chat(self.access.parts, self.access.scope, name, Filter(as_of=as_of, at=at))
 
     @operation("POST /v1/recalls/feedback", Right.WRITE, answer="marked", status=201)
     async def feedback(

@@ -84,7 +84,7 @@ class KnowledgeView:
         self,
         search: str = "",
         *,
-        type: EntityType | None = None,  # noqa: A002 - its name
+        type: EntityType | None = None,
         order: EntityOrder | str = "age",
         as_of: datetime | None = None,
         cursor: UUID | None = None,
@@ -156,7 +156,7 @@ class KnowledgeView:
     @streaming("GET /v1/graph", Right.READ, command="mind graph")
     async def export(
         self,
-        format: GraphFormat | str = "graphml",  # noqa: A002 - its name
+        format: GraphFormat | str = "graphml",
         *,
         as_of: datetime | None = None,
         at: datetime | None = None,

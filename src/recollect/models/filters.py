@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, fields
 from datetime import datetime
 from operator import attrgetter
 from types import NoneType
-from typing import Any, get_args, get_origin, get_type_hints
+from typing import Any, TypeAlias, get_args, get_origin, get_type_hints
 
 from recollect.models.memories import Kind, RecallState, Role
 
@@ -99,6 +99,8 @@ FILTER_DEFAULTS = tuple(getattr(Filter(), name) for name in FIELDS)
 """The defaults of a filter's fields, stored because reading them from the class is slower than comparing them."""
 READ_FIELDS = attrgetter(*FIELDS)
 NO_FILTER = Filter()
+FilterLike: TypeAlias = Filter | Mapping[str, object]
+"""A filter, or its fields by name."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,7 +8,6 @@ from __future__ import annotations
 from recollect.client.conversations import RemoteConversation
 from recollect.client.items import RemoteItems
 from recollect.client.knowledge import RemoteKnowledge
-from recollect.client.memories import RemoteFading
 from recollect.client.mind import RemoteMind
 from recollect.client.recall import RemoteBlocks, RemoteRecalls
 from recollect.client.topics import RemoteTopics
@@ -33,17 +32,7 @@ class SyncConversation(Blocking):
 class SyncBlocks(Blocking):
     """Blocks whose methods return when they are done."""
 
-    resolve = blocking(RemoteBlocks.resolve)
     show = blocking(RemoteBlocks.show)
-
-
-class SyncFading(Blocking):
-    """Fading whose methods return when they are done."""
-
-    explain = blocking(RemoteFading.explain)
-    fade = blocking(RemoteFading.fade)
-    faded = blocking(RemoteFading.faded)
-    revive = blocking(RemoteFading.revive)
 
 
 class SyncItems(Blocking):
@@ -95,19 +84,17 @@ class SyncMind(Blocking):
     """Mind whose methods return when they are done."""
 
     associate = blocking(RemoteMind.associate)
-    browse = blocking(RemoteMind.browse)
     changes = blocking_pieces(RemoteMind.changes)
     conversations = blocking(RemoteMind.conversations)
     evidence = blocking(RemoteMind.evidence)
+    fade = blocking(RemoteMind.fade)
     feedback = blocking(RemoteMind.feedback)
     forget = blocking(RemoteMind.forget)
     forget_everything = blocking(RemoteMind.forget_everything)
     get = blocking(RemoteMind.get)
-    get_many = blocking(RemoteMind.get_many)
-    last_chat = blocking(RemoteMind.last_chat)
+    list = blocking(RemoteMind.list)
     load = blocking(RemoteMind.load)
     overview = blocking(RemoteMind.overview)
-    pin = blocking(RemoteMind.pin)
     profile = blocking(RemoteMind.profile)
     recall = blocking(RemoteMind.recall)
     recall_each = blocking(RemoteMind.recall_each)
@@ -115,9 +102,9 @@ class SyncMind(Blocking):
     reflect_later = blocking(RemoteMind.reflect_later)
     reflection = blocking(RemoteMind.reflection)
     remember = blocking(RemoteMind.remember)
-    revise = blocking(RemoteMind.revise)
+    restore = blocking(RemoteMind.restore)
     set_profile = blocking(RemoteMind.set_profile)
-    versions = blocking(RemoteMind.versions)
+    update = blocking(RemoteMind.update)
 
     def conversation(self, conversation: str) -> SyncConversation:
         """Choose a conversation by your own name for it; nothing is sent, and it begins with the first message."""
@@ -127,11 +114,6 @@ class SyncMind(Blocking):
     def blocks(self) -> SyncBlocks:
         """Return the view for blocks: memories that match a query as text for prompts, and memories by short ID."""
         return SyncBlocks(self.inner.blocks, self.portal)
-
-    @property
-    def fading(self) -> SyncFading:
-        """Return the view for fading: memories that fade, faded memories, and how to restore them."""
-        return SyncFading(self.inner.fading, self.portal)
 
     @property
     def items(self) -> SyncItems:

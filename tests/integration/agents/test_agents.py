@@ -150,15 +150,14 @@ async def test_the_client_sees_the_same_overview_and_associations(remote, mind):
     [found] = await remote.associate(triple, limit=1, original=True)
     assert found == Association(triple, found.events, ())
     assert [memory.content for memory in found.events] == ["seen"]
-    chat = await remote.last_chat("maria")
-    assert chat == await mind.last_chat("maria")
-    assert chat.content == "talked"
-    assert await remote.last_chat("nobody") is None
+    chats = {"filter": {"kinds": ["chat"]}, "order": "newest", "limit": 1}
+    found = await remote.list(keyword="maria", **chats)
+    assert found == await mind.list(keyword="maria", **chats)
+    assert [memory.content for memory in found.memories] == ["talked"]
+    assert (await remote.list(keyword="nobody", **chats)).memories == ()
 
 
 async def test_http_answers_what_is_missing_or_wrong_with_a_reason(http):
-    missing = await http.get("/v1/last-chat", params={"agent": "ada", "name": "nobody"})
-    assert (missing.status_code, missing.json()["code"]) == (404, "not_found")
     for body in (
         {"agent": "ada", "triples": []},
         {"agent": "ada", "triples": [{"subject": "x"}], "limit": 1001},

@@ -21,7 +21,7 @@ async def test_the_overview_counts_every_kind_and_what_is_out_of_recall(mind, ht
     await mind.conversation("kept").append("hello")
     await mind.conversation("archived").append(["one", "two"])
     await mind.conversation("archived").update(state="archived")
-    await mind.fading.fade(FadingRules(days=0))
+    await mind.fade(FadingRules(days=0))
     found = await mind.overview()
     assert found.kinds == dict.fromkeys(Kind, 1)
     assert (found.faded, found.archived) == (1, 2)

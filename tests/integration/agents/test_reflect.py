@@ -75,7 +75,7 @@ async def ann(thinking):
 
 
 async def thoughts_of(mind):
-    return [memory for memory in (await mind.browse(limit=200)).memories if memory.kind is Kind.THOUGHT]
+    return [memory for memory in (await mind.list(limit=200)).memories if memory.kind is Kind.THOUGHT]
 
 
 async def work_off(recollect, owner, rounds=1):
@@ -93,7 +93,7 @@ async def test_thoughts_carry_evidence_triple_importance_and_question(ann, chat)
     thoughts = await thoughts_of(ann)
     assert [thought.id for thought in thoughts] == [receipt.id for receipt in reflection.thoughts]
     assert len(thoughts) == 6
-    events = {memory.id for memory in (await ann.browse()).memories if memory.kind is Kind.EVENT}
+    events = {memory.id for memory in (await ann.list()).memories if memory.kind is Kind.EVENT}
     for thought in thoughts:
         assert set(thought.evidence) <= events
         assert thought.triple == Triple("Ann", "cares for", "plants")

@@ -9,7 +9,7 @@ from recollect.client import Client
 from recollect.doors.http.app import create_app
 from recollect.errors import ForbiddenError, NotFoundError
 from recollect.models.conversations import ConversationState, NewMessage
-from recollect.models.memories import Kind, MemoryUpdate, NewMemory, Role
+from recollect.models.memories import Kind, NewMemory, Role
 from recollect.models.recall import Cue
 from recollect.models.service import Right
 from support.service.purge_receipts import receipts_of
@@ -21,7 +21,7 @@ async def converse(mind):
     cats, dogs = mind.conversation("cats"), mind.conversation("dogs")
     said = await cats.append([NewMessage(Role.USER, text) for text in ("one", "two", "three")], idempotency_key="k")
     [other] = await dogs.append(NewMessage(Role.USER, "four"))
-    await mind.revise(said[2].id, MemoryUpdate("three and a half"))
+    await mind.update(said[2].id, content="three and a half")
     [alone] = await mind.remember(NewMemory("of cats", Kind.THOUGHT, evidence=(said[0].id,), keywords=("cats",)))
     await mind.remember(NewMemory("of what was made of cats", Kind.THOUGHT, evidence=(alone.id,)))
     await mind.remember(NewMemory("of both", Kind.THOUGHT, evidence=(said[0].id, other.id)))
@@ -31,7 +31,7 @@ async def converse(mind):
 
 
 async def see(mind):
-    return {(each.id, each.content) for each in (await mind.browse(limit=200)).memories}
+    return {(each.id, each.content) for each in (await mind.list(limit=200)).memories}
 
 
 async def test_a_dry_run_of_a_purge_counts_what_its_receipt_says_later(mind):

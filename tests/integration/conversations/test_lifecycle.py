@@ -82,7 +82,7 @@ def strengths(owner):
 
 
 async def read_all(mind):
-    return {memory.id for memory in (await mind.browse(limit=200)).memories}
+    return {memory.id for memory in (await mind.list(limit=200)).memories}
 
 
 @pytest.mark.promise("An archived conversation leaves recall and comes back as it was")

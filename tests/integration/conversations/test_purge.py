@@ -48,7 +48,7 @@ async def derive(mind, content, evidence, kind=Kind.THOUGHT, **more):
 
 
 async def known(mind):
-    return {memory.id: memory for memory in (await mind.browse(limit=200)).memories}
+    return {memory.id: memory for memory in (await mind.list(limit=200)).memories}
 
 
 def mentions(owner, identity):
@@ -400,7 +400,7 @@ async def test_no_byte_of_a_secret_is_left_anywhere():
                 assert haystack.dump(needles) == set()
                 assert haystack.files(needles | vector) == {}
                 assert len((await mind.conversation("others").history(10**6)).messages) == 0
-                assert len((await mind.browse(limit=200)).memories) == 200
+                assert len((await mind.list(limit=200)).memories) == 200
                 assert (await mind.recall("words of others, number 7")).hits
 
 

@@ -130,7 +130,7 @@ async def test_bombs_cost_little(recollect, url, base, figure):
 
 
 READ = (
-    "memories", "faded", "conversations", "conversations?state=deleted", "conversations?state=archived", "last-chat",
+    "memories", "memories?state=faded", "conversations", "conversations?state=deleted", "conversations?state=archived",
     "facts", "facts?at=any", "entities", "entities?order=facts", "entities/duplicates", "graph", "topics",
     "topics/text", "recalls", "overview?days=30", "receipts", "ledger", "jobs", "conversations/chat-2/messages",
     "conversations/chat-2", "conversations/chat-2/segments", "receipts?conversation=chat-0",
@@ -152,7 +152,7 @@ POSTED = (
     ("blocks", {"text": "tea", "conversation": "chat-2"}),
 )  # fmt: skip
 OF_EACH = {
-    "memories": ("id", "/v1/memories/{}", "/v1/memories/{}/evidence", "/v1/memories/{}/versions"),
+    "memories": ("id", "/v1/memories/{}", "/v1/memories/{}/evidence"),
     "entities": ("id", "/v1/entities/{}", "/v1/entities/{}/neighbors"),
     "recalls": ("recall_id", "/v1/recalls/{}"),
     "conversations": ("id", "/v1/conversations/{}", "/v1/conversations/{}/messages"),

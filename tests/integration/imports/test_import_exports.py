@@ -232,7 +232,7 @@ async def test_entries_that_are_in_a_file_twice_are_remembered_once(bring, mine,
     relation = {"source": "li", "relationship": "drinks", "target": "oolong"}
     arrival = await bring("mem0", {"results": [], "relations": [relation, relation]}, dry_run=dry_run)
     assert (numbers(arrival), arrival.remarks[TWICE]) == ({"facts": (2, 1, 0, 1)}, 1)
-    assert len((await mine.browse()).memories) == (0 if dry_run else 6)
+    assert len((await mine.list()).memories) == (0 if dry_run else 6)
 
 
 async def test_the_same_words_go_to_each_user_who_said_them(bring, recollect):
@@ -241,7 +241,7 @@ async def test_the_same_words_go_to_each_user_who_said_them(bring, recollect):
     assert numbers(arrival) == {"memories": (2, 2, 0, 0)}
     for user in ("li", "mo"):
         mind = await recollect.mind("assistant", user)
-        assert [memory.content for memory in (await mind.browse()).memories] == ["tea"]
+        assert [memory.content for memory in (await mind.list()).memories] == ["tea"]
     together = await bring("mem0", entries, user="both")
     assert (numbers(together), together.remarks[TWICE]) == ({"memories": (2, 1, 0, 1)}, 1)
 
@@ -272,7 +272,7 @@ async def test_users_are_told_by_what_the_file_says(bring, recollect):
     assert (arrival.remarks[USER_NOT_NAMED], arrival.remarks[RENAMED]) == (1, 1)
     for user, text in (("li", "a"), ("李雷", "b"), ("mo", "c"), ("rest", "d")):
         mind = await recollect.mind("assistant", user)
-        assert [memory.content for memory in (await mind.browse()).memories] == [text]
+        assert [memory.content for memory in (await mind.list()).memories] == [text]
     with pytest.raises(InvalidInputError, match="user-id"):
         await bring("zep", {"threads": []}, user_by=UserField.ACCOUNT)
 

@@ -154,7 +154,7 @@ async def enriched(mind, owner):
 
 async def read(mind, kind=Kind.SUMMARY, **times):
     """The memories of one kind that can be seen."""
-    page = await mind.browse(limit=200, only=Filter(**times))
+    page = await mind.list(limit=200, filter=Filter(**times))
     return sorted(each.content for each in page.memories if each.kind is kind)
 
 
@@ -374,7 +374,7 @@ async def test_two_runs_one_after_the_other(enriched, running, new, owner):
 
 async def test_a_segment_that_lost_a_message_meanwhile_is_left_out(enriched, running, new, owner):
     switching = verb.switch
-    page = await enriched.browse(limit=200)
+    page = await enriched.list(limit=200)
     [bob] = [each.id for each in page.memories if each.kind is Kind.MESSAGE and "boat" in each.content]
 
     async def forget_and_switch(*given):

@@ -48,7 +48,7 @@ async def enriched(recollect, owner):
 
 async def summaries(recollect):
     minds = [await recollect.mind("ada", user) for user in ("li", "mo")]
-    pages = [await mind.browse() for mind in minds]
+    pages = [await mind.list() for mind in minds]
     return [each.content for page in pages for each in page.memories if each.kind == "summary"]
 
 

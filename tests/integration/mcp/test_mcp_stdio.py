@@ -57,7 +57,7 @@ async def test_in_front_of_a_server(recollect):
         assert (other.is_error, "is bound" in other.content[0].text) == (True, True)
         gone = (await client.call_tool("forget", {"ids": [stored["id"]]})).structured_content
         assert gone == {"forgotten": [stored["id"]]}
-    assert (await (await recollect.mind("ada", "li")).browse()).memories == ()
+    assert (await (await recollect.mind("ada", "li")).list()).memories == ()
 
 
 def test_nothing_but_the_protocol_on_standard_output(addresses):

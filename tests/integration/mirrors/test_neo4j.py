@@ -87,7 +87,7 @@ async def test_what_is_forgotten_goes_with_entities_that_nothing_speaks_of(recol
     [gone] = await state(mind, ("Bo", "owns", "a boat"))
     await follow(recollect)
     assert await names(recollect, mind) == ["Bo", "Li", "Wells", "a boat"]
-    memory = next(each for each in (await mind.browse(limit=50)).memories if "Bo" in each.content)
+    memory = next(each for each in (await mind.list(limit=50)).memories if "Bo" in each.content)
     await mind.forget([memory.id])
     await follow(recollect)
     assert await names(recollect, mind) == ["Li", "Wells"]
@@ -111,7 +111,7 @@ async def test_a_merged_entity_leads_on(recollect, mind):
 async def test_an_older_batch_is_refused_as_a_whole(recollect, mind):
     feed, scope = await feed_of(recollect, NAME), await scope_of(mind)
     rows = [row async for page in feed.mirror.walk(feed.generation, scope) for row in page]
-    [memory] = (await mind.browse(limit=50)).memories
+    [memory] = (await mind.list(limit=50)).memories
     await mind.forget([memory.id])
     await follow(recollect)
     with pytest.raises(MirrorError, match="has advanced"):

@@ -12,7 +12,7 @@ from recollect.core.mirrors.rows import MirrorBatch, MirroredTable, RowKey
 from recollect.errors import ConflictError, InvalidInputError, MirrorError, NotFoundError
 from recollect.jobs import mirror as job
 from recollect.jobs.mirror import check, feed_tenant
-from recollect.models.memories import Kind, MemoryUpdate, NewMemory
+from recollect.models.memories import Kind, NewMemory
 from recollect.models.recall import Cue
 from support.engines.mirrored import feed_of, follow, held_ids, mirrored, scope_of, search_settings
 from support.service.purge_receipts import receipts_of
@@ -69,7 +69,7 @@ async def test_what_changes_in_the_record_changes_in_the_mirror(recollect):
 
     [rice] = await remember(mind, "Bo brings the rice.")
     await follow(recollect)
-    revised = await mind.revise(rice, MemoryUpdate(content="Bo brings the noodles."))
+    revised = await mind.update(rice, content="Bo brings the noodles.")
     await mind.forget([harbour])
     await follow(recollect)
     assert await held_ids(recollect, NAME, mind) == {tea, revised.id}

@@ -149,8 +149,8 @@ async def test_a_list_is_restricted_alike_at_every_door(recollect, mind):
         remote = await client.mind("ada", "li")
         for named in TRIED:
             only = Filter(**named)
-            page = await mind.browse(only=only)
-            assert await remote.browse(only=only) == page, named
+            page = await mind.list(filter=only)
+            assert await remote.list(filter=only) == page, named
             blank = {"topics_only": True} if only.topics else {}
             listed = await remote.recall(Cue("", **named, **blank, touch=False))
             assert {hit.memory.id for hit in listed.hits} == {each.id for each in page.memories}, named

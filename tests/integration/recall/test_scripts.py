@@ -42,7 +42,7 @@ async def test_by_keyword(mind, stored, asked):
 async def test_by_speaker(mind, stored, asked):
     await mind.remember([NewMemory("quiet", speaker=stored[1]), NewMemory("loud", speaker="Bo")])
     assert await find(mind, "quiet loud", channels=("text",), speakers=(asked[1],)) == ["quiet"]
-    page = await mind.browse(only=Filter(speakers=(asked[1],)))
+    page = await mind.list(filter=Filter(speakers=(asked[1],)))
     assert [memory.content for memory in page.memories] == ["quiet"]
 
 

@@ -298,7 +298,7 @@ async def test_a_load_in_parts_is_as_one_and_every_part_is_stored_once(recollect
     here, twin = await recollect.mind("ada", "li"), await recollect.mind("ada", "twin")
     whole = await twin.load(chain(5))
     for scope, stored in ((here, ids), (twin, whole)):
-        memories = (await scope.browse()).memories
+        memories = (await scope.list()).memories
         assert [memory.id for memory in memories] == stored
         assert [memory.content for memory in memories] == [f"memory {n}" for n in range(5)]
         read = [set((await scope.get(memory.id)).evidence) for memory in memories]
@@ -316,7 +316,7 @@ async def test_a_load_that_fails_says_how_much_is_stored_and_goes_on_under_its_k
         assert ids == await call(lambda mind: mind.load(good, idempotency_key="k"))
         with pytest.raises(ConflictError, match=r"^0 of 5"):
             await call(lambda mind: mind.load(chain(5, importance=9.0), idempotency_key="k"))
-    memories = (await (await recollect.mind("ada", "li")).browse()).memories
+    memories = (await (await recollect.mind("ada", "li")).list()).memories
     assert [memory.id for memory in memories] == ids
 
 

@@ -196,7 +196,7 @@ async def fade(mind, owner):
         "where n %% 6 = 0))",
         [long_ago],
     )
-    await mind.fading.fade(FadingRules(days=30))
+    await mind.fade(FadingRules(days=30))
 
 
 async def propose(mind, channel, only, limit, **more):

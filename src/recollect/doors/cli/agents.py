@@ -230,7 +230,7 @@ def watch(
 
 async def show_change(mind: Mind, change: Change) -> None:
     """Print one change: its time and operation, and those of its memories that still exist."""
-    about = await mind.get_many(change.ids[:MAX_LISTED]) if change.ids else []
+    about = (await mind.list(ids=change.ids[:MAX_LISTED])).memories if change.ids else ()
     lines = [each.content.replace("\n", " ") for each in about] or [f"{len(change.ids)} ids" if change.ids else ""]
     for line in lines:
         out.print(f"{change.at:%F %T} {change.operation:12} {escape(line)}", highlight=False, soft_wrap=True)

@@ -217,7 +217,7 @@ async def find_id(mind: Mind, written: str) -> UUID:
     try:
         return UUID(written)
     except ValueError:
-        return (await mind.blocks.resolve(written)).memory.id
+        return (await mind.get(written)).id
 
 
 async def find_ids(mind: Mind, written: list[str] | None) -> list[UUID]:

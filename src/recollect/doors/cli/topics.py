@@ -78,7 +78,9 @@ async def show_links(
 ) -> list[tuple[TopicLink, Memory]]:
     """List the memories of a topic, newest first."""
     links = await mind.topics.links(path, limit=limit)
-    known = {each.id: each for each in await mind.get_many([link.memory_id for link in links])} if links else {}
+    if not links:
+        return []
+    known = {each.id: each for each in (await mind.list(ids=[link.memory_id for link in links])).memories}
     return [(link, known[link.memory_id]) for link in links if link.memory_id in known]
 
 

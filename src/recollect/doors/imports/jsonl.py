@@ -101,7 +101,7 @@ async def export_lines(mind: Mind, path: Path, report: Callable[[int], None], on
     cursor = None
     with path.open("w", encoding="utf-8") as file:
         while True:
-            page = await mind.browse(cursor, 200, only)
+            page = await mind.list(cursor=cursor, limit=200, filter=only)
             for memory in page.memories:
                 file.write(to_line(memory, written) + "\n")
                 written.add(memory.id)

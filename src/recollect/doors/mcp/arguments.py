@@ -20,7 +20,7 @@ from recollect.loading import local_timezone
 from recollect.mind.mind import Mind
 from recollect.misspelt import UNKNOWN, explain_name
 from recollect.models.filters import FILTER_FIELDS, FilterField
-from recollect.models.memories import Kind, MemoryUpdate, NewMemory, Triple
+from recollect.models.memories import Kind, NewMemory, Triple
 from recollect.models.recall import Cue
 from recollect.models.service import KeyBinding
 
@@ -229,7 +229,7 @@ class ForgetArguments(FilterArguments):
     dry_run: bool = Field(default=False, description="Only list what would be deleted.")
 
 
-class ReviseArguments(Arguments):
+class UpdateArguments(Arguments):
     """The memory to update, and the new values; empty fields stay unchanged."""
 
     id: UUID = Field(description="Memory ID from recall.")
@@ -238,23 +238,7 @@ class ReviseArguments(Arguments):
     topic: str = Field("", max_length=2_000, description="New topic path, e.g. travel->Japan.")
     keywords: Texts = Field(default_factory=list[str], max_length=64, description="Keywords to find it by.")
     occurred_at: str = Field("", max_length=40, description=f"When it happened, {MOMENT}.")
-
-    def to_value(self) -> MemoryUpdate:
-        """Turn the arguments into a value."""
-        return MemoryUpdate(
-            content=self.content or None,
-            importance=self.importance,
-            keywords=tuple(self.keywords) or None,
-            occurred_at=read_moment("occurred_at", self.occurred_at),
-            topic=self.topic or None,
-        )
-
-
-class PinArguments(Arguments):
-    """Which memories to pin, or not to pin any longer."""
-
-    ids: Ids = Field(min_length=1, max_length=100, description="Memory IDs from recall.")
-    pinned: bool = Field(default=True, description="false to unpin.")
+    pinned: Either = Field(None, description="Include it in every context, or not.")
 
 
 def read_value(each: FilterField, given: Any) -> object:  # noqa: ANN401 - of any type

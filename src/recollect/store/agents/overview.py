@@ -59,7 +59,7 @@ async def fetch_overview(
 
 
 async def count_others(database: Database, scope: Scope) -> dict[str, int]:
-    """Count the content of a scope, without the memories that `browse` lists."""
+    """Count the content of a scope, without the memories that `list` returns."""
     async with database.reading(scope.tenant_id) as connection:
         counted = await connection.execute(QUERIES["others"], names(scope))
     return await counted.fetchone() or {}

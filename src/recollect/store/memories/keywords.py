@@ -39,13 +39,3 @@ async def associate(
     async with database.reading(scope.tenant_id) as connection:
         found = await connection.execute(query, parameters)
     return {(row["position"], Kind(row["kind"])): row["ids"] for row in await found.fetchall()}
-
-
-async def find_last_chat(database: Database, scope: Scope, keyword: str, only: Filter) -> UUID | None:
-    """Find the newest chat filed under a keyword."""
-    filed = Columns("memory_keywords", trust=None)
-    query = sql.SQL(QUERIES["last_chat"]).format(filter=restrict(only, filed, PLACE))
-    async with database.reading(scope.tenant_id) as connection:
-        found = await connection.execute(query, {**names(scope), "keyword": keyword, **bind(only)})
-    row = await found.fetchone()
-    return row["id"] if row else None

@@ -20,7 +20,16 @@ from recollect.models.filters import Filter
 from recollect.models.memories import ImportanceFrom, Kind, Memory, MemoryProgress, NewMemory, RecallState, Role, Triple
 from recollect.models.service import Scope
 from recollect.store.database.erasures import log_erasure
-from recollect.store.database.filter import MAX_CACHED_STATEMENTS, MEMORIES, NAMED_MEMORIES, PLACE, bind, restrict_rows
+from recollect.store.database.filter import (
+    MAX_CACHED_STATEMENTS,
+    MEMORIES,
+    NAMED_MEMORIES,
+    PLACE,
+    Columns,
+    bind,
+    restrict,
+    restrict_rows,
+)
 from recollect.store.database.pool import Connection, Database, load_queries, to_sql
 from recollect.store.memories import accesses, columns, embeddings
 from recollect.store.memories.accesses import AccessRecord
@@ -35,6 +44,7 @@ STORE_GIVEN, STORE_STAGED = (
 """Store memories, their features and their terms, from JSON or from the staging table of a bulk load."""
 PRESENT = Filter()
 ORDERS = {"oldest": sql.SQL("id"), "latest": sql.SQL("id desc"), "newest": sql.SQL("occurred_at desc, id desc")}
+KEYWORDS = Columns("memory_keywords", trust=None)
 KEPT = ("archived", "faded")
 """Excluded from recall, but still readable."""
 BY_REASON = {"archived": RecallState.IN_ARCHIVED, "to_rederive": RecallState.WITHHELD}
@@ -219,12 +229,15 @@ class RowQuery:
     """Whether a page has memories stored before the cursor, last first."""
     terms: Sequence[int] = ()
     """Hashes of terms that a memory must have, all of them."""
+    keyword: str = ""
+    """The keyword that it must be filed under; only memories in recall."""
 
     def compose(self) -> sql.SQL:
         """Write the statement."""
         source = "named" if self.ids is not None else "preceding" if self.backwards else "following"
         order = "newest" if self.newest else "latest" if self.backwards else "oldest"
-        return compose(self.only, source, order, every=self.every, worded=bool(self.terms))
+        extra = (*(["worded"] if self.terms else []), *(["filed"] if self.keyword else []))
+        return compose(self.only, source, order, every=self.every, extra=extra)
 
     def bind(self, scope: Scope) -> dict[str, object]:
         """Return the values for the statement."""
@@ -236,6 +249,9 @@ class RowQuery:
             "expired": self.expired,
             "withheld": self.list_withheld(),
             "terms": list(self.terms),
+            "keyword": self.keyword,
+            "filed_kinds": [*map(str, self.only.kinds or Kind)],
+            "filed_limit": None if self.terms else self.limit,
             **bind(self.only),
         }
 
@@ -247,12 +263,14 @@ class RowQuery:
 
 
 @lru_cache(maxsize=MAX_CACHED_STATEMENTS)
-def compose(only: Filter, source: str, order: str, *, every: bool, worded: bool) -> sql.SQL:
-    """Write the statement for memories: by ID, or before or after one, with given words if `worded`."""
+def compose(only: Filter, source: str, order: str, *, every: bool, extra: Sequence[str] = ()) -> sql.SQL:
+    """Write the statement for memories: by ID, or before or after one, with extra conditions by their names."""
     columns = NAMED_MEMORIES if source == "named" else MEMORIES
     conditions = restrict_rows(only, PLACE, every=every, columns=columns)
-    if worded:
-        conditions += sql.SQL(QUERIES["worded"])
+    for name in extra:
+        allowed = restrict(only, KEYWORDS, PLACE)
+        step = sql.SQL("<" if source == "preceding" else ">")
+        conditions += sql.SQL(QUERIES[name]).format(allowed=allowed, order=ORDERS[order], step=step)
     parts = {"source": sql.SQL(QUERIES[source]), "filter": conditions, "order": ORDERS[order]}
     return to_sql(sql.SQL(QUERIES["read"]).format(**parts))
 
@@ -368,12 +386,13 @@ async def drop_buffered(connection: Connection, scope: Scope, ids: Sequence[UUID
     return [row["id"] for row in gone]
 
 
-async def pin(database: Database, scope: Scope, ids: Sequence[UUID], *, pinned: bool) -> list[UUID]:
-    """Pin or unpin memories; return those that exist."""
+async def pin(database: Database, scope: Scope, memory_id: UUID, *, pinned: bool) -> bool | None:
+    """Pin or unpin a memory, and return whether that changed anything; None if it does not exist."""
     async with database.transaction(scope.tenant_id) as connection:
         await lock_scope(connection, scope)
-        found = await connection.execute(QUERIES["pin"], {**names(scope), "ids": list(ids), "pinned": pinned})
-        return sorted(row["id"] for row in await found.fetchall())
+        found = await connection.execute(QUERIES["pin"], {**names(scope), "id": memory_id, "pinned": pinned})
+        row = await found.fetchone()
+    return row["changed"] if row else None
 
 
 def to_memory(row: DictRow) -> Memory:

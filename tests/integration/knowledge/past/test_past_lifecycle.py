@@ -22,7 +22,7 @@ async def remind(mind, **times):
 
 
 async def read(mind, **times):
-    page = await mind.browse(limit=200, only=Filter(**times))
+    page = await mind.list(limit=200, filter=Filter(**times))
     return [memory.content for memory in page.memories if memory.kind is Kind.FACT]
 
 

@@ -76,11 +76,11 @@ async def test_features_follow_what_leaves_recall_and_comes_back(mind, owner):
     await talk.update(state="active")
     expect(owner, current=15)
     owner.execute("update memories set created_at = %s, occurred_at = %s where kind = 'event'", [OLD, OLD])
-    faded = await mind.fading.fade(FadingRules(days=1))
+    faded = await mind.fade(FadingRules(days=1))
     expect(owner, current=15 - faded.faded, faded=faded.faded)
     assert faded.faded
-    ids = [each.id for each in (await mind.fading.faded()).faded]
-    await mind.fading.revive(ids)
+    ids = [each.id for each in (await mind.list(filter={"state": "faded"})).memories]
+    await mind.restore(ids)
     expect(owner, current=15)
     [fact] = (await mind.knowledge.facts()).facts
     # A scope that is written to quickly is ahead of the clock.
@@ -88,7 +88,7 @@ async def test_features_follow_what_leaves_recall_and_comes_back(mind, owner):
     expect(owner, current=14, past=2)
     owner.execute("update memories set importance = 3, expires_at = now() where kind = 'event'")
     expect(owner, current=14, past=2)
-    await mind.forget([each.id for each in (await mind.browse(limit=100)).memories])
+    await mind.forget([each.id for each in (await mind.list(limit=100)).memories])
     expect(owner)
 
 

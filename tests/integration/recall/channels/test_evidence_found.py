@@ -101,7 +101,7 @@ async def test_what_is_past_lends_nothing_and_the_past_is_asked_without(mind, sa
 
 
 async def test_what_everything_was_learned_from_gains_little(mind, said):
-    rest = [memory.id for memory in (await mind.browse(limit=200)).memories if memory.id != said][:30]
+    rest = [memory.id for memory in (await mind.list(limit=200)).memories if memory.id != said][:30]
     await learn(mind, said, *rest)
     alone = (await find(mind, limit=100)).get(SAID)
     await learn(mind, said, content="Li must not eat peanuts because of an allergy.")

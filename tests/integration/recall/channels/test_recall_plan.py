@@ -136,7 +136,8 @@ async def test_storing_vectors_reads_memories_by_their_keys(service, owner, scop
 
 
 async def test_what_is_pinned_is_found_through_its_index(service, mind, owner, scope):
-    await mind.pin(draw(owner, scope, 3))
+    for each in draw(owner, scope, 3):
+        await mind.update(each, pinned=True)
     listed = sql.SQL("select {}").format(list_featured(Filter(pinned=True)))
     plan = plans.explain(service, listed, {"scope_id": scope.scope_id})
     assert looked_at(plan, "memory_features") == 3

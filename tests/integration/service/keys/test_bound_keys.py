@@ -219,7 +219,7 @@ async def test_a_refusal_says_nothing_of_whether_the_scope_exists(recollect, sco
 
 
 async def test_ids_of_other_scopes_are_unknown(recollect, scopes):
-    [foreign] = (await (await recollect.mind("ada", "zoe")).browse(limit=1)).memories
+    [foreign] = (await (await recollect.mind("ada", "zoe")).list(limit=1)).memories
     async with http_client(recollect, await new_bound_key(recollect)) as bound:
         got = await bound.get(f"/v1/memories/{foreign.id}", params={"agent": "ada", "user": "li"})
         made_up = await bound.get(f"/v1/memories/{UUID(int=9)}", params={"agent": "ada", "user": "li"})

@@ -378,7 +378,7 @@ async def told(work):
 @pytest.mark.promise("A foreign id looks exactly like an unknown one")
 async def test_a_foreign_id_looks_exactly_like_an_unknown_one(recollect, tenants):
     theirs = await recollect.mind("ada", "li", tenant="theirs")
-    foreign = (await theirs.browse()).memories[0].id
+    foreign = (await theirs.list()).memories[0].id
     neighbour = await recollect.mind("ada", "someone-else", tenant="theirs")
     await neighbour.remember("a scope of the same tenant")
     for mind in (await recollect.mind("ada", "li", tenant="mine"), neighbour):
@@ -583,7 +583,7 @@ async def test_pages_and_fetches_use_the_key(recollect, owner, service):
     [source] = await mind.remember("the source of all")
     await mind.load([NewMemory(f"memory {number}", evidence=(source.id,)) for number in range(3_000)])
     owner.execute("vacuum analyze")
-    ids = [memory.id for memory in (await mind.browse(limit=10)).memories]
+    ids = [memory.id for memory in (await mind.list(limit=10)).memories]
     for wanted in (ids, None):
         asked = memories.RowQuery(wanted, cursor=ids[3], limit=50)
         plan = explain(service, mind.access.scope.tenant_id, asked.compose(), asked.bind(mind.access.scope))

@@ -87,7 +87,12 @@ class ScopeBody(AgentBody):
 
 def build(kind: type[Value], body: Body) -> Value:
     """Build a value from a body, field by field; fields of a nested value are next to the others in the body."""
-    return kind(**{name: read(body) for name, read in plan(cast("Any", kind), type(body))})
+    return kind(**read_fields(kind, body))
+
+
+def read_fields(kind: type[Any], body: Body) -> dict[str, Any]:
+    """Read the fields of a value from a body."""
+    return {name: read(body) for name, read in plan(cast("Any", kind), type(body))}
 
 
 @cache

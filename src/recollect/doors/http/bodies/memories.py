@@ -120,7 +120,7 @@ class RememberBody(ScopeBody, MemoryBody):
         return [build(NewMemory, memory) for memory in self.memories]
 
 
-class ReviseBody(ScopeBody):
+class UpdateBody(ScopeBody):
     """Fields to change. Omitted or empty fields stay the same."""
 
     model_config = build_example_config({"agent": "ada", "content": "The dentist is at five."})

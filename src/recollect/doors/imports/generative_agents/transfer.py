@@ -131,7 +131,7 @@ async def gather(operator: Operator, mind: Mind, total: int, progress: Progress)
     rows: dict[UUID, NDArray[np.float32]] = {}
     cursor: UUID | None = None
     while True:
-        page = await mind.browse(cursor, PAGE)
+        page = await mind.list(cursor=cursor, limit=PAGE)
         for space in spaces:
             rows |= await operator.read_vectors(mind, space, [memory.id for memory in page.memories])
         memories += page.memories
