@@ -69,6 +69,7 @@ class RemoteKnowledge(RemoteView):
         self,
         search: str = "",
         *,
+        ids: Sequence[UUID] = (),
         type: EntityType | None = None,
         order: EntityOrder | str = "age",
         as_of: datetime | None = None,
@@ -77,16 +78,19 @@ class RemoteKnowledge(RemoteView):
     ) -> EntityPage:
         """List entities whose name contains `search`: the oldest first, or those with most `facts`.
 
-        In the orders `meaning` and `words`, list those most similar to `search`, on one page.
+        In the orders `meaning` and `words`, list those most similar to `search`, on one page. With at most 200 `ids`,
+        list exactly these, in their order, also merged ones; unknown ones are omitted.
         """
         answer: EntityPage = await self.call(
-            "knowledge.entities", search=search, type=type, order=order, as_of=as_of, cursor=cursor, limit=limit
+            "knowledge.entities",
+            search=search,
+            ids=ids,
+            type=type,
+            order=order,
+            as_of=as_of,
+            cursor=cursor,
+            limit=limit,
         )
-        return answer
-
-    async def entity(self, entity_id: UUID, *, as_of: datetime | None = None) -> Entity:
-        """Get an entity with its names and description."""
-        answer: Entity = await self.call("knowledge.entity", entity_id=entity_id, as_of=as_of)
         return answer
 
     async def merge(self, entity_id: UUID, absorbed: UUID) -> Entity:

@@ -78,7 +78,6 @@ OPERATIONS: Mapping[str, RemoteOperation] = {
     "knowledge.duplicates": RemoteOperation("GET", "/v1/entities/duplicates", lambda: models.MergeProposalPage),
     "knowledge.end": RemoteOperation("PATCH", "/v1/facts/{fact_id}", lambda: models.Fact),
     "knowledge.entities": RemoteOperation("GET", "/v1/entities", lambda: models.EntityPage),
-    "knowledge.entity": RemoteOperation("GET", "/v1/entities/{entity_id}", lambda: models.Entity),
     "knowledge.export": RemoteOperation("GET", "/v1/graph"),
     "knowledge.facts": RemoteOperation("GET", "/v1/facts", lambda: models.FactPage),
     "knowledge.merge": RemoteOperation("POST", "/v1/entities/{entity_id}/merge", lambda: models.Entity),

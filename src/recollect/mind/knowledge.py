@@ -31,8 +31,8 @@ from recollect.store.knowledge.graph import WalkLimits as Walk
 from recollect.verbs.knowledge.entities import (
     BY_TEXT,
     check_order,
-    get_entity,
     list_by_facts,
+    list_by_ids,
     list_entities,
     list_nearest,
 )
@@ -84,6 +84,7 @@ class KnowledgeView:
         self,
         search: str = "",
         *,
+        ids: Sequence[UUID] = (),
         type: EntityType | None = None,
         order: EntityOrder | str = "age",
         as_of: datetime | None = None,
@@ -92,19 +93,17 @@ class KnowledgeView:
     ) -> EntityPage:
         """List entities whose name contains `search`: the oldest first, or those with most `facts`.
 
-        In the orders `meaning` and `words`, list those most similar to `search`, on one page.
+        In the orders `meaning` and `words`, list those most similar to `search`, on one page. With at most 200 `ids`,
+        list exactly these, in their order, also merged ones; unknown ones are omitted.
         """
         wanted = EntityQuery(search, type, as_of, order)
+        if ids:
+            return await list_by_ids(self.access.parts, self.access.scope, ids, wanted, cursor)
         check_order(wanted, cursor)
         if order in BY_TEXT:
             return await list_nearest(self.access.parts, self.access.scope, await self.access.locate(), wanted, limit)
         listed = list_by_facts if order == EntityOrder.FACTS else list_entities
         return await listed(self.access.parts, self.access.scope, wanted, cursor, limit)
-
-    @operation("GET /v1/entities/{entity_id}", Right.READ)
-    async def entity(self, entity_id: UUID, *, as_of: datetime | None = None) -> Entity:
-        """Get an entity with its names and description."""
-        return await get_entity(self.access.parts, self.access.scope, entity_id, as_of)
 
     @operation("POST /v1/entities/{entity_id}/merge", Right.WRITE, command="mind graph")
     async def merge(self, entity_id: UUID, absorbed: UUID) -> Entity:

@@ -27,7 +27,7 @@ from recollect.models.memories import (
 )
 from recollect.models.service import Right
 from recollect.verbs.conversations.block import resolve_short_id
-from recollect.verbs.memories.fade import FadeRequest, fade, restore
+from recollect.verbs.memories.fade import FadeRequest, fade, restore_faded
 from recollect.verbs.memories.load import load
 from recollect.verbs.memories.read import ListQuery, forget, get, list_memories, walk_evidence
 from recollect.verbs.memories.remember import as_new, remember
@@ -132,7 +132,7 @@ class MemoryVerbs:
     @operation("POST /v1/fade/restore", Right.WRITE, answer="restored", command="mind fade")
     async def restore(self, ids: Sequence[UUID]) -> list[UUID]:
         """Restore faded memories."""
-        return await restore(self.access.parts, self.access.scope, ids)
+        return await restore_faded(self.access.parts, self.access.scope, ids)
 
     @operation("GET /v1/memories", Right.READ, command="list")
     async def list(

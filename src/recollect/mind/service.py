@@ -320,7 +320,7 @@ class Operator:
 
     async def restore(self, mind: Mind, saved: MindSnapshot) -> list[UUID]:
         """Load a whole mind into an empty scope in one transaction; return the ids of its memories."""
-        return await load.restore(mind.access.parts, mind.access.caller, mind.access.scope, saved)
+        return await load.restore_mind(mind.access.parts, mind.access.caller, mind.access.scope, saved)
 
     async def read_inventory(self, mind: Mind) -> tuple[Overview, dict[str, int]]:
         """Read a mind's overview with every keyword, and count the objects that are not memories."""

@@ -53,7 +53,6 @@ class SyncKnowledge(Blocking):
     duplicates = blocking(RemoteKnowledge.duplicates)
     end = blocking(RemoteKnowledge.end)
     entities = blocking(RemoteKnowledge.entities)
-    entity = blocking(RemoteKnowledge.entity)
     export = blocking_pieces(RemoteKnowledge.export)
     facts = blocking(RemoteKnowledge.facts)
     merge = blocking(RemoteKnowledge.merge)

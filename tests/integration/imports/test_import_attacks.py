@@ -153,7 +153,7 @@ POSTED = (
 )  # fmt: skip
 OF_EACH = {
     "memories": ("id", "/v1/memories/{}", "/v1/memories/{}/evidence"),
-    "entities": ("id", "/v1/entities/{}", "/v1/entities/{}/neighbors"),
+    "entities": ("id", "/v1/entities?ids={}", "/v1/entities/{}/neighbors"),
     "recalls": ("recall_id", "/v1/recalls/{}"),
     "conversations": ("id", "/v1/conversations/{}", "/v1/conversations/{}/messages"),
 }

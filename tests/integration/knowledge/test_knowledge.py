@@ -163,7 +163,7 @@ async def test_names_find_their_entities(mind):
     names = [each.name for each in (*page.entities, *rest.entities)]
     assert names == ["Apple", "phones", "Ann", "apple", "music"]
     assert [each.name for each in (await known.entities("APP", type=EntityType.THING)).entities] == ["apple"]
-    assert (await known.entity(one.subject)).name == "Apple"
+    assert (await known.entities(ids=[one.subject])).entities[0].name == "Apple"
 
 
 async def test_facts_are_listed_by_entity_and_page(mind):
@@ -282,9 +282,9 @@ async def test_nothing_is_seen_or_changed_across_scopes_and_tenants(recollect, m
         ):
             with pytest.raises(InvalidInputError):
                 await wrong
-        for wrong in (other.knowledge.entity(fact.subject), other.knowledge.end(fact.id, day(1))):
-            with pytest.raises(NotFoundError):
-                await wrong
+        assert (await other.knowledge.entities(ids=[fact.subject])).entities == ()
+        with pytest.raises(NotFoundError):
+            await other.knowledge.end(fact.id, day(1))
         for about in (fact.subject, fact.id, fact.memory_id):
             assert (await other.knowledge.facts(about, at="any")).facts == ()
     assert (await mind.knowledge.facts()).facts == (fact,)

@@ -12,7 +12,7 @@ from conftest import http_client, new_key
 from recollect import sync, wiring
 from recollect.client import Client
 from recollect.doors.cli import main
-from recollect.errors import ConflictError, InvalidInputError, NotFoundError
+from recollect.errors import ConflictError, InvalidInputError
 from recollect.models.knowledge import EntityType, NewFact, ValidTime
 from recollect.models.service import Right
 from recollect.settings import Settings
@@ -49,8 +49,10 @@ async def test_facts_over_http(http):
     assert (ended.json()["version"], ended.json()["span"]["invalid_at"][:10]) == (2, "2025-01-01")
     found = (await http.get("/v1/entities", params=SCOPE | {"search": "os", "type": "place"})).json()["entities"]
     assert [each["name"] for each in found] == ["Oslo"]
-    one = (await http.get(f"/v1/entities/{oslo['subject']}", params=SCOPE)).json()
-    assert one == {"id": oslo["subject"], "name": "Ann", "type": "person", "aliases": [], "description": ""} | {
+    asked = SCOPE | {"ids": [oslo["object"], str(uuid4()), oslo["subject"]]}
+    named = (await http.get("/v1/entities", params=asked)).json()["entities"]
+    assert [each["name"] for each in named] == ["Oslo", "Ann"]
+    assert named[1] == {"id": oslo["subject"], "name": "Ann", "type": "person", "aliases": [], "description": ""} | {
         "merged_into": None,
         "facts": None,
     }
@@ -69,7 +71,8 @@ async def test_what_http_refuses(recollect, http):
     ):
         answer = await http.post("/v1/facts", json=SCOPE | {"facts": [wrong]})
         assert (answer.status_code, answer.json()["code"]) == (422, "invalid_input")
-    assert (await http.get(f"/v1/entities/{uuid4()}", params=SCOPE)).status_code == 404
+    for more in ({"search": "x"}, {"order": "facts"}, {"type": "place"}, {"ids": [str(uuid4())] * 201}):
+        assert (await http.get("/v1/entities", params=SCOPE | {"ids": str(uuid4())} | more)).status_code == 422
     ending = SCOPE | {"invalid_at": "2025-01-01T00:00:00Z"}
     assert (await http.patch(f"/v1/facts/{uuid4()}", json=ending)).status_code == 404
     _, secret = await new_key(recollect, rights=(Right.READ,))
@@ -95,9 +98,16 @@ async def check_knowledge(known):
     assert (await known.facts(oslo.subject, "lives in", limit=1)).facts == (rome,)
     assert [each.text for each in (await known.facts(as_of=oslo.created_at)).facts] == ["Ann lives in Oslo"]
     assert (await known.end(rome.id, datetime(2025, 1, 1, tzinfo=UTC))).version == 2
-    assert (await known.entities("osl", type=EntityType.PLACE)).entities == (await known.entity(oslo.object),)
-    with pytest.raises(NotFoundError):
-        await known.entity(uuid4())
+    assert (await known.entities("osl", type=EntityType.PLACE)).entities == (
+        await known.entities(ids=[uuid4(), oslo.object])
+    ).entities
+    assert [each.name for each in (await known.entities(ids=[oslo.object, oslo.subject] * 2)).entities] == [
+        "Oslo",
+        "Ann",
+    ]
+    assert (await known.entities(ids=[uuid4()])).entities == ()
+    with pytest.raises(InvalidInputError):
+        await known.entities(ids=[oslo.object] * 201)
     with pytest.raises(InvalidInputError):
         await known.add(NewFact("Ann", "likes", "Ann"))
     await known.add(NewFact("Bob", "likes", "tea"), idempotency_key="k")
@@ -122,7 +132,7 @@ def test_without_an_event_loop(addresses, embedder):
         assert known.facts(fact.id, at="any").facts == (fact,)
         assert known.end(fact.id, UNTIL).version == 2
         assert [each.name for each in known.entities().entities] == ["Ann", "Oslo"]
-        assert known.entity(fact.subject).name == "Ann"
+        assert known.entities(ids=[fact.subject]).entities[0].name == "Ann"
 
 
 def test_the_command_line(addresses, embedder, monkeypatch):

@@ -25,9 +25,9 @@ export const useEntities = (scope: Scope, search: string) =>
 export const useEntity = (scope: Scope, id: string, { as_of }: Times) =>
   useQuery({
     queryKey: ['entity', scope, id, as_of],
-    queryFn: ({ signal }) => {
-      const params = { path: { entity_id: id }, query: { ...scope, ...(as_of && { as_of }) } };
-      return take(api.GET('/v1/entities/{entity_id}', { params, signal }));
+    queryFn: async ({ signal }) => {
+      const query = { ...scope, ids: [id], ...(as_of && { as_of }) };
+      return (await take(api.GET('/v1/entities', { params: { query }, signal }))).entities[0] ?? null;
     },
   });
 

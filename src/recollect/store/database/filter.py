@@ -56,6 +56,7 @@ class Columns:
 
 MEMORIES = Columns("memories")
 MEMORIES_BY_TIME = replace(MEMORIES, lookup=Lookup.BY_SET)
+KEYWORDS = Columns("memory_keywords", trust=None)
 NAMED_MEMORIES = replace(MEMORIES, lookup=Lookup.BY_ROW)
 FEATURE_ROWS = Columns("features", trust=None, lookup=Lookup.OWN)
 FEATURES: Mapping[str, Callable[[Filter], object]] = MappingProxyType(

@@ -134,7 +134,7 @@ async def read_faded(connection: Connection, walk: FadePass) -> list[FadeDecisio
     ]
 
 
-async def restore(database: Database, scope_id: int, ids: Sequence[UUID]) -> list[UUID]:
+async def restore_faded(database: Database, scope_id: int, ids: Sequence[UUID]) -> list[UUID]:
     """Restore faded memories, and return their IDs; a job creates missing vectors."""
     async with database.transaction(tenant_of(scope_id)) as connection:
         await connection.execute(QUERIES["lock"], {"scope_id": scope_id})

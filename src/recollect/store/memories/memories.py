@@ -21,11 +21,11 @@ from recollect.models.memories import ImportanceFrom, Kind, Memory, MemoryProgre
 from recollect.models.service import Scope
 from recollect.store.database.erasures import log_erasure
 from recollect.store.database.filter import (
+    KEYWORDS,
     MAX_CACHED_STATEMENTS,
     MEMORIES,
     NAMED_MEMORIES,
     PLACE,
-    Columns,
     bind,
     restrict,
     restrict_rows,
@@ -44,7 +44,6 @@ STORE_GIVEN, STORE_STAGED = (
 """Store memories, their features and their terms, from JSON or from the staging table of a bulk load."""
 PRESENT = Filter()
 ORDERS = {"oldest": sql.SQL("id"), "latest": sql.SQL("id desc"), "newest": sql.SQL("occurred_at desc, id desc")}
-KEYWORDS = Columns("memory_keywords", trust=None)
 KEPT = ("archived", "faded")
 """Excluded from recall, but still readable."""
 BY_REASON = {"archived": RecallState.IN_ARCHIVED, "to_rederive": RecallState.WITHHELD}
@@ -268,9 +267,8 @@ def compose(only: Filter, source: str, order: str, *, every: bool, extra: Sequen
     columns = NAMED_MEMORIES if source == "named" else MEMORIES
     conditions = restrict_rows(only, PLACE, every=every, columns=columns)
     for name in extra:
-        allowed = restrict(only, KEYWORDS, PLACE)
-        step = sql.SQL("<" if source == "preceding" else ">")
-        conditions += sql.SQL(QUERIES[name]).format(allowed=allowed, order=ORDERS[order], step=step)
+        chosen = {"allowed": restrict(only, KEYWORDS, PLACE), "step": sql.SQL("<" if source == "preceding" else ">")}
+        conditions += sql.SQL(QUERIES[name]).format(order=ORDERS[order], **chosen)
     parts = {"source": sql.SQL(QUERIES[source]), "filter": conditions, "order": ORDERS[order]}
     return to_sql(sql.SQL(QUERIES["read"]).format(**parts))
 
@@ -287,16 +285,12 @@ async def read_memory_rows(found: AsyncCursor[DictRow]) -> dict[UUID, Memory]:
 
 async def fetch(database: Database, scope: Scope, ids: Sequence[UUID], only: Filter = PRESENT) -> dict[UUID, Memory]:
     """Fetch memories by ID; IDs of other scopes, or outside of a filter, are absent."""
-    async with database.reading(scope.tenant_id) as connection:
-        found = await query_memories(connection, scope, RowQuery(ids, only))
-    return await read_memory_rows(found)
+    return {each.id: each for each in await page(database, scope, RowQuery(ids, only))}
 
 
 async def fetch_every(database: Database, scope: Scope, ids: Sequence[UUID]) -> dict[UUID, Memory]:
     """Fetch memories by ID at any time: all versions, including expired ones."""
-    async with database.reading(scope.tenant_id) as connection:
-        found = await query_memories(connection, scope, RowQuery(ids, expired=True, every=True))
-    return await read_memory_rows(found)
+    return {each.id: each for each in await page(database, scope, RowQuery(ids, expired=True, every=True))}
 
 
 async def fetch_each(
@@ -384,15 +378,6 @@ async def drop_buffered(connection: Connection, scope: Scope, ids: Sequence[UUID
         # Messages after it have lost the vector made with it, or are being embedded with it now.
         await embeddings.defer_waiting(connection, scope)
     return [row["id"] for row in gone]
-
-
-async def pin(database: Database, scope: Scope, memory_id: UUID, *, pinned: bool) -> bool | None:
-    """Pin or unpin a memory, and return whether that changed anything; None if it does not exist."""
-    async with database.transaction(scope.tenant_id) as connection:
-        await lock_scope(connection, scope)
-        found = await connection.execute(QUERIES["pin"], {**names(scope), "id": memory_id, "pinned": pinned})
-        row = await found.fetchone()
-    return row["changed"] if row else None
 
 
 def to_memory(row: DictRow) -> Memory:

@@ -96,3 +96,20 @@ where scope_id = %(scope_id)s and summary_id = given.elder
 
 -- name: log
 select log_change(%(scope_id)s, 'revised', %(ids)s::uuid[])
+
+-- name: pin
+-- If it is visible, as for evidence.
+with found as materialized (
+    select features.scope_id, features.id, features.pinned
+    from memory_features features join memories using (scope_id, id)
+    where features.scope_id = {this_scope} and features.id = %(id)s
+      and (memories.withheld is null or memories.withheld in ('archived', 'faded', 'past'))
+      and (not {any_deleted_of_tenant} or not rests_on_deleted(memories.scope_id, memories.id))
+), changed as (
+    update memory_features features set pinned = %(pinned)s from found
+    where features.scope_id = found.scope_id and features.id = found.id and found.pinned <> %(pinned)s
+    returning features.scope_id, features.id
+), logged as materialized (
+    select log_change(scope_id, 'pinned', array_agg(id order by id)) from changed group by scope_id
+)
+select found.pinned <> %(pinned)s as changed from found left join logged on true

@@ -1,9 +1,9 @@
-"""Read entities: one, a page by age, or the nearest to a text by meaning or by words."""
+"""Read entities: by their IDs, a page by age, or the nearest to a text by meaning or by words."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
-from datetime import datetime
 from uuid import UUID
 
 from recollect.core.recall.checks import check_filter
@@ -21,6 +21,7 @@ from recollect.verbs.dependencies import Dependencies
 from recollect.verbs.recall.recall import find_vectors
 
 NO_ENTITY = "No such entity in this scope."
+MAX_IDS = 200
 BY_TEXT = (EntityOrder.MEANING, EntityOrder.WORDS)
 """Orders by similarity to the searched text."""
 
@@ -34,6 +35,19 @@ async def list_entities(
     check_filter(Filter(as_of=wanted.as_of))
     found = await entities.page(parts.database, scope, wanted, cursor, limit + 1)
     return EntityPage(tuple(found[:limit]), found[limit - 1].id if len(found) > limit else None)
+
+
+async def list_by_ids(
+    parts: Dependencies, scope: Scope, ids: Sequence[UUID], wanted: EntityQuery, cursor: UUID | None = None
+) -> EntityPage:
+    """Fetch entities by their IDs, in this order; unknown ones are omitted."""
+    if wanted != EntityQuery(as_of=wanted.as_of) or cursor is not None:
+        raise InvalidInputError("ids exclude search, type, order and cursor")
+    if len(ids) > MAX_IDS:
+        raise InvalidInputError(f"ids must have at most {MAX_IDS} items")
+    check_filter(Filter(as_of=wanted.as_of))
+    found = await entities.fetch(parts.database, scope, ids, wanted)
+    return EntityPage(tuple(found[each] for each in dict.fromkeys(ids) if each in found))
 
 
 async def list_by_facts(
@@ -79,10 +93,9 @@ def check_order(wanted: EntityQuery, cursor: UUID | None) -> None:
         raise InvalidInputError("order facts counts present facts: omit as_of")
 
 
-async def get_entity(parts: Dependencies, scope: Scope, entity_id: UUID, as_of: datetime | None = None) -> Entity:
+async def get_entity(parts: Dependencies, scope: Scope, entity_id: UUID) -> Entity:
     """Fetch one entity with all its names, and its newest description."""
-    check_filter(Filter(as_of=as_of))
-    found = await entities.fetch(parts.database, scope, [entity_id], EntityQuery(as_of=as_of))
+    found = await entities.fetch(parts.database, scope, [entity_id])
     if entity_id not in found:
         raise NotFoundError(NO_ENTITY)
     return found[entity_id]

@@ -54,11 +54,11 @@ async def fade(parts: Dependencies, scope: Scope, asked: FadeRequest) -> FadeRep
     return FadeReport(asked.dry_run, rules, grounds.total(), faded, dict(grounds), shown, following)
 
 
-async def restore(parts: Dependencies, scope: Scope, ids: Sequence[UUID]) -> list[UUID]:
+async def restore_faded(parts: Dependencies, scope: Scope, ids: Sequence[UUID]) -> list[UUID]:
     """Restore faded memories, and return their IDs; they may fade again from now on."""
     check_ids(ids)
     place = await locate(parts.database, scope)
-    return [] if place.scope_id is None else await fading.restore(parts.database, place.scope_id, ids)
+    return [] if place.scope_id is None else await fading.restore_faded(parts.database, place.scope_id, ids)
 
 
 async def find_rules(parts: Dependencies, scope: Scope, asked: FadingRules) -> tuple[int | None, FadingRules]:

@@ -161,7 +161,7 @@ async def store_chunk(connection: Connection, scope_id: int, chunk: LoadPart) ->
         await defer(connection, "embed", f"embed:{scope_id}", {"scope_id": scope_id})
 
 
-async def restore(parts: Dependencies, caller: Caller, scope: Scope, saved: MindSnapshot) -> list[UUID]:
+async def restore_mind(parts: Dependencies, caller: Caller, scope: Scope, saved: MindSnapshot) -> list[UUID]:
     """Store a saved mind, all of it or nothing, and return the IDs of its memories."""
     check_profile(saved.profile, parts.channel_names)
     async with parts.database.transaction(scope.tenant_id, pipelined=False) as connection:

@@ -89,7 +89,7 @@ async def pin(
     parts: Dependencies, scope: Scope, asked: UUID, before: VersionState | None, *, pinned: bool
 ) -> UpdateResult:
     """Pin or unpin a memory."""
-    changed = None if before is None else await memories.pin(parts.database, scope, asked, pinned=pinned)
+    changed = None if before is None else await versions.pin(parts.database, scope, asked, pinned=pinned)
     if before is None or changed is None:
         raise NotFoundError(UNKNOWN)
     found = await memories.fetch_one(parts.database, scope, asked)

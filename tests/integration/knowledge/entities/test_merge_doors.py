@@ -32,7 +32,7 @@ async def test_over_http(http, pair):
     assert (merged.status_code, merged.json()["aliases"]) == (200, ["William"])
     again = await http.post(f"/v1/entities/{kept}/merge", json=SCOPE | {"absorbed": absorbed})
     assert again.status_code == 409
-    shown = (await http.get(f"/v1/entities/{absorbed}", params=SCOPE)).json()
+    [shown] = (await http.get("/v1/entities", params=SCOPE | {"ids": absorbed})).json()["entities"]
     assert shown["merged_into"] == kept
     near = (await http.get("/v1/entities", params=SCOPE | {"search": "William", "order": "meaning"})).json()
     assert (near["ordered_by"], near["entities"][0]["id"]) == ("words", kept)
@@ -76,4 +76,4 @@ async def test_on_the_command_line(addresses, mind, pair):
     listed = await asyncio.to_thread(command_line.run, "mind", "entities", "Bill", *scope, "--order", "meaning", **of)
     assert "Bill" in listed
     await asyncio.to_thread(command_line.run, "mind", "graph", "split", str(absorbed), *scope, **of)
-    assert (await mind.knowledge.entity(absorbed)).merged_into is None
+    assert (await mind.knowledge.entities(ids=[absorbed])).entities[0].merged_into is None

@@ -65,7 +65,7 @@ async def test_names_and_facts_go_to_the_one_that_is_kept(knowledge):
     assert await tell(knowledge, bill) == told
     assert await tell(knowledge, william) == told
     assert "William Smith" not in await find(knowledge)
-    assert (await knowledge.entity(william)).merged_into == bill
+    assert (await knowledge.entities(ids=[william])).entities[0].merged_into == bill
     assert {*await find(knowledge, search="William")} == {"Bill Smith"}
 
 
@@ -78,7 +78,8 @@ async def test_as_of_before_the_merge_the_two_are_two(knowledge, owner):
     for moment, apart in ((before, True), (while_merged, False), (None, True)):
         found = await find(knowledge, as_of=moment)
         assert ("William Smith" in found) is apart
-        assert (await knowledge.entity(william, as_of=moment)).merged_into == (None if apart else bill)
+        [known] = (await knowledge.entities(ids=[william], as_of=moment)).entities
+        assert known.merged_into == (None if apart else bill)
         around = await knowledge.neighbors(william, as_of=moment)
         assert around.entity.id == (william if apart else bill)
         told = {relation.text for relation in around.relations}

@@ -18,7 +18,7 @@ from recollect.models.knowledge import NewFact
 from recollect.models.memories import FadingRules, MemoryProgress, NewMemory, Role, UpdateResult
 from recollect.models.recall import Cue
 from recollect.models.service import Right
-from recollect.verbs.memories.load import restore
+from recollect.verbs.memories.load import restore_mind
 from support.service.accesses import with_access
 
 ROWS = "select m.id, f.pinned from memories m left join memory_features f using (scope_id, id)"
@@ -97,7 +97,7 @@ async def test_a_pin_is_exported_and_imported(recollect, mind, tmp_path):
 async def test_a_saved_mind_comes_back_with_its_pins(recollect):
     empty = await recollect.mind("eve")
     saved = MindSnapshot([NewMemory("kept", pinned=True), NewMemory("plain")], None, Profile(), 0, 0)
-    await restore(empty.access.parts, empty.access.caller, empty.access.scope, saved)
+    await restore_mind(empty.access.parts, empty.access.caller, empty.access.scope, saved)
     assert await pins(empty) == {"kept": True, "plain": False}
 
 

@@ -13,7 +13,7 @@ from recollect.models.items import DropItem, PutItem
 from recollect.models.knowledge import NewFact
 from recollect.models.memories import FadingRules, Kind, NewMemory, Role, Triple
 from recollect.settings import Settings
-from recollect.verbs.memories.load import restore
+from recollect.verbs.memories.load import restore_mind
 from recollect.verbs.memories.rederive import rederive
 from recollect.wiring import connected
 from support.memories.feature_rows import count_states, read_features
@@ -56,7 +56,7 @@ async def test_every_way_in_writes_the_features_of_what_it_stores(mind, recollec
     await fill(mind)
     empty = await recollect.mind("eve")
     saved = MindSnapshot(NEW, None, Profile(), 0, 0)
-    await restore(empty.access.parts, empty.access.caller, empty.access.scope, saved)
+    await restore_mind(empty.access.parts, empty.access.caller, empty.access.scope, saved)
     expect(owner, current=20)
     assert owner.execute("select distinct speaker from memory_features order by 1").fetchall() == [
         ("",), ("ann",), ("bob",),

@@ -57,7 +57,7 @@ def fade(
 ) -> None:
     """Remove decayed and expired memories from recall and show why. You can restore them."""
     if chosen["restore"]:
-        back = with_mind(agent, user, tenant, lambda mind: restore(mind, chosen["restore"]))
+        back = with_mind(agent, user, tenant, lambda mind: restore_faded(mind, chosen["restore"]))
         out.print(translate("{count} memories are back.", count=back), highlight=False)
         return
     if faded:
@@ -124,7 +124,7 @@ async def read_faded(mind: Mind) -> list[FadeDecision]:
     return found
 
 
-async def restore(mind: Mind, named: Sequence[str]) -> int:
+async def restore_faded(mind: Mind, named: Sequence[str]) -> int:
     """Restore the named memories, or all, and count them."""
     everything = EVERYTHING in named
     ids = [each.id for each in await read_faded(mind)] if everything else await find_ids(mind, list(named))

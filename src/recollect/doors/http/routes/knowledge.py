@@ -145,6 +145,10 @@ forward(
     "list_entities",
     "knowledge.entities",
     search=Annotated[str, Query(max_length=200, description="Part of a name, or a text to compare with.")],
+    ids=Annotated[
+        list[UUID],
+        Query(max_length=200, description="Exactly these entities, in this order; unknown ones are omitted."),
+    ],
     type=Annotated[EntityType | None, Query(description="Only entities of this type.")],
     order=Annotated[
         EntityOrder,
@@ -162,7 +166,6 @@ forward(
     cursor=Cursor,
     limit=Limit,
 )
-forward(router, "read_entity", "knowledge.entity", errors=[404], entity_id=EntityId, as_of=AsOf)
 forward(router, "merge_entities", "knowledge.merge", MergeEntitiesBody, errors=[404, 409], entity_id=EntityId)
 forward(router, "split_entity", "knowledge.split", ScopeBody, errors=[404, 409], entity_id=EntityId)
 forward(
