@@ -37,7 +37,7 @@ from recollect.verbs.conversations.lifecycle import (
     get_conversation,
     purge,
     to_visible_state,
-    update,
+    update_conversation,
 )
 from recollect.verbs.conversations.prompt import PromptRequest
 from recollect.verbs.knowledge import enrich
@@ -141,7 +141,7 @@ class Conversation:
         """
         access = self.access
         wanted = StateChange(to_visible_state(state), access.caller.origin, name=name, metadata=metadata)
-        await update(access.parts, access.scope, self.conversation, wanted)
+        await update_conversation(access.parts, access.scope, self.conversation, wanted)
         if close_segment:
             await enrich.close_segment(access.parts, access.scope, self.conversation)
         return await get_conversation(access.parts, access.scope, self.conversation)

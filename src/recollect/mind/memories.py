@@ -31,7 +31,7 @@ from recollect.verbs.memories.fade import FadeRequest, fade, restore_faded
 from recollect.verbs.memories.load import load
 from recollect.verbs.memories.read import ListQuery, forget, get, list_memories, walk_evidence
 from recollect.verbs.memories.remember import as_new, remember
-from recollect.verbs.memories.revise import update
+from recollect.verbs.memories.revise import update_memory
 
 
 class MemoryVerbs:
@@ -105,7 +105,7 @@ class MemoryVerbs:
             related_topics=None if related_topics is None else tuple(related_topics),
             pinned=pinned,
         )
-        return await update(self.access.parts, self.access.caller, self.access.scope, memory_id, changes)
+        return await update_memory(self.access.parts, self.access.caller, self.access.scope, memory_id, changes)
 
     @operation("POST /v1/forget", Right.WRITE, answer="forgotten", command="forget", tool="forget")
     async def forget(

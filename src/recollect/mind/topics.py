@@ -10,7 +10,7 @@ from recollect.mind.access import Access
 from recollect.mind.operations import operation
 from recollect.models.service import Right
 from recollect.models.topics import NewTopicLink, Topic, TopicLink, TopicTree
-from recollect.verbs.topics.topics import TopicChange, link, list_links, tree, unlink, update
+from recollect.verbs.topics.topics import TopicChange, link, list_links, tree, unlink, update_topic
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,7 +47,7 @@ class TopicsView:
 
         A parent is created if needed; an empty one is the root. `into` excludes the others.
         """
-        return await update(self.access.parts, self.access.scope, path, TopicChange(name, parent, into))
+        return await update_topic(self.access.parts, self.access.scope, path, TopicChange(name, parent, into))
 
 
 def as_filings(memories: UUID | NewTopicLink | Sequence[UUID | NewTopicLink]) -> list[NewTopicLink]:

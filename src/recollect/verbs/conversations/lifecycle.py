@@ -76,7 +76,7 @@ def to_visible_state(state: str | None) -> ConversationState | None:
     return ConversationState(state)
 
 
-async def update(parts: Dependencies, scope: Scope, conversation: str, wanted: StateChange) -> None:
+async def update_conversation(parts: Dependencies, scope: Scope, conversation: str, wanted: StateChange) -> None:
     """Change a conversation's name, metadata and state together."""
     if wanted.name is not None:
         check_line("name", wanted.name)

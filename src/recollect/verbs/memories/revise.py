@@ -61,7 +61,7 @@ class PlannedRevision:
     """The content in its conversation, if it is a message."""
 
 
-async def update(
+async def update_memory(
     parts: Dependencies, caller: Caller, scope: Scope, asked: UUID, revision: MemoryUpdate
 ) -> UpdateResult:
     """Add a version to a memory; a writer with less trust than the current version only contests it.

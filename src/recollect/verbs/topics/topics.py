@@ -114,7 +114,7 @@ class TopicChange:
         return read_topic(show_topic((*above, *own)))
 
 
-async def update(parts: Dependencies, scope: Scope, path: str, change: TopicChange) -> Topic:
+async def update_topic(parts: Dependencies, scope: Scope, path: str, change: TopicChange) -> Topic:
     """Rename a topic or move it with its subtopics to a new path, or merge it with them into another topic."""
     names, merges = read_topic(path), change.into is not None
     new_path = change.apply(names)
