@@ -35,6 +35,11 @@ def as_one(kind: Callable[[], type]) -> Callable[[Any], Any]:
     return lambda given: given if isinstance(given, kind()) else kind()(given)
 
 
+def in_query(ids: Sequence[UUID]) -> list[str]:
+    """Write IDs for a query: short, and an empty list as an empty text, because without it the list would be longer."""
+    return [str(each).replace("-", "") for each in ids] or [""]
+
+
 def as_messages(given: Any) -> Any:  # noqa: ANN401 - anything that can be appended
     """Convert one message or many to a list of messages."""
     return load("recollect.core.conversations.messages").as_messages(given)
@@ -51,7 +56,8 @@ TAKEN: Mapping[str, Callable[[Any], Any]] = {
     "facts": as_list(lambda: models.NewFact),
     "memories": as_list(lambda: models.NewMemory),
     "filter": lambda given: load("recollect.core.recall.checks").read_filter(given),
-    "list.ids": lambda ids: [str(each).replace("-", "") for each in ids],
+    "knowledge.entities.ids": in_query,
+    "list.ids": in_query,
     "memory_id": lambda written: str(written).strip().strip("[]").lower(),
     "messages": as_messages,
     "topics.link.memories": as_list(lambda: models.NewTopicLink),

@@ -69,7 +69,7 @@ class RemoteKnowledge(RemoteView):
         self,
         search: str = "",
         *,
-        ids: Sequence[UUID] = (),
+        ids: Sequence[UUID] | None = None,
         type: EntityType | None = None,
         order: EntityOrder | str = "age",
         as_of: datetime | None = None,

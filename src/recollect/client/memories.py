@@ -117,7 +117,7 @@ class RemoteMemories(RemoteView):
         self,
         rules: FadingRules | None = None,
         *,
-        ids: Sequence[UUID] = (),
+        ids: Sequence[UUID] | None = None,
         dry_run: bool = False,
         cursor: UUID | None = None,
     ) -> FadeReport:
@@ -134,7 +134,7 @@ class RemoteMemories(RemoteView):
         self,
         *,
         filter: FilterLike | None = None,
-        ids: Sequence[UUID] = (),
+        ids: Sequence[UUID] | None = None,
         words: str = "",
         keyword: str = "",
         order: MemoryOrder | str = "oldest",

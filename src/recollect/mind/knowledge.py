@@ -84,7 +84,7 @@ class KnowledgeView:
         self,
         search: str = "",
         *,
-        ids: Sequence[UUID] = (),
+        ids: Sequence[UUID] | None = None,
         type: EntityType | None = None,
         order: EntityOrder | str = "age",
         as_of: datetime | None = None,
@@ -97,7 +97,7 @@ class KnowledgeView:
         list exactly these, in their order, also merged ones; unknown ones are omitted.
         """
         wanted = EntityQuery(search, type, as_of, order)
-        if ids:
+        if ids is not None:
             return await list_by_ids(self.access.parts, self.access.scope, ids, wanted, cursor)
         check_order(wanted, cursor)
         if order in BY_TEXT:

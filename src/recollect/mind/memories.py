@@ -119,14 +119,14 @@ class MemoryVerbs:
         self,
         rules: FadingRules | None = None,
         *,
-        ids: Sequence[UUID] = (),
+        ids: Sequence[UUID] | None = None,
         dry_run: bool = False,
         cursor: UUID | None = None,
     ) -> FadeReport:
         """Fade decayed and expired memories, or only list them. With `ids`, judge these and give each reason."""
         access = self.access
         access.require(Right.READ if dry_run else Right.WRITE)
-        asked = FadeRequest(rules or FadingRules(), tuple(ids), dry_run, cursor)
+        asked = FadeRequest(rules or FadingRules(), ids, dry_run, cursor)
         return await fade(access.parts, access.scope, asked)
 
     @operation("POST /v1/fade/restore", Right.WRITE, answer="restored", command="mind fade")
@@ -139,7 +139,7 @@ class MemoryVerbs:
         self,
         *,
         filter: FilterLike | None = None,
-        ids: Sequence[UUID] = (),
+        ids: Sequence[UUID] | None = None,
         words: str = "",
         keyword: str = "",
         order: MemoryOrder | str = "oldest",
@@ -151,5 +151,5 @@ class MemoryVerbs:
         `keyword` restricts it to memories in recall that are filed under it: with `{"kinds": ["chat"]}`, newest first,
         the first one is the last chat with somebody.
         """
-        wanted = ListQuery(read_filter(filter), tuple(ids), words, keyword, order, limit, cursor)
+        wanted = ListQuery(read_filter(filter), ids, words, keyword, order, limit, cursor)
         return await list_memories(self.access.parts, self.access.scope, wanted)

@@ -156,7 +156,11 @@ async def test_over_http_and_by_both_clients(recollect):
             return client.mind("ada", "li").list(limit=1, order=MemoryOrder.NEWEST, words="fish")
 
     async with listening(recollect) as url, Client(url, secret) as client:
-        assert await (await client.mind("ada", "li")).list(limit=1, order="newest", words="fish") == here
+        remote = await client.mind("ada", "li")
+        assert await remote.list(limit=1, order="newest", words="fish") == here
+        for view in (mind, remote):  # an empty list of IDs is not the whole list
+            assert (await view.list(ids=[])).memories == ()
+            assert (await view.knowledge.entities(ids=[])).entities == ()
         assert await asyncio.to_thread(without_a_loop, url) == here
 
 

@@ -8,6 +8,7 @@ from uuid import UUID
 
 from fastapi import Depends, Header, Path, Query, Request
 from fastapi.security import HTTPBearer
+from pydantic import BeforeValidator
 
 from recollect.doors.http.bodies.fields import AGENT, AS_OF, AT, EXAMPLE_ID, USER, Moment, Name
 from recollect.mind.mind import Mind
@@ -87,6 +88,12 @@ At: TypeAlias = Annotated[Moment | None, Query(description=AT)]
 def most(number: int, what: str) -> Any:  # noqa: ANN401 - a type
     """Describe a limit."""
     return Annotated[int, Query(ge=1, le=number, description=f"Maximum number of {what}.")]
+
+
+def ids_in_query(what: str) -> Any:  # noqa: ANN401 - a type
+    """Describe a list of IDs. An empty text in it is left out, so that a client can send a list without any."""
+    given = BeforeValidator(lambda texts: None if texts is None else [each for each in texts if each])
+    return Annotated[list[UUID] | None, given, Query(max_length=200, description=what)]
 
 
 def id_of(what: str) -> Any:  # noqa: ANN401 - a type

@@ -32,7 +32,7 @@ class FadePass:
     """None if only expired memories fade."""
     dry_run: bool = False
     lease: Lease | None = None
-    ids: tuple[UUID, ...] = ()
+    ids: Sequence[UUID] = ()
     """Only these memories, also those that have faded; all if empty."""
 
 

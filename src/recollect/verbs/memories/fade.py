@@ -28,18 +28,18 @@ class FadeRequest:
     """Which memories to judge, by which rules, and whether to fade them."""
 
     rules: FadingRules
-    ids: tuple[UUID, ...] = ()
-    """Only these memories; all of the scope if empty."""
+    ids: Sequence[UUID] | None = None
+    """Only these memories; all of the scope if None."""
     dry_run: bool = False
     cursor: UUID | None = None
 
 
 async def fade(parts: Dependencies, scope: Scope, asked: FadeRequest) -> FadeReport:
     """Judge memories, fade those that may fade unless it is a dry run, and report; explain each named memory."""
-    if asked.ids:
+    if asked.ids is not None:
         check_ids(asked.ids)
     scope_id, rules = await find_rules(parts, scope, asked.rules)
-    walk = FadePass(scope_id or 0, policy_by(rules), dry_run=asked.dry_run, ids=asked.ids)
+    walk = FadePass(scope_id or 0, policy_by(rules), dry_run=asked.dry_run, ids=asked.ids or ())
     grounds: Counter[FadeReason] = Counter()
     judged: list[FadeDecision] = []
     following = (asked.cursor or BEGINNING) if scope_id is not None else None

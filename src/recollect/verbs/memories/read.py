@@ -50,7 +50,7 @@ class ListQuery:
     """Which memories to list, and in which order."""
 
     only: Filter = NO_FILTER
-    ids: tuple[UUID, ...] = ()
+    ids: Sequence[UUID] | None = None
     """Exactly these memories, in this order and in any version."""
     words: str = ""
     """Only memories that contain all of these words."""
@@ -63,8 +63,8 @@ class ListQuery:
 
 async def list_memories(parts: Dependencies, scope: Scope, wanted: ListQuery) -> MemoryPage:
     """Fetch memories by ID, or one page of those that a filter allows, in the order of storing or its reverse."""
-    if wanted.ids:
-        return await list_by_id(parts, scope, wanted)
+    if wanted.ids is not None:
+        return await list_by_id(parts, scope, wanted.ids, wanted)
     limit = wanted.limit
     check_limit(limit)
     check_filter(wanted.only)
@@ -85,14 +85,14 @@ async def list_memories(parts: Dependencies, scope: Scope, wanted: ListQuery) ->
     return MemoryPage(tuple(rows[:limit]), rows[limit - 1].id if len(rows) > limit else None)
 
 
-async def list_by_id(parts: Dependencies, scope: Scope, wanted: ListQuery) -> MemoryPage:
+async def list_by_id(parts: Dependencies, scope: Scope, ids: Sequence[UUID], wanted: ListQuery) -> MemoryPage:
     """Fetch memories in the given order, in any version; unknown ones are omitted."""
-    if len(wanted.ids) > MAX_HITS:
+    if len(ids) > MAX_HITS:
         raise InvalidInputError(f"ids must hold at most {MAX_HITS} items")
     if wanted.only.named or wanted.words or wanted.keyword or wanted.cursor:
         raise InvalidInputError("ids cannot be combined with a filter, words, a keyword or a cursor")
-    found = await memories.fetch_every(parts.database, scope, wanted.ids)
-    return MemoryPage(tuple(found[each] for each in dict.fromkeys(wanted.ids) if each in found), None)
+    found = await memories.fetch_every(parts.database, scope, ids)
+    return MemoryPage(tuple(found[each] for each in dict.fromkeys(ids) if each in found), None)
 
 
 def hash_words(scope_id: int, words: str) -> list[int]:

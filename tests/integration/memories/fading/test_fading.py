@@ -399,6 +399,8 @@ async def test_rights_rules_and_numbers_are_checked(recollect, mind, owner):
             await mind.set_profile(profile)
     with pytest.raises(InvalidInputError):
         await mind.restore([])
+    with pytest.raises(InvalidInputError):
+        await mind.fade(MONTH, ids=[])
     nowhere = await recollect.mind("nobody")
     assert (await nowhere.fade(MONTH)).looked_at == 0
     assert (await nowhere.list(filter={"state": "faded"})).memories == ()

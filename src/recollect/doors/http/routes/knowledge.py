@@ -10,7 +10,7 @@ from fastapi import APIRouter, Query, Response
 from fastapi.responses import StreamingResponse
 from pydantic import Field
 
-from recollect.doors.http.auth import JSON, AsOf, At, Cursor, IdempotencyKey, id_of, most
+from recollect.doors.http.auth import JSON, AsOf, At, Cursor, IdempotencyKey, id_of, ids_in_query, most
 from recollect.doors.http.bodies.fields import (
     AT,
     EXAMPLE_ID,
@@ -145,10 +145,7 @@ forward(
     "list_entities",
     "knowledge.entities",
     search=Annotated[str, Query(max_length=200, description="Part of a name, or a text to compare with.")],
-    ids=Annotated[
-        list[UUID],
-        Query(max_length=200, description="Exactly these entities, in this order; unknown ones are omitted."),
-    ],
+    ids=ids_in_query("Exactly these entities, in this order; unknown ones are omitted."),
     type=Annotated[EntityType | None, Query(description="Only entities of this type.")],
     order=Annotated[
         EntityOrder,

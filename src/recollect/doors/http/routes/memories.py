@@ -9,7 +9,7 @@ from uuid import UUID
 from fastapi import APIRouter, Path, Query, Request
 from pydantic import BaseModel, Field
 
-from recollect.doors.http.auth import AskedMind, Cursor, IdempotencyKey, extend_deadline, id_of, most
+from recollect.doors.http.auth import AskedMind, Cursor, IdempotencyKey, extend_deadline, id_of, ids_in_query, most
 from recollect.doors.http.bodies.fields import (
     EXAMPLE_ID,
     AnyConversation,
@@ -43,7 +43,7 @@ router = APIRouter(tags=["memories"], route_class=JsonRoute)
 MemoryId = id_of("the memory")
 AnyId = Annotated[str, Path(max_length=64, description="The ID, whole or as a prompt shows it.", examples=[EXAMPLE_ID])]
 OF_MEMORY = Path(description="Memory ID.", examples=[EXAMPLE_ID])
-Ids = Annotated[list[UUID], Query(max_length=200, description="Only these memories, in any version, without a filter.")]
+Ids = ids_in_query("Only these memories, in any version, without a filter.")
 Order = Annotated[MemoryOrder, Query(description="`oldest` or `newest` first.")]
 Words = Annotated[str, Query(max_length=8_000, description="Only memories that contain all of these words.")]
 Keyword = Annotated[
@@ -75,7 +75,7 @@ add_route(
     router,
     list_memories,
     [
-        inspect.Parameter("ids", NAMED, annotation=Ids, default=()),
+        inspect.Parameter("ids", NAMED, annotation=Ids, default=None),
         inspect.Parameter("words", NAMED, annotation=Words, default=""),
         inspect.Parameter("keyword", NAMED, annotation=Keyword, default=""),
         inspect.Parameter("order", NAMED, annotation=Order, default=MemoryOrder.OLDEST),
@@ -159,8 +159,8 @@ class FadeBody(ScopeBody):
         None, description="Memories that score above this fade. Default: 0.7."
     )
     fact_days: Days | None = Field(None, description="Maximum age of a fact in days; 0 = no limit (default).")
-    ids: list[UUID] = Field(
-        default_factory=list[UUID], max_length=1_000, description="Judge only these memories, and give each reason."
+    ids: list[UUID] | None = Field(
+        None, max_length=1_000, description="Judge only these memories, and give each reason."
     )
     dry_run: bool = Field(default=False, strict=True, description="Only list what would fade.")
     cursor: UUID | None = Field(None, description="`next_cursor` of the previous call.")
