@@ -31,7 +31,6 @@ LOADED = {
     "anyio.from_thread": "only who has no event loop needs it",
     "difflib": "only who misspells a name needs it",
     "recollect.client.bodies": "the values, which an import of the SDK does not need",
-    "recollect.core.recall.checks": "the rules of filters, which only who filters needs",
     "recollect.core.conversations.messages": "the messages, which who does not append does not need",
     "recollect.core.text.checks": "the rules of names, which a plain name does not need",
     "recollect.doors.cli.server": "the server, after the first line of its start",

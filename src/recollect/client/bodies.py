@@ -15,6 +15,7 @@ from recollect import models
 from recollect.client.calls import ConversationPart, RemoteView
 from recollect.client.operations import OPERATIONS
 from recollect.loading import load
+from recollect.misspelt import read_filter
 
 IN_PATH = re.compile(r"\{(\w+)\}")
 IDEMPOTENCY_KEY = "idempotency_key"
@@ -55,7 +56,7 @@ TAKEN: Mapping[str, Callable[[Any], Any]] = {
     "cues": as_list(lambda: models.Cue),
     "facts": as_list(lambda: models.NewFact),
     "memories": as_list(lambda: models.NewMemory),
-    "filter": lambda given: load("recollect.core.recall.checks").read_filter(given),
+    "filter": read_filter,
     "knowledge.entities.ids": in_query,
     "list.ids": in_query,
     "memory_id": lambda written: str(written).strip().strip("[]").lower(),

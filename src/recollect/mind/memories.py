@@ -6,9 +6,9 @@ from collections.abc import Mapping, Sequence
 from datetime import datetime
 from uuid import UUID
 
-from recollect.core.recall.checks import read_filter
 from recollect.mind.access import Access
 from recollect.mind.operations import operation
+from recollect.misspelt import read_filter
 from recollect.models.filters import FilterLike
 from recollect.models.memories import (
     JSON,

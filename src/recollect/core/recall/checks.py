@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
 
-from pydantic import TypeAdapter, ValidationError
-
 from recollect.core.dates.periods import find_zone
 from recollect.core.memories.conditions import read_condition
 from recollect.core.recall.extra_scopes import check_also
@@ -14,8 +12,7 @@ from recollect.core.recall.weights import EVERY_CHANNEL, NAMES
 from recollect.core.text.checks import MAX_CUE_LENGTH, check_limit, check_line, check_moment, check_text
 from recollect.core.topics.paths import read_topic
 from recollect.errors import InvalidInputError
-from recollect.misspelt import explain_name
-from recollect.models.filters import FILTER_FIELDS, MAX_CONDITIONS, NO_FILTER, Filter, FilterLike
+from recollect.models.filters import MAX_CONDITIONS, Filter
 from recollect.models.recall import Cue, StreamWeights
 from recollect.models.service import IDENTIFIER
 
@@ -77,21 +74,6 @@ def check_weights(weights: Mapping[str, float], channels: Collection[str] = ()) 
         least = 0 if name in {*EVERY_CHANNEL, *channels, DIVERSITY} else -MAX_WEIGHT
         if not least <= weight <= MAX_WEIGHT:
             raise InvalidInputError(f"weights: {name} must be between {least} and {MAX_WEIGHT}")
-
-
-def read_filter(given: FilterLike | None) -> Filter:
-    """Read a filter that may be written as a dict; suggest the near name for an unknown field."""
-    if not isinstance(given, Mapping):
-        return given or NO_FILTER
-    known = [each.name for each in FILTER_FIELDS]
-    for name in given:
-        if name not in known:
-            raise InvalidInputError(f"filter: {explain_name(name, known)}")
-    try:
-        return TypeAdapter(Filter).validate_python(given)
-    except ValidationError as problem:
-        found = problem.errors()[0]
-        raise InvalidInputError(f"filter: {'.'.join(map(str, found['loc']))}: {found['msg']}") from None
 
 
 def check_filter(only: Filter) -> None:
