@@ -23,7 +23,6 @@ from recollect.doors.cli.terminal import (
     Tenant,
     User,
     Yes,
-    ask_server,
     err,
     on_mind,
     out,
@@ -31,9 +30,9 @@ from recollect.doors.cli.terminal import (
     run,
     table_of,
     with_mind,
+    with_service,
 )
 from recollect.doors.greeting import translate
-from recollect.doors.local_server import choose_server
 from recollect.errors import ConflictError, NotFoundError, RecollectError
 from recollect.mind.conversations import Conversation
 from recollect.mind.mind import Mind
@@ -210,8 +209,6 @@ def receipts(
 
 def read_receipts(agent: str, user: str, tenant: str, conversation: str, limit: int) -> Sequence[ListedReceipt]:
     """Read receipts on the server that runs, else in the database."""
-    settings = Settings()
-    server = choose_server(settings, tenant)
 
     async def ask(client: Client) -> PurgeReceiptPage:
         return await client.receipts(agent, user, conversation=conversation, limit=limit)
@@ -219,7 +216,7 @@ def read_receipts(agent: str, user: str, tenant: str, conversation: str, limit: 
     async def look(recollect: Recollect) -> PurgeReceiptPage:
         return await recollect.receipts(agent, user, conversation=conversation, limit=limit, tenant=tenant)
 
-    return (run(look) if server is None else ask_server(server, settings, ask)).receipts
+    return with_service(tenant, ask, look).receipts
 
 
 def describe_counts(counts: Mapping[str, int]) -> str:
