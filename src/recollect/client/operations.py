@@ -32,7 +32,7 @@ OPERATIONS: Mapping[str, RemoteOperation] = {
     "conversations": RemoteOperation("GET", "/v1/conversations", lambda: models.ConversationPage),
     "evidence": RemoteOperation("GET", "/v1/memories/{memory_id}/evidence", lambda: models.EvidenceWalk),
     "fade": RemoteOperation("POST", "/v1/fade", lambda: models.FadeReport),
-    "feedback": RemoteOperation("POST", "/v1/recalls/feedback", lambda: int, answer="marked"),
+    "feedback": RemoteOperation("POST", "/v1/feedback", lambda: int, answer="marked"),
     "forget": RemoteOperation("POST", "/v1/forget", lambda: list[UUID], answer="forgotten"),
     "forget_everything": RemoteOperation("POST", "/v1/forget/everything", lambda: models.UserErasure),
     "get": RemoteOperation("GET", "/v1/memories/{memory_id}", lambda: models.Memory),

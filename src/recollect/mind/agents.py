@@ -63,7 +63,7 @@ class AgentVerbs:
         only = Filter(as_of=as_of, at=at)
         return await associate(self.access.parts, self.access.scope, perceived, limit, original=original, only=only)
 
-    @operation("POST /v1/recalls/feedback", Right.WRITE, answer="marked", status=201)
+    @operation("POST /v1/feedback", Right.WRITE, answer="marked", status=201)
     async def feedback(
         self, given: RecallResult | Feedback, useful: Sequence[UUID] = (), *, useless: Sequence[UUID] | None = None
     ) -> int:

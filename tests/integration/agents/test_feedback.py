@@ -108,7 +108,7 @@ async def test_http_refuses_marks_that_no_recall_can_have_led_to(http, recollect
     [receipt] = await mind.remember("apple")
     mark = {"memory_id": str(receipt.id), "useful": True, "recency": 1, "similarity": 1, "importance": 1, "rank": 1}
     body = {"agent": "ada", "user": "li", "marks": [mark], "candidates": 10}
-    assert (await http.post("/v1/recalls/feedback", json=body)).json() == {"marked": 1}
+    assert (await http.post("/v1/feedback", json=body)).json() == {"marked": 1}
     for wrong in (
         {"marks": []},
         {"marks": [mark, mark]},
@@ -118,10 +118,10 @@ async def test_http_refuses_marks_that_no_recall_can_have_led_to(http, recollect
         {"candidates": 0},
         {"user": "another"},
     ):
-        assert (await http.post("/v1/recalls/feedback", json=body | wrong)).status_code == 422
+        assert (await http.post("/v1/feedback", json=body | wrong)).status_code == 422
     _, secret = await new_key(recollect, rights=(Right.READ,))
     async with http_client(recollect, secret) as reader:
-        assert (await reader.post("/v1/recalls/feedback", json=body)).status_code == 403
+        assert (await reader.post("/v1/feedback", json=body)).status_code == 403
 
 
 async def mark_by_importance(mind, recalls):

@@ -206,7 +206,7 @@ def test_weights_are_learned_shown_and_applied_on_request(run, up):
                 for hit in found["hits"]
             ]
             body = {"agent": "learner", "marks": marks, "candidates": found["tallies"]["stream"]["candidates"]}
-            assert client.post("/v1/recalls/feedback", json=body).json() == {"marked": 10}
+            assert client.post("/v1/feedback", json=body).json() == {"marked": 10}
     table = run("mind", "tune", "--agent", "learner")
     assert "learned from 8 recalls" in table
     assert "Recommended" in table

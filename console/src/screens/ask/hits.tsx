@@ -88,7 +88,7 @@ function Useful({ scope, recall, hit, marked, onMark }: UsefulProps) {
   const mark = async () => {
     const shares = Object.fromEntries(parts(hit).map((part) => [part.name, part.share]));
     const marks = [{ memory_id: hit.id, useful: !useful, shares }];
-    await take(api.POST('/v1/recalls/feedback', { body: { ...scope, marks, recall_id: recall } }));
+    await take(api.POST('/v1/feedback', { body: { ...scope, marks, recall_id: recall } }));
     onMark(hit.id, !useful);
   };
   return (

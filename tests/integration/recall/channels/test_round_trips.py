@@ -130,7 +130,7 @@ async def test_associating_and_marking_take_three_whatever_is_asked_and_the_rest
     await http.post("/v1/memories", json=named)
     requests = [
         http.post("/v1/associate", json=scope | {"triples": triples}),
-        http.post("/v1/recalls/feedback", json=scope | {"marks": marks, "candidates": 1}),
+        http.post("/v1/feedback", json=scope | {"marks": marks, "candidates": 1}),
         http.put("/v1/profile", json={"agent": "ada"}),
         http.get("/v1/profile", params={"agent": "ada"}),
         http.get("/v1/overview", params=scope),
