@@ -145,7 +145,7 @@ POSTED = (
     ("history", {"conversation": "chat-0", "max_tokens": 10_000}),
     ("history", {"conversation": "chat-2", "max_tokens": 10_000}),
     ("items", {"operations": [{"op": "find", "under": ["notes"]}]}),
-    ("tune", {}), ("fading", {}), ("forget", {"dry_run": True, "kinds": ["event"]}),
+    ("tune", {}), ("fade", {}), ("forget", {"dry_run": True, "kinds": ["event"]}),
     ("messages", {"conversation": "chat-2", "messages": [{"role": "user", "content": "more tea"}]}),
     ("memories", {"content": "more tea", "keywords": ["tea"], "topic": "food->tea"}),
     ("facts", {"facts": [{"subject": "Ann", "predicate": "lives in", "object": "Town 9"}]}),
@@ -190,7 +190,7 @@ async def test_the_calls_are_answered(recollect, url, base):
         client.headers["Authorization"] = f"Bearer {await new_key(recollect)}"
         failed, answered = await probe(client, "ada")
     assert not failed
-    assert answered >= len(READ) + len(POSTED) + 4 + 12
+    assert answered >= len(READ) + len(POSTED) + len(OF_EACH) + sum(len(paths) for _, *paths in OF_EACH.values())
 
 
 @pytest.mark.promise("What an import accepts can be read and written afterwards", MUTANTS)
