@@ -3069,7 +3069,7 @@ export interface components {
              * Ids
              * @description Judge only these memories, and give each reason.
              */
-            ids?: string[] | null;
+            ids?: string[];
             /**
              * Threshold
              * @description Memories that score above this fade. Default: 0.7.
@@ -8861,7 +8861,7 @@ export interface operations {
                 /** @description Part of a name, or a text to compare with. */
                 search?: string;
                 /** @description Exactly these entities, in this order; unknown ones are omitted. */
-                ids?: string[] | null;
+                ids?: string[];
                 /** @description Only entities of this type. */
                 type?: components["schemas"]["EntityType"] | null;
                 /** @description `age`: oldest first; `facts`: most facts first; `meaning`, `words`: most like `search`. */
@@ -11942,7 +11942,7 @@ export interface operations {
         parameters: {
             query: {
                 /** @description Only these memories, in any version, without a filter. */
-                ids?: string[] | null;
+                ids?: string[];
                 /** @description Only memories that contain all of these words. */
                 words?: string;
                 /** @description Only memories in recall that are filed under this keyword. */

@@ -99,8 +99,8 @@ async def test_what_has_been_written_in_part_is_not_written_again(many, layout, 
         moved.set()
         raise ScopeMovedError("gone")
 
-    update = memories.update
-    monkeypatch.setattr(memories, "update", write_twice)
+    update = memories.update_memory
+    monkeypatch.setattr(memories, "update_memory", write_twice)
     with pytest.raises(ScopeMovedError):
         await mind.update(receipt.id, pinned=True)
     assert moved.is_set()

@@ -7,6 +7,7 @@ from typing import Annotated, Literal
 from uuid import UUID
 
 from pydantic import Field
+from pydantic.json_schema import SkipJsonSchema
 
 from recollect.doors.http.bodies.fields import (
     SCOPE,
@@ -234,7 +235,9 @@ class UpdateConversationBody(ScopeBody):
     model_config = build_example_config({"agent": "ada", "name": "Dinner on Thursday"})
 
     name: Line | None = Field(None, description="Conversation name.")
-    metadata: dict[str, JSON] | None = Field(None, description="Any JSON up to 16 KB. Replaces the existing metadata.")
+    metadata: dict[str, JSON] | SkipJsonSchema[None] = Field(
+        None, description="Any JSON up to 16 KB. Replaces the existing metadata."
+    )
     state: ConversationState | None = Field(
         None, description="archived, or active, which also restores a deleted conversation."
     )

@@ -8,6 +8,7 @@ from uuid import UUID
 
 from fastapi import APIRouter, Path, Query, Request
 from pydantic import BaseModel, Field
+from pydantic.json_schema import SkipJsonSchema
 
 from recollect.doors.http.auth import AskedMind, Cursor, IdempotencyKey, extend_deadline, id_of, ids_in_query, most
 from recollect.doors.http.bodies.fields import (
@@ -159,7 +160,7 @@ class FadeBody(ScopeBody):
         None, description="Memories that score above this fade. Default: 0.7."
     )
     fact_days: Days | None = Field(None, description="Maximum age of a fact in days; 0 = no limit (default).")
-    ids: list[UUID] | None = Field(
+    ids: list[UUID] | SkipJsonSchema[None] = Field(
         None, max_length=1_000, description="Judge only these memories, and give each reason."
     )
     dry_run: bool = Field(default=False, strict=True, description="Only list what would fade.")
