@@ -37,6 +37,5 @@ export default defineConfig(({ command }) => ({
     environment: 'happy-dom',
     environmentOptions: { happyDOM: { url: 'http://localhost/console/' } },
     include: ['tests/unit/**/*.test.{ts,tsx}'],
-    testTimeout: 60_000,
   },
 }));

@@ -36,6 +36,7 @@ NAMES = {
     "MemoryVerbs": "Memories",
     "RecallVerbs": "Recall",
     "AgentVerbs": "Agent",
+    "FadeView": "Fading",
     "BlockView": "Blocks",
     "RecallsView": "Recalls",
     "Conversation": "Conversation",
@@ -46,9 +47,9 @@ NAMES = {
 }
 """What the classes of the facade are called in the clients, after `Remote` or `Sync`."""
 BASES = {"Conversation": "ConversationPart", "ItemsView": "RemoteView, ItemVerbs"}
-READ = {"items.batch": "list[dict[str, Any]]"}
+READ = {"items.batch": "list[dict[str, Any]]", "last_chat": "models.Memory"}
 """The type of an answer, if the method makes something else of it."""
-UNREAD = {"changes", "knowledge.export"}
+UNREAD = {"set_profile", "changes", "conversation.describe", "knowledge.export"}
 WRITTEN = "Written by tools/clients.py: change the methods of recollect.mind that declare the operations, and run it."
 OPERATIONS_PAGE = ROOT / "docs/reference/operations.md"
 PAGE = """# Operations

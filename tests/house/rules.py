@@ -463,8 +463,7 @@ def _oversizes(node: ast.AST) -> Iterator[str]:
 
 
 def _parameters(node: ast.FunctionDef | ast.AsyncFunctionDef) -> int:
-    options = zip(node.args.kwonlyargs, node.args.kw_defaults, strict=True)
-    given = [*node.args.posonlyargs, *node.args.args, *(name for name, usual in options if usual is None)]
+    given = [*node.args.posonlyargs, *node.args.args, *node.args.kwonlyargs]
     return len([argument for argument in given if argument.arg not in {"self", "cls"}])
 
 

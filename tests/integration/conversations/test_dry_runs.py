@@ -9,10 +9,9 @@ from recollect.client import Client
 from recollect.doors.http.app import create_app
 from recollect.errors import ForbiddenError, NotFoundError
 from recollect.models.conversations import ConversationState, NewMessage
-from recollect.models.memories import Kind, NewMemory, Role
+from recollect.models.memories import Kind, MemoryUpdate, NewMemory, Role
 from recollect.models.recall import Cue
 from recollect.models.service import Right
-from support.service.purge_receipts import receipts_of
 from support.service.serving import serving
 
 
@@ -21,7 +20,7 @@ async def converse(mind):
     cats, dogs = mind.conversation("cats"), mind.conversation("dogs")
     said = await cats.append([NewMessage(Role.USER, text) for text in ("one", "two", "three")], idempotency_key="k")
     [other] = await dogs.append(NewMessage(Role.USER, "four"))
-    await mind.update(said[2].id, content="three and a half")
+    await mind.revise(said[2].id, MemoryUpdate("three and a half"))
     [alone] = await mind.remember(NewMemory("of cats", Kind.THOUGHT, evidence=(said[0].id,), keywords=("cats",)))
     await mind.remember(NewMemory("of what was made of cats", Kind.THOUGHT, evidence=(alone.id,)))
     await mind.remember(NewMemory("of both", Kind.THOUGHT, evidence=(said[0].id, other.id)))
@@ -31,7 +30,7 @@ async def converse(mind):
 
 
 async def see(mind):
-    return {(each.id, each.content) for each in (await mind.list(limit=200)).memories}
+    return {(each.id, each.content) for each in (await mind.browse(limit=200)).memories}
 
 
 async def test_a_dry_run_of_a_purge_counts_what_its_receipt_says_later(mind):
@@ -42,8 +41,8 @@ async def test_a_dry_run_of_a_purge_counts_what_its_receipt_says_later(mind):
     assert {"messages": 4, "derived": 2, "to_rederive": 1, "idempotency_keys": 1}.items() <= foreseen.removed.items()
     assert foreseen.removed["accesses"] >= 1
     assert await see(mind) == before
-    assert (await cats.get()).state is ConversationState.ACTIVE
-    assert await receipts_of(cats) == []
+    assert (await cats.read()).state is ConversationState.ACTIVE
+    assert await cats.receipts() == []
 
     receipt = await cats.purge()
     assert receipt.id is not None
@@ -81,7 +80,7 @@ async def test_dry_runs_travel_over_http(recollect, mind, http):
         assert (await cats.delete(dry_run=True)).hidden == {"messages": 4, "derived": 3}
         foreseen = await cats.purge(dry_run=True)
         assert (foreseen.id, foreseen.removed["messages"]) == (None, 4)
-        assert (await cats.get()).state is ConversationState.ACTIVE
+        assert (await cats.read()).state is ConversationState.ACTIVE
         assert (await cats.purge()).removed == foreseen.removed
     wrong = {"agent": "ada", "user": "li", "dry_run": "yes"}
     assert (await http.post("/v1/conversations/dogs/purge", json=wrong)).status_code == 422

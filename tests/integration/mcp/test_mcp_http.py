@@ -73,7 +73,8 @@ async def test_every_tool_refuses_other_names_than_the_keys(recollect):
         "associate": {"subject": "vault"},
         "history": {"conversation": "c"},
         "context": {"text": "vault"},
-        "update_memory": {"id": str(receipt.id), "content": "x"},
+        "revise": {"id": str(receipt.id), "content": "x"},
+        "pin": {"ids": [str(receipt.id)]},
         "forget": {"ids": [str(receipt.id)]},
     }
     texts = set()

@@ -5,10 +5,9 @@ from __future__ import annotations
 import asyncio
 import json
 import sys
-from collections.abc import Awaitable, Callable, Coroutine, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Coroutine, Mapping
 from contextlib import AsyncExitStack, suppress
 from dataclasses import asdict
-from functools import partial
 from typing import Annotated, Any, TypeVar
 
 import typer
@@ -16,7 +15,6 @@ from rich.markup import escape
 from rich.progress import Progress
 from rich.table import Table
 
-from recollect.client.client import Client
 from recollect.doors.cli import recall
 from recollect.doors.cli.terminal import (
     Agent,
@@ -30,7 +28,6 @@ from recollect.doors.cli.terminal import (
     run,
     table_of,
     with_mind,
-    with_service,
 )
 from recollect.doors.greeting import translate
 from recollect.errors import ConflictError, NotFoundError, RecollectError
@@ -43,9 +40,8 @@ from recollect.models.conversations import (
     ConversationPage,
     ConversationState,
     HistoryOptions,
-    ListedReceipt,
     NewMessage,
-    PurgeReceiptPage,
+    PurgeReceipt,
 )
 from recollect.models.knowledge import SegmentRecord
 from recollect.models.memories import Role
@@ -65,7 +61,6 @@ Limit = Annotated[int, typer.Option(help="Maximum number of results.")]
 CountOnly = Annotated[bool, typer.Option("--dry-run", help="Only count what would be deleted.")]
 T = TypeVar("T")
 Run = Callable[[Coroutine[Any, Any, T]], T]
-ARCHIVE, RESTORE = (partial(Conversation.update, state=state) for state in ("archived", "active"))
 BAR = 40
 MAX_LISTED = 10
 HELP = "/history: show the thread; /leaves: list branches; /quit: exit. Anything else is sent as a message."
@@ -106,7 +101,7 @@ def show_conversation(found: ConversationInfo) -> None:
 @on_mind
 async def show(mind: Mind, conversation: Name) -> ConversationInfo:
     """Show a conversation, whatever its state."""
-    return await mind.conversation(conversation).get(0)
+    return await mind.conversation(conversation).read()
 
 
 def show_segments(found: list[SegmentRecord]) -> None:
@@ -129,21 +124,19 @@ async def segments(
 ) -> list[SegmentRecord]:
     """List the topic segments of a conversation and their status."""
     view = mind.conversation(conversation)
-    if close:
-        await view.update(close_segment=True)
-    return await view.segments(200)
+    return await (view.close_segment() if close else view.segments())
 
 
 @app.command()
 def archive(conversation: Name, agent: Agent, user: User = "", tenant: Tenant = "default") -> None:
     """Exclude a conversation from recall. It stays readable; a new message reactivates it."""
-    describe_state(move(agent, user, tenant, conversation, ARCHIVE))
+    describe_state(move(agent, user, tenant, conversation, Conversation.archive))
 
 
 @app.command()
 def restore(conversation: Name, agent: Agent, user: User = "", tenant: Tenant = "default") -> None:
     """Restore an archived or deleted conversation."""
-    describe_state(move(agent, user, tenant, conversation, RESTORE))
+    describe_state(move(agent, user, tenant, conversation, Conversation.restore))
 
 
 @app.command()
@@ -176,15 +169,15 @@ def purge(
         typer.confirm(translate("Erase {conversation} for good?", conversation=conversation), abort=True, err=True)
 
     async def finish(view: Conversation) -> ConversationInfo:
-        before = await view.get(0)
+        before = await view.read()
         await view.purge()
         return before
 
     move(agent, user, tenant, conversation, finish)
-    show_receipts(read_receipts(agent, user, tenant, conversation, 1))
+    show_receipts(with_mind(agent, user, tenant, lambda mind: mind.conversation(conversation).receipts(1)))
 
 
-def show_receipts(found: Sequence[ListedReceipt]) -> None:
+def show_receipts(found: list[PurgeReceipt]) -> None:
     """Show what purges removed."""
     table = table_of("conversation", "asked by", "begun", "finished", "removed")
     for each in found:
@@ -196,27 +189,14 @@ def show_receipts(found: Sequence[ListedReceipt]) -> None:
 
 @app.command()
 @printing(show_receipts)
-def receipts(
-    agent: Agent,
-    user: User = "",
+@on_mind
+async def receipts(
+    mind: Mind,
     conversation: Annotated[str, typer.Option(help="Only receipts of this conversation.", show_default="all")] = "",
     limit: Limit = 50,
-    tenant: Tenant = "default",
-) -> Sequence[ListedReceipt]:
+) -> list[PurgeReceipt]:
     """List purge receipts, newest first."""
-    return read_receipts(agent, user, tenant, conversation, limit)
-
-
-def read_receipts(agent: str, user: str, tenant: str, conversation: str, limit: int) -> Sequence[ListedReceipt]:
-    """Read receipts on the server that runs, else in the database."""
-
-    async def ask(client: Client) -> PurgeReceiptPage:
-        return await client.receipts(agent, user, conversation=conversation, limit=limit)
-
-    async def look(recollect: Recollect) -> PurgeReceiptPage:
-        return await recollect.receipts(agent, user, conversation=conversation, limit=limit, tenant=tenant)
-
-    return with_service(tenant, ask, look).receipts
+    return await mind.conversation(conversation).receipts(limit)
 
 
 def describe_counts(counts: Mapping[str, int]) -> str:
@@ -284,7 +264,7 @@ def chat(
 async def check(view: Conversation) -> None:
     """Check before the first message whether there can be a chat."""
     with suppress(NotFoundError):
-        state = (await view.get(0)).state
+        state = (await view.read()).state
         if state in {ConversationState.DELETED, ConversationState.PURGING}:
             raise ConflictError(
                 f"This conversation is {state}: restore it with `recollect mind conversations restore`."
@@ -324,7 +304,7 @@ def run_chat_command(run: Run[Any], view: Conversation, line: str, budget: int, 
     elif line.startswith("/"):
         out.print(translate(HELP), highlight=False)
     elif line and answering:
-        reply = run(view.chat(line, budget, report=show_prompt))
+        reply = run(view.converse(line, budget, report=show_prompt))
         out.print(f"[bold]assistant>[/bold] {escape(reply.answer)}", highlight=False)
     elif line:
         answer_by_hand(run, view, line, budget)
@@ -372,7 +352,7 @@ async def show_history(view: Conversation, budget: int) -> None:
 async def show_leaves(view: Conversation) -> None:
     """Show the ends of the threads."""
     table = Table("number", "who", "when", "how it begins")
-    for leaf in (await view.get()).threads:
+    for leaf in await view.leaves():
         table.add_row(str(leaf.number), leaf.role.value, f"{leaf.occurred_at:%F %R}", escape(leaf.content))
     out.print(table)
 

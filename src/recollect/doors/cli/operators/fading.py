@@ -24,7 +24,7 @@ from recollect.doors.cli.terminal import (
     with_options,
 )
 from recollect.doors.greeting import translate
-from recollect.models.memories import FadeDecision, FadeReport, FadingRules
+from recollect.models.memories import FadeDecision, FadedMemory, FadeReport, FadingRules
 
 if TYPE_CHECKING:
     from recollect.mind.mind import Mind
@@ -33,7 +33,6 @@ commands = typer.Typer()
 
 PAGE = 200
 EVERYTHING = "all"
-FADED = {"state": "faded"}
 
 
 @commands.command()
@@ -45,7 +44,7 @@ FADED = {"state": "faded"}
     fact_days=Annotated[
         float | None, typer.Option(help="Maximum age of a fact in days; 0 = no limit.", show_default="the agent's")
     ],
-    restore=Annotated[list[str] | None, typer.Option(help="Restore this memory, or `all`. Repeatable.")],
+    revive=Annotated[list[str] | None, typer.Option(help="Restore this memory, or `all`. Repeatable.")],
 )
 def fade(
     agent: Agent,
@@ -56,8 +55,8 @@ def fade(
     **chosen: Any,  # noqa: ANN401 - what `with_options` names
 ) -> None:
     """Remove decayed and expired memories from recall and show why. You can restore them."""
-    if chosen["restore"]:
-        back = with_mind(agent, user, tenant, lambda mind: restore_faded(mind, chosen["restore"]))
+    if chosen["revive"]:
+        back = with_mind(agent, user, tenant, lambda mind: revive(mind, chosen["revive"]))
         out.print(translate("{count} memories are back.", count=back), highlight=False)
         return
     if faded:
@@ -77,10 +76,10 @@ def fade(
 
 async def walk(mind: Mind, rules: FadingRules, report: Callable[[int], None], *, dry_run: bool) -> list[FadeReport]:
     """Go through a whole scope, call after call, and report how many memories each looked at."""
-    reports = [await mind.fade(rules, dry_run=dry_run)]
+    reports = [await mind.fading.fade(rules, dry_run=dry_run)]
     report(reports[-1].looked_at)
     while reports[-1].next_cursor is not None:
-        reports.append(await mind.fade(rules, dry_run=dry_run, cursor=reports[-1].next_cursor))
+        reports.append(await mind.fading.fade(rules, dry_run=dry_run, cursor=reports[-1].next_cursor))
         report(reports[-1].looked_at)
     return reports
 
@@ -105,7 +104,7 @@ def print_fade_reports(reports: Sequence[FadeReport], *, dry_run: bool) -> None:
     out.print(translate(said, count=total), highlight=False)
 
 
-def tabulate(memories: Sequence[FadeDecision]) -> Table:
+def tabulate(memories: Sequence[FadeDecision | FadedMemory]) -> Table:
     """Show memories by their ids, and why they fade, without their content."""
     table = table_of(id_column("memory"), "kind", "score", "grounds", "why")
     for each in memories:
@@ -113,19 +112,18 @@ def tabulate(memories: Sequence[FadeDecision]) -> Table:
     return table
 
 
-async def read_faded(mind: Mind) -> list[FadeDecision]:
-    """Read all that has faded in a scope, oldest first, with the reasons."""
-    page, found = await mind.list(filter=FADED, limit=PAGE), list[FadeDecision]()
-    while page.memories:
-        found += (await mind.fade(ids=[each.id for each in page.memories], dry_run=True)).judgements
-        if page.next_cursor is None:
-            break
-        page = await mind.list(filter=FADED, limit=PAGE, cursor=page.next_cursor)
+async def read_faded(mind: Mind) -> list[FadedMemory]:
+    """Read all that has faded in a scope."""
+    page = await mind.fading.faded(limit=PAGE)
+    found = list(page.faded)
+    while page.next_cursor is not None:
+        page = await mind.fading.faded(page.next_cursor, PAGE)
+        found += page.faded
     return found
 
 
-async def restore_faded(mind: Mind, named: Sequence[str]) -> int:
+async def revive(mind: Mind, named: Sequence[str]) -> int:
     """Restore the named memories, or all, and count them."""
     everything = EVERYTHING in named
     ids = [each.id for each in await read_faded(mind)] if everything else await find_ids(mind, list(named))
-    return sum([len(await mind.restore(ids[start : start + PAGE])) for start in range(0, len(ids), PAGE)])
+    return sum([len(await mind.fading.revive(ids[start : start + PAGE])) for start in range(0, len(ids), PAGE)])

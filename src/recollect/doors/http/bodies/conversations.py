@@ -7,7 +7,6 @@ from typing import Annotated, Literal
 from uuid import UUID
 
 from pydantic import Field
-from pydantic.json_schema import SkipJsonSchema
 
 from recollect.doors.http.bodies.fields import (
     SCOPE,
@@ -26,7 +25,6 @@ from recollect.errors import InvalidInputError
 from recollect.models.conversations import (
     LEGACY,
     BudgetShares,
-    ConversationState,
     MessageStatus,
     NewMessage,
     PartType,
@@ -219,7 +217,7 @@ class ContextBody(WindowBody, RecallOptionsBody):
         return BudgetShares(self.history_share, self.memories_share, self.summary_share)
 
 
-class ChatBody(WindowBody):
+class ConverseBody(WindowBody):
     """The user's message, to be answered by the chat model."""
 
     model_config = build_example_config(SCOPE | {"conversation": "c-1", "text": "今晚聚餐点什么菜好？"})
@@ -230,15 +228,16 @@ class ChatBody(WindowBody):
 
 
 class UpdateConversationBody(ScopeBody):
-    """A new name, metadata or state. Omitted fields do not change."""
+    """Name and metadata. Omitted fields do not change."""
 
     model_config = build_example_config({"agent": "ada", "name": "Dinner on Thursday"})
 
     name: Line | None = Field(None, description="Conversation name.")
-    metadata: dict[str, JSON] | SkipJsonSchema[None] = Field(
-        None, description="Any JSON up to 16 KB. Replaces the existing metadata."
+    metadata: dict[str, JSON] = Field(
+        default_factory=dict[str, JSON],
+        description="Any JSON up to 16 KB. Replaces the existing metadata.",
     )
-    state: ConversationState | None = Field(
-        None, description="archived, or active, which also restores a deleted conversation."
-    )
-    close_segment: bool = Field(default=False, strict=True, description="Close the open segment.")
+
+    def new_metadata(self) -> dict[str, JSON] | None:
+        """Return the metadata, if they were sent."""
+        return self.metadata if "metadata" in self.model_fields_set else None

@@ -7,7 +7,7 @@ from dataclasses import MISSING, fields, is_dataclass
 from datetime import datetime
 from enum import Enum
 from functools import cache
-from typing import Annotated, Any, TypeAlias, TypeVar, cast, get_args, get_origin, get_type_hints
+from typing import Annotated, Any, TypeVar, cast, get_args, get_origin, get_type_hints
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, WithJsonSchema
 
@@ -57,7 +57,6 @@ def check_written(value: object) -> object:
 
 
 Moment = Annotated[datetime, BeforeValidator(check_written)]
-OptionalMoment: TypeAlias = Moment | None
 
 
 def build_example_config(example: Mapping[str, Any]) -> ConfigDict:
@@ -87,12 +86,7 @@ class ScopeBody(AgentBody):
 
 def build(kind: type[Value], body: Body) -> Value:
     """Build a value from a body, field by field; fields of a nested value are next to the others in the body."""
-    return kind(**read_fields(kind, body))
-
-
-def read_fields(kind: type[Any], body: Body) -> dict[str, Any]:
-    """Read the fields of a value from a body."""
-    return {name: read(body) for name, read in plan(cast("Any", kind), type(body))}
+    return kind(**{name: read(body) for name, read in plan(cast("Any", kind), type(body))})
 
 
 @cache
