@@ -1,6 +1,6 @@
 """The page on prompts tells the truth: its program prints about the figures that it shows.
 
-A short ID costs between two and five tokens, so the last memory of a prompt fits in some runs and not in others.
+The IDs in a prompt are random and differ in tokens, so the last memory fits in some runs and not in others.
 """
 
 from __future__ import annotations
