@@ -2,7 +2,7 @@
 SHELL := bash
 .SHELLFLAGS := -euo pipefail -c
 .DEFAULT_GOAL := help
-.PHONY: help setup fast check format mypy pyright walls house test engines lowest resolve serve worker migrate schema docs bench bench-quality bench-console doors campaign words mutants clean console console-dev console-check console-lint console-e2e release site
+.PHONY: help setup fast check format mypy pyright walls house test again engines lowest resolve serve worker migrate schema docs bench bench-quality bench-console doors campaign words mutants clean console console-dev console-check console-lint console-e2e release site
 
 # What `setup` installed is what runs: no word resolves or downloads anything again.
 RUN := uv run --no-sync
@@ -53,6 +53,9 @@ console-lint:
 
 test: ## every test but those of the house and of the engines, on a real PostgreSQL (ARGS="-k recall" for some of them)
 	$(RUN) pytest $(SPREAD) -m "not engines" $(ARGS)
+
+again: ## only the tests that failed last, one at a time
+	RECOLLECT_TIMINGS= $(RUN) pytest --last-failed --last-failed-no-failures none --maxfail 5 -rA $(ARGS)
 
 engines: ## the tests with real OpenSearch, Neo4j and S3 servers; needs a JDK of 21 or later, Maven, and Go
 	$(RUN) pytest -m engines $(ARGS)

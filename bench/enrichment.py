@@ -143,7 +143,7 @@ async def enrich_all(
         await mind.conversation(CONVERSATION).append(session)
         await recollect.work(until_empty=True)
         progress.advance(task)
-    closed = await mind.conversation(CONVERSATION).close_segment()
+    await mind.conversation(CONVERSATION).update(close_segment=True)
     await recollect.work(until_empty=True)
     progress.advance(task)
     closed = await mind.conversation(CONVERSATION).segments(limit=200)

@@ -23,8 +23,8 @@ from rich.table import Table
 from ground import OUT, alternate, open_folder, running
 from recollect import Recollect
 from recollect.models import Cue
+from recollect.models.filters import Filter
 from recollect.models.knowledge import GraphFormat
-from recollect.models.recall import Filter
 from recollect.store.embedded.cluster import Cluster
 from recollect.store.knowledge import graph
 from recollect.store.knowledge.graph import WalkLimits

@@ -26,6 +26,7 @@ from ground import DIMENSIONS, OUT, open_folder, running
 from recollect import Mind
 from recollect.models.conversations import ConversationState, NewMessage
 from recollect.models.memories import Kind, NewMemory, Role
+from recollect.models.service import KeyBinding
 from recollect.store.conversations import lifecycle
 from recollect.store.conversations.lifecycle import StateChange
 from recollect.store.embedded.cluster import Cluster
@@ -116,8 +117,8 @@ async def measure(messages: int) -> dict[str, dict[str, float]]:
                 owner.execute("vacuum analyze")
             for name, state in LIFE:
                 figures[name] = await live(mind, state)
-            [receipt] = await mind.conversation("long").receipts()
-            figures["removed"] = {name: float(count) for name, count in receipt.removed.items()}
+            purged = await recollect.tenant.receipts(mind.access.caller, KeyBinding("ada", "li"), conversation="long")
+            figures["removed"] = {name: float(count) for name, count in purged.receipts[0].removed.items()}
     return figures
 
 

@@ -37,5 +37,6 @@ export default defineConfig(({ command }) => ({
     environment: 'happy-dom',
     environmentOptions: { happyDOM: { url: 'http://localhost/console/' } },
     include: ['tests/unit/**/*.test.{ts,tsx}'],
+    testTimeout: 60_000,
   },
 }));

@@ -101,7 +101,7 @@ def main() -> None:
     states = list(graph.get_state_history(friday))
     before = next(state for state in states if state.next == ("remember",))
     graph.invoke(None, before.config)
-    kept = connection.mind.conversation("friday").read().message_count
+    kept = connection.mind.conversation("friday").get().message_count
     print(f"friday has {len(states)} checkpoints; replayed from one of them, it still has {kept} messages")
     for item in RecollectStore(connection).search(("threads",), filter={"turns": {"$gte": 1}}):
         print(f"the store has {'/'.join(item.namespace)}/{item.key}: {item.value['turns']} turn(s)")

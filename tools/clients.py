@@ -36,7 +36,6 @@ NAMES = {
     "MemoryVerbs": "Memories",
     "RecallVerbs": "Recall",
     "AgentVerbs": "Agent",
-    "FadeView": "Fading",
     "BlockView": "Blocks",
     "RecallsView": "Recalls",
     "Conversation": "Conversation",
@@ -47,9 +46,9 @@ NAMES = {
 }
 """What the classes of the facade are called in the clients, after `Remote` or `Sync`."""
 BASES = {"Conversation": "ConversationPart", "ItemsView": "RemoteView, ItemVerbs"}
-READ = {"items.batch": "list[dict[str, Any]]", "last_chat": "models.Memory"}
+READ = {"items.batch": "list[dict[str, Any]]"}
 """The type of an answer, if the method makes something else of it."""
-UNREAD = {"set_profile", "changes", "conversation.describe", "knowledge.export"}
+UNREAD = {"changes", "knowledge.export"}
 WRITTEN = "Written by tools/clients.py: change the methods of recollect.mind that declare the operations, and run it."
 OPERATIONS_PAGE = ROOT / "docs/reference/operations.md"
 PAGE = """# Operations

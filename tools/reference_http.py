@@ -20,6 +20,7 @@ RIGHTS = {
     "list_erasures": "`admin`, not for bound keys",
     "list_scopes": "`read`",
     "read_status": "`read`",
+    "tune": "`read`; `admin` to apply",
     "list_all_receipts": "`read` for a scope, `admin` for all of the tenant",
     "list_jobs": "`read`",
     "retry_jobs": "`admin`",

@@ -18,14 +18,15 @@ if TYPE_CHECKING:
     from recollect.mind.conversations import Conversation
     from recollect.mind.service import Recollect
     from recollect.models.conversations import Context, Message, NewMessage
+    from recollect.models.filters import Filter
     from recollect.models.memories import Memory, NewMemory
-    from recollect.models.recall import Filter, Hit, RecallResult
+    from recollect.models.recall import Hit, RecallResult
     from recollect.settings import Settings
     from recollect.wiring import open_recollect as open  # noqa: A004 - `recollect.open()` is the public name
 
 HOMES = {
     "Context": "recollect.models.conversations.Context",
-    "Filter": "recollect.models.recall.Filter",
+    "Filter": "recollect.models.filters.Filter",
     "Hit": "recollect.models.recall.Hit",
     "Memory": "recollect.models.memories.Memory",
     "Message": "recollect.models.conversations.Message",

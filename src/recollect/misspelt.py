@@ -1,4 +1,4 @@
-"""Suggest what a caller may have meant by an unknown name: a field, a parameter, an argument."""
+"""Suggest what a caller may have meant by an unknown name: a field of a value or a filter, a parameter, an argument."""
 
 from __future__ import annotations
 
@@ -9,10 +9,12 @@ from functools import wraps
 from inspect import CO_VARKEYWORDS, isfunction
 from typing import Any, TypeVar, get_args
 
-from pydantic import BaseModel
+from pydantic import BaseModel, TypeAdapter, ValidationError
 
 from recollect import models
+from recollect.errors import InvalidInputError
 from recollect.loading import load
+from recollect.models.filters import FILTER_FIELDS, NO_FILTER, Filter, FilterLike
 
 View = TypeVar("View")
 MAX_NAME_LENGTH = 40
@@ -53,6 +55,21 @@ def explain_name(name: str, known: Collection[str]) -> str:
     more = len(known) - MAX_LISTED_NAMES
     listed = ", ".join(f"`{each}`" for each in [*known][:MAX_LISTED_NAMES])
     return f"{said}; known are {listed}{f' and {more} more' if more > 0 else ''}"
+
+
+def read_filter(given: FilterLike | None) -> Filter:
+    """Read a filter that may be written as a dict; suggest the near name for an unknown field."""
+    if not isinstance(given, Mapping):
+        return given or NO_FILTER
+    known = [each.name for each in FILTER_FIELDS]
+    for name in given:
+        if name not in known:
+            raise InvalidInputError(f"filter: {explain_name(name, known)}")
+    try:
+        return TypeAdapter(Filter).validate_python(given)
+    except ValidationError as problem:
+        found = problem.errors()[0]
+        raise InvalidInputError(f"filter: {'.'.join(map(str, found['loc']))}: {found['msg']}") from None
 
 
 def find_nearest(name: str, known: Collection[str]) -> str:

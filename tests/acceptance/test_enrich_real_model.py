@@ -60,7 +60,7 @@ async def enrich_by(http, recollect, chat):
     for topic in TOPICS[: SEGMENTS.now]:
         answer = await http.post("/v1/messages", json=SCOPE | {"conversation": "c", "messages": list(tell(topic))})
         messages += [message["id"] for message in answer.json()["messages"]]
-        await http.post("/v1/conversations/c/segments", json=SCOPE)
+        await http.patch("/v1/conversations/c", json=SCOPE | {"close_segment": True})
     segments = await wait_patiently(http, recollect)
     spans = [(segment["first_number"], segment["last_number"]) for segment in segments]
     assert spans == [(1, 4), (5, 8)][: SEGMENTS.now]

@@ -64,7 +64,7 @@ async def find_leaf(recollect, conversation, name):
     """Find the message that ends a turn."""
     everything = await recollect.mind("assistant", "li")
     wanted = f"{identify(f'{conversation}/{name}')}:assistant"
-    leaves = await everything.conversation(identify(conversation)).leaves()
+    leaves = (await everything.conversation(identify(conversation)).get()).threads
     for leaf in leaves:
         path = (await read(recollect, conversation, HistoryOptions(PLENTY, leaf=leaf.id))).messages
         if found := [message.id for message in path if message.external_id == wanted]:

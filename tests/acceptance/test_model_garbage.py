@@ -111,7 +111,7 @@ async def make_neighbours(recollect):
     for tenant, user in (("neighbour", "li"), ("default", "neighbour")):
         mind = await recollect.mind("ada", user, tenant=tenant)
         await mind.conversation("c").append([NewMessage(Role.USER, "Ann lives in Oslo and the planted pear grows.")])
-        await mind.conversation("c").close_segment()
+        await mind.conversation("c").update(close_segment=True)
         await mind.remember("Ann likes tea.")
         stated = [NewFact("Ann", "lives in", "Oslo"), NewFact("Planted Pear", "grows in", "Oslo")]
         for fact in await mind.knowledge.add(stated):
@@ -141,7 +141,7 @@ async def feed(running, owner, numbers, foreign):
         for number in numbers
     ]
     receipts = await mind.conversation("c").append(said)
-    await mind.conversation("c").close_segment()
+    await mind.conversation("c").update(close_segment=True)
     [(scope_id,)] = owner.execute('select id from scopes where "user" = %s', [user]).fetchall()
     kept = count_rows(owner, scope_id)
     while await learn_on(running, scope_id):

@@ -29,7 +29,7 @@ async def test_a_real_model_reflects_and_leaves_thoughts_with_evidence_or_nothin
             mind = await recollect.mind("ada", "ann")
             await mind.remember(EVENTS)
             reflection = await reflect_patiently(mind, chat)
-            memories = {memory.id: memory for memory in (await mind.browse(limit=200)).memories}
+            memories = {memory.id: memory for memory in (await mind.list(limit=200)).memories}
         await chat.close()
     thoughts = [memory for memory in memories.values() if memory.kind is Kind.THOUGHT]
     assert [thought.id for thought in thoughts] == [receipt.id for receipt in reflection.thoughts]
@@ -54,7 +54,7 @@ async def reflect_patiently(mind, chat):
         except ChatModelError as problem:
             print(problem, chat.total)
             assert problem.answered, problem
-            assert len((await mind.browse()).memories) == number
+            assert len((await mind.list()).memories) == number
             assert (await mind.overview()).unreflected_memories == number
         await mind.remember(event)
     return await mind.reflect()

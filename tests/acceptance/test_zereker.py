@@ -92,7 +92,7 @@ async def replay(request, shared, addresses, embedder):
             _, secret = await new_key(recollect)
             async with serving(create_app(recollect=recollect)) as door, client(door, secret) as http:
                 moments = await tell_all(recollect, http, data["conversations"])
-                answer = await http.post("/v1/conversations/life/segments", json=SCOPE)
+                answer = await http.patch("/v1/conversations/life", json=SCOPE | {"close_segment": True})
                 assert answer.status_code == 200
                 await recollect.work(until_empty=True)
                 questions = [each["message"] for each in data["test_questions"]["temporal"]]
@@ -195,8 +195,8 @@ async def check_versions(replay):
     """The timeline of a person has every version of every fact, each closed where the next one begins."""
     found = (await replay.http.get("/v1/entities", params=SCOPE | {"search": script.AXIN})).json()["entities"]
     [axin] = [entity for entity in found if entity["name"] == script.AXIN]
-    place = f"/v1/entities/{axin['id']}/timeline"
-    versions = (await replay.http.get(place, params=SCOPE | {"limit": 200})).json()["relations"]
+    every = {"about": axin["id"], "at": "any", "limit": 200}
+    versions = (await replay.http.get("/v1/facts", params=SCOPE | every)).json()["facts"]
     told = {}
     for version in versions:
         told.setdefault(version["text"], []).append(version)
@@ -204,10 +204,10 @@ async def check_versions(replay):
     assert set(told) == expected
     for text, listed in told.items():
         first, *later = sorted(listed, key=lambda version: version["version"])
-        assert first["invalid_at"] is None
-        assert [version["invalid_at"] is not None for version in later] == ([True] if text in OUTDATED else [])
+        assert first["span"]["invalid_at"] is None
+        assert [version["span"]["invalid_at"] is not None for version in later] == ([True] if text in OUTDATED else [])
         assert [version["superseded_at"] for version in listed if version["version"] == 1 + len(later)] == [None]
-    ended = {text: listed[-1]["invalid_at"][:10] for text, listed in told.items() if text in OUTDATED}
+    ended = {text: listed[-1]["span"]["invalid_at"][:10] for text, listed in told.items() if text in OUTDATED}
     assert (ended[script.LIKES_PORK], ended[script.LIKES_GAME]) == ("2024-01-25", "2024-03-05")
     assert (ended[script.RUNS], ended[script.SWIMS]) == ("2024-01-12", "2024-02-24")
 

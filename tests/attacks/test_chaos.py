@@ -57,8 +57,10 @@ class Hand:
     async def act(self):
         """Do something; give the answer."""
         name = self.chance.choices(list(WEIGHTS), list(WEIGHTS.values()))[0]
-        path, body = getattr(self, name)()
-        answer = await self.http.post(path, json=SCOPE | body)
+        place, body = getattr(self, name)()
+        method, _, path = place.rpartition(" ")
+        content = {"params": SCOPE} if method == "DELETE" else {"json": SCOPE | body}
+        answer = await self.http.request(method or "POST", path, **content)
         made = answer.json() if answer.status_code == 201 else {}
         self.stored += [each["id"] for each in made.get("memories", []) + made.get("messages", [])]
         return answer
@@ -75,26 +77,28 @@ class Hand:
         return "/v1/forget", {"ids": self.known()}
 
     def rename(self):
-        return "/v1/topics/rename", {"path": self.topic(), "name": f"t{self.chance.randint(0, 2)}"}
+        return "PATCH /v1/topics", {"path": self.topic(), "name": f"t{self.chance.randint(0, 2)}"}
 
     def merge(self):
-        return "/v1/topics/merge", {"path": self.topic(), "into": self.topic()}
+        return "/v1/topics", {"path": self.topic(), "into": self.topic()}
 
     def move(self):
-        return "/v1/topics/move", {"path": self.topic(), "under": self.topic()}
+        return "PATCH /v1/topics", {"path": self.topic(), "parent": self.topic()}
 
     def turn(self):
-        how = self.chance.choice(("purge", "archive", "restore", "delete"))
-        return f"/v1/conversations/{self.conversation()}/{how}", {}
+        place = f"/v1/conversations/{self.conversation()}"
+        how = self.chance.choice(("purge", "delete", "archived", "active"))
+        asked = {"purge": (f"{place}/purge", {}), "delete": (f"DELETE {place}", {})}
+        return asked.get(how, (f"PATCH {place}", {"state": how}))
 
     def recall(self):
         return "/v1/recall", {"text": "m q", "topics": [self.topic()]}
 
     def fade(self):
-        return "/v1/fading", {"days": 0.001}
+        return "/v1/fade", {"days": 0.001}
 
     def revive(self):
-        return "/v1/faded/restore", {"ids": self.known()}
+        return "/v1/fade/restore", {"ids": self.known()}
 
     def state(self):
         subject, thing = (f"{sign}{self.chance.randint(0, 3)}" for sign in "so")

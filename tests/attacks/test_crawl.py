@@ -31,13 +31,13 @@ NEW_ATTACKERS = 50
 """After so many probes: what attackers make in their own scopes by an id of the victim tells it from any other, too."""
 KINDS = {
     "memory_id": "memory", "ids": "memory", "evidence": "memory", "leaf": "message", "parent": "message",
-    "fact_id": "fact", "entity_id": "entity", "entity": "entity", "start": "entity", "end": "entity",
+    "fact_id": "fact", "about": "fact", "entity_id": "entity", "start": "entity", "end": "entity",
     "absorbed": "entity", "recall_id": "recall", "key_id": "key", "job_id": "job", "short_id": "short",
     "conversation": "conversation", "conversations": "conversation", "path": "topic", "topics": "topic", "key": "item",
     "cursor": "cursor",
 }  # fmt: skip
 """Which kind of id a place is made for: half of the probes take that one, the others any."""
-SOUGHT = {"search", "meaning", "text", "cursor"}
+SOUGHT = {"search", "text", "cursor"}
 """The number of a job means something of the attacker's own to these: a digit of a name, a place in a list."""
 CONFLICT = 409
 TABLES = """select c.oid::regclass::text from pg_class c
@@ -108,7 +108,8 @@ async def settle(victim) -> dict[str, list[str]]:
     said = {"content": f"{SECRET} likes tea", "topic": "teas->green", "keywords": ["tea"], "metadata": {"a": SECRET}}
     told = await send("/v1/memories", memories=[said, {"content": f"{SECRET} is late", "pinned": True}])
     talk = await send("/v1/messages", conversation="dinner", question=f"{SECRET}?", answer=f"{SECRET}!")
-    await send("/v1/conversations/dinner/segments")
+    closed = await victim.patch("/v1/conversations/dinner", json=VICTIM | {"close_segment": True})
+    assert closed.is_success, closed.text
     stated = {"subject": f"{SECRET} Ann", "predicate": "likes", "object": f"{SECRET} tea"}
     facts = await send("/v1/facts", facts=[stated])
     recall = await send("/v1/recall", text="tea", keep=True)

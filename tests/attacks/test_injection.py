@@ -26,7 +26,7 @@ from recollect.models.memories import Kind, Memory, NewMemory, Role, Triple
 from recollect.models.recall import Cue
 from recollect.models.service import KeyBinding, Scope
 from recollect.verbs.agents import reflect
-from recollect.verbs.conversations import converse
+from recollect.verbs.conversations.chat import generate_reply
 from recollect.verbs.knowledge.steps.resolve import match_names
 from recollect.verbs.memories import rederive
 from recollect.verbs.recall import judge
@@ -267,13 +267,11 @@ def len_of_lines(text: str) -> int:
 async def test_no_injection_leaves_the_json_of_a_question(recollect, mind):
     harmless = judge.write_question(Cue(HARMLESS), remembered(HARMLESS), {})
     made = await mind.conversation("c").context(HARMLESS, 500)
-    plain = await hear(lambda chat: converse.generate_reply(chat, made))
+    plain = await hear(lambda chat: generate_reply(chat, made))
     for text in INJECTIONS:
         asked = judge.write_question(Cue(text), remembered(text, speaker=text), {})
         value = check_json(asked, harmless)
         assert value["memory"]["content"] == text
         messages = ({"role": "user", "content": text},)
-        prompt = await hear(
-            lambda chat, messages=messages: converse.generate_reply(chat, replace(made, messages=messages))
-        )
+        prompt = await hear(lambda chat, messages=messages: generate_reply(chat, replace(made, messages=messages)))
         assert check_json(prompt, plain) == [{"role": "user", "content": text}]

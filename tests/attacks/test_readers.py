@@ -165,7 +165,7 @@ async def test_a_reader_keeps_nobody_from_forgetting(recollect, theirs, reader, 
     """Once it could hold the lock that every forgetting in a scope waits for: the number is no secret."""
     _, secret = await new_key(recollect, WORDS["tenant"])
     [scope_id] = owner.execute("select id from scopes where agent = %s", [WORDS["agent"]]).fetchone()
-    [memory] = (await theirs.browse(limit=1)).memories
+    [memory] = (await theirs.list(limit=1)).memories
     with pytest.raises(errors.InsufficientPrivilege):
         reader.execute(f"select pg_advisory_lock(hashint8extended({scope_id}, 21))")
     async with http_client(recollect, secret) as http:

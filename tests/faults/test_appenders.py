@@ -145,7 +145,7 @@ async def test_writers_of_one_conversation_lose_nothing_and_keep_its_order(addre
             writers = [write(ways[number % 2], ledger, random.Random(number)) for number in range(WRITERS)]
             await asyncio.gather(*writers)
             over.set()
-        stored = await conversation.read()
+        stored = await conversation.get()
     rows = read_tree(owner)
     figure(
         f"{len(rows)} messages, {ledger.cancelled} turns given up, {ledger.replayed} repeated, "

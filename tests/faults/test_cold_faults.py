@@ -64,12 +64,12 @@ async def test_an_object_that_is_not_what_was_stored_is_told_and_nothing_is_lost
     [path] = objects_in(folder)
     kept = path.read_bytes()
     damage(path)
-    for call in (mind.browse, lambda: mind.remember("Li has a cat."), lambda: export(recollect)):
+    for call in (mind.list, lambda: mind.remember("Li has a cat."), lambda: export(recollect)):
         with pytest.raises(ColdStorageError, match="Nothing was changed"):
             await call()
     assert tier_of(owner) == "cold" and owner.execute("select count(*) from memories").fetchone()[0] == 0
     path.write_bytes(kept)
-    assert len((await mind.browse()).memories) == 5
+    assert len((await mind.list()).memories) == 5
     assert await export(recollect, agent="ada", user="li") == first
 
 
@@ -93,7 +93,7 @@ async def test_a_storage_that_does_not_answer_is_told_and_nothing_is_lost(addres
         mind = await filled(recollect)
         with pytest.raises(ColdStorageError, match="object storage failed"):
             await send_out(recollect)
-        assert len((await mind.browse()).memories) == 5 and tier_of(owner) == "hot"
+        assert len((await mind.list()).memories) == 5 and tier_of(owner) == "hot"
     for writer in held:
         writer.close()
     server.close()
@@ -124,7 +124,7 @@ async def test_a_crash_on_the_way_out_leaves_the_scope_hot_or_cold(recollect, ow
     if out:
         assert len(objects_in(folder)) == 1
     assert await export(recollect, agent="ada", user="li") == first
-    assert len((await mind.browse()).memories) == 5
+    assert len((await mind.list()).memories) == 5
     assert await export(recollect, agent="ada", user="li") == first
     owner.execute("update cold_objects set since = since - interval '3 hours'")
     await recollect.operator.cold.remove_unused()
@@ -144,7 +144,7 @@ async def test_a_crash_on_the_way_back_leaves_the_scope_cold_or_hot(recollect, o
     monkeypatch.undo()
     assert tier_of(owner) == ("hot" if step == "remove" else "cold")
     assert await export(recollect, agent="ada", user="li") == first
-    assert len((await mind.browse()).memories) == 5
+    assert len((await mind.list()).memories) == 5
     await recollect.operator.cold.remove_unused()
     assert objects_in(folder) == [] and not rows_of(owner, scope_id).get("cold_objects")
 
@@ -200,7 +200,7 @@ class Users:
     async def list_all(self, mind):
         found, cursor = set(), ""
         while True:
-            page = await mind.browse(limit=200, cursor=cursor)
+            page = await mind.list(limit=200, cursor=cursor)
             found |= {each.id for each in page.memories}
             if not page.next_cursor:
                 return found

@@ -88,7 +88,7 @@ class Scene:
         await mind.remember(f"{subject.kept} stays")
         conversation = mind.conversation("chat")
         said = await conversation.append([NewMessage(Role.USER, f"{subject.canary} {part}") for part in range(3)])
-        await conversation.describe(subject.canary, {"note": subject.canary})
+        await conversation.update(name=subject.canary, metadata={"note": subject.canary})
         await mind.remember(NewMemory(f"of {subject.canary}", Kind.THOUGHT, evidence=(said[0].id,)))
         subject.erase = conversation.purge
         return subject

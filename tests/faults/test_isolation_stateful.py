@@ -9,6 +9,7 @@ import time
 from collections import Counter
 from contextlib import AsyncExitStack
 from dataclasses import dataclass, field
+from functools import partial
 from unittest.mock import AsyncMock
 from uuid import UUID
 
@@ -24,6 +25,7 @@ from conftest import addresses_of, new_key
 from recollect.core.text.terms import analyse, hash_term, slot_of
 from recollect.errors import InvalidInputError, NotFoundError, UnauthenticatedError
 from recollect.llm.fake import FakeEmbedder
+from recollect.mind.conversations import Conversation
 from recollect.mind.service import Addresses
 from recollect.models.conversations import HistoryOptions, NewMessage
 from recollect.models.items import DropItem, FindItems, PutItem
@@ -45,7 +47,12 @@ KINDS = 16
 STEPS_PER_RUN = 50
 SCOPES = [("a1", ""), ("a1", "u1"), ("A1", "u1"), ("a1", "U1"), ("u1", "a1"), ("a-1", "u1"), ("a1", "a1")]
 CONVERSATIONS = ["c1", "C1", "c-1", "c1.", "a1", "u1"]
-CHANGES = ["archive", "restore", "delete", "purge"]
+CHANGES = {
+    "archive": partial(Conversation.update, state="archived"),
+    "restore": partial(Conversation.update, state="active"),
+    "delete": Conversation.delete,
+    "purge": Conversation.purge,
+}
 WORDS = ("apple", "river", "张伟", "engine", "letter")
 PAGE = 200
 KEPT_FOR = 4
@@ -166,13 +173,13 @@ class Crowd(RuleBasedStateMachine):
         world.done["recall"] += 1
 
     @rule(tenant=tenants, scope=scopes)
-    def browse(self, tenant, scope):
+    def list_memories(self, tenant, scope):
         world, mine = self.world, self.world.mine(tenant, scope)
-        page = world.run(world.mind(tenant, scope).browse(limit=PAGE))
+        page = world.run(world.mind(tenant, scope).list(limit=PAGE))
         seen = {memory.id: memory.content for memory in page.memories}
-        self.compare(mine, seen, "browse", world.said_in(tenant, scope))
-        world.check(len(seen) >= min(PAGE, len(mine)), "browse is short of memories", len(seen), len(mine))
-        world.done["browse"] += 1
+        self.compare(mine, seen, "list", world.said_in(tenant, scope))
+        world.check(len(seen) >= min(PAGE, len(mine)), "list is short of memories", len(seen), len(mine))
+        world.done["list"] += 1
 
     @rule(tenant=tenants, scope=scopes, pick=st.integers(0, 2**32))
     def get(self, tenant, scope, pick):
@@ -383,14 +390,14 @@ class ConversingCrowd(Crowd):
         world.check(seen == expected, "a list of conversations shows more or less than its own", seen, expected)
         world.done["list_conversations"] += 1
 
-    @rule(tenant=Crowd.tenants, scope=Crowd.scopes, name=names, change=st.sampled_from(CHANGES))
+    @rule(tenant=Crowd.tenants, scope=Crowd.scopes, name=names, change=st.sampled_from(sorted(CHANGES)))
     def meddle(self, tenant, scope, name, change):
         """Put an end to a conversation that only others have."""
         world = self.world
         if name in world.conversations_of(tenant, scope):
             return
         try:
-            world.run(getattr(world.mind(tenant, scope).conversation(name), change)())
+            world.run(CHANGES[change](world.mind(tenant, scope).conversation(name)))
         except NotFoundError as problem:
             world.check(str(problem) == "No such conversation in this scope.", "conversations are told apart")
         else:

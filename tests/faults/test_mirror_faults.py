@@ -13,11 +13,12 @@ from recollect.core.mirrors.rows import MirroredTable
 from recollect.errors import MirrorError
 from recollect.jobs.mirror import check
 from recollect.models.knowledge import NewFact
-from recollect.models.memories import MemoryUpdate, NewMemory
+from recollect.models.memories import NewMemory
 from recollect.models.recall import Cue, Status
 from support.engines.engine_proxy import EngineProxy
 from support.engines.mirrored import feed_of, follow, held_ids, mirrored, scope_of, search_settings
 from support.measuring.sizes import CHOSEN, Sizes
+from support.service.purge_receipts import receipts_of
 
 pytestmark = pytest.mark.engines
 SEARCH, GRAPH = "opensearch", "neo4j"
@@ -151,7 +152,7 @@ async def test_requests_that_are_delivered_twice_do_no_harm(recollect, mind, pro
     proxy.twice = True
     made = [each.id for each in await mind.remember([NewMemory(f"note {number}") for number in range(20)])]
     await follow(recollect)
-    await mind.revise(made[0], MemoryUpdate(content="another note"))
+    await mind.update(made[0], content="another note")
     await mind.forget(made[10:])
     await follow(recollect)
     assert await differing(recollect) == 0 and not set(made[10:]) & await held_ids(recollect, SEARCH, mind)
@@ -237,7 +238,7 @@ async def test_an_older_state_is_noticed_and_mended(request, addresses, embedder
         shutil.copytree(server.folder / "data", tmp_path / "older")
         server.start()
         await wait_open(recollect, name)
-        gone = next(each.id for each in (await mind.browse()).memories if "boat" in each.content)
+        gone = next(each.id for each in (await mind.list()).memories if "boat" in each.content)
         await mind.forget([gone])
         await quiet.knowledge.add(NewFact("Li", "plays", "chess"))
         await follow(recollect)
@@ -277,9 +278,7 @@ class Life:
             await mind.knowledge.add(NewFact(f"Person {self.talks}", "knows", f"Person {self.talks + 1}"))
             for _ in range(5):
                 place = self.random.randrange(len(alive))
-                alive[place] = (
-                    await mind.revise(alive[place], MemoryUpdate(content=f"corrected {self.random.random()}"))
-                ).id
+                alive[place] = (await mind.update(alive[place], content=f"corrected {self.random.random()}")).id
             await mind.forget([alive.pop(self.random.randrange(len(alive))) for _ in range(10)])
             conversation = mind.conversation(f"talk-{self.talks}")
             self.talks += 1
@@ -325,7 +324,7 @@ async def test_mirrors_that_are_killed_are_equal_to_the_record(
             worker.cancel()
             with suppress(asyncio.CancelledError):
                 await worker
-        assert [each for each in life.purged if (await each[0].receipts())[0].finished_at is None] == []
+        assert [each for each in life.purged if (await receipts_of(each[0]))[0].finished_at is None] == []
         for name in (SEARCH, GRAPH):
             assert await differing(recollect, name) == 0
         held = sum(map(len, life.alive.values()))
@@ -337,7 +336,7 @@ async def look_at_receipts(recollect, life):
     gone = {number: set() for number in range(len(life.minds))}
     looked = 0
     for conversation, number, said in life.purged:
-        [receipt] = await conversation.receipts()
+        [receipt] = await receipts_of(conversation)
         if receipt.finished_at is not None:
             looked += 1
             gone[number] |= set(said)

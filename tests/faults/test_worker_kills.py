@@ -153,7 +153,7 @@ async def talk(recollect, first, count):
     for number in range(first, first + count):
         conversation = (await recollect.mind(f"agent-{number}")).conversation("talk")
         await conversation.append([NewMessage(Role.USER, f"Ann likes word-{number}.")])
-        await conversation.close_segment()
+        await conversation.update(close_segment=True)
 
 
 @pytest.mark.slow

@@ -463,7 +463,8 @@ def _oversizes(node: ast.AST) -> Iterator[str]:
 
 
 def _parameters(node: ast.FunctionDef | ast.AsyncFunctionDef) -> int:
-    given = [*node.args.posonlyargs, *node.args.args, *node.args.kwonlyargs]
+    options = zip(node.args.kwonlyargs, node.args.kw_defaults, strict=True)
+    given = [*node.args.posonlyargs, *node.args.args, *(name for name, usual in options if usual is None)]
     return len([argument for argument in given if argument.arg not in {"self", "cls"}])
 
 

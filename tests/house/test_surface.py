@@ -14,7 +14,7 @@ from recollect.mind.mind import OPERATIONS
 from recollect.settings import list_settings
 
 PAGE = Path(__file__).parents[2] / "docs" / "reference" / "surface.md"
-TEXT = PAGE.read_text(encoding="utf-8")
+TEXT = PAGE.read_text(encoding="utf-8").partition("\n## ")[0]
 BUDGET = [int(most) for most in re.findall(r"^\| .+ \| (\d+) \|$", TEXT, re.MULTILINE)]
 SETTINGS = list_settings()
 OPTIONAL = set(re.findall(r"`(\w+)`", TEXT))

@@ -10,7 +10,7 @@ export type NewMemory = Schemas['MemoryBody'];
 export type NewMessage = Schemas['MessageBody'];
 export type RecallOptions = Partial<Without<Schemas['RecallBody']>>;
 export type ContextOptions = Partial<Omit<Without<Schemas['ContextBody']>, 'conversation' | 'text'>>;
-export type MemoryFilter = Without<NonNullable<operations['browse']['parameters']['query']>>;
+export type MemoryFilter = Without<NonNullable<operations['list_memories']['parameters']['query']>>;
 /** An idempotency key of one's own: a write that is sent again under it is stored once. */
 export type Keyed = { idempotencyKey?: string };
 

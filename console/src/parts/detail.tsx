@@ -10,7 +10,7 @@ import { ago, moment } from './format';
 import { Icon } from './icons';
 import { Content, Importance, Kind, StateBadge } from './memory';
 import { Answer } from './states';
-import { Trails } from './trail-view';
+import { Trails, useTrail } from './trail-view';
 
 type Props = { scope: Scope; id: string; onOpen: (id: string) => void; onClose: () => void };
 
@@ -94,11 +94,12 @@ function Acts({ scope, memory, onClose, onOpen }: ActsProps) {
   const refresh = () => queries.invalidateQueries({ predicate: (query) => query.queryKey[0] !== 'me' });
   const ids = [memory.id];
   const pin = async () => {
-    await take(api.POST('/v1/pin', { body: { ...scope, ids, pinned: !memory.pinned } }));
+    const params = { path: { memory_id: memory.id } };
+    await take(api.PATCH('/v1/memories/{memory_id}', { params, body: { ...scope, pinned: !memory.pinned } }));
     await refresh();
   };
   const restore = async () => {
-    await take(api.POST('/v1/faded/revive', { body: { ...scope, ids } }));
+    await take(api.POST('/v1/fade/restore', { body: { ...scope, ids } }));
     await refresh();
   };
   return (
@@ -148,14 +149,7 @@ function Acts({ scope, memory, onClose, onOpen }: ActsProps) {
 
 function Versions({ scope, memory, onOpen }: { scope: Scope; memory: Memory; onOpen: (id: string) => void }) {
   const words = useWords();
-  const versions = useQuery({
-    queryKey: ['versions', scope, memory.id],
-    queryFn: ({ signal }) => {
-      const params = { path: { memory_id: memory.id }, query: scope };
-      return take(api.GET('/v1/memories/{memory_id}/versions', { params, signal }));
-    },
-  });
-  const all = versions.data?.versions ?? [];
+  const all = useTrail(scope, memory.id).data?.versions ?? [];
   if (all.length < 2) return null;
   return (
     <section className="way">

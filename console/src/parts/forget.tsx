@@ -21,7 +21,7 @@ export const usePreview = (scope: Scope, id: string, enabled = true) =>
     queryFn: async () => {
       const ids = await recollect.mind(scope.agent, scope.user).forget([id], { dryRun: true });
       const first = [id, ...ids.filter((each) => each !== id)].slice(0, SHOWN);
-      const { memories } = await take(api.POST('/v1/memories/read', { body: { ...scope, ids: first } }));
+      const { memories } = await take(api.GET('/v1/memories', { params: { query: { ...scope, ids: first } } }));
       return { ids, memories };
     },
   });
@@ -79,7 +79,7 @@ export function ReviseDialog({ scope, memory, onClose, onDone }: ReviseProps) {
   const [content, setContent] = useState(memory.content);
   const revise = async () => {
     const params = { path: { memory_id: memory.id } };
-    const revised = await take(api.POST('/v1/memories/{memory_id}/revise', { params, body: { ...scope, content } }));
+    const revised = await take(api.PATCH('/v1/memories/{memory_id}', { params, body: { ...scope, content } }));
     onDone(revised.id);
   };
   return (

@@ -1,4 +1,4 @@
-/** A neighbourhood as a graph with places: the same each time. Pure. */
+/** A neighborhood as a graph with places: the same each time. Pure. */
 import type { Schemas } from '../api/client';
 
 export type Around = Schemas['Neighbors'];
@@ -20,7 +20,7 @@ export function layGraph(around: Around): { nodes: Node[]; edges: Edge[] } {
     nodes.set(entity.id, { id: entity.id, name: entity.name, type: entity.type, depth, ...place });
   };
   add(around.entity, 0);
-  for (const neighbour of around.neighbours) add(neighbour.entity, neighbour.depth);
+  for (const neighbor of around.neighbors) add(neighbor.entity, neighbor.depth);
   const edges: Edge[] = [];
   const between = new Map<string, Edge>();
   for (const { memory_id: id, subject, predicate, object } of around.relations) {

@@ -9,15 +9,19 @@ import { type Branch, growTrail } from './trail';
 
 type Props = { scope: Scope; id: string; onOpen: (id: string) => void };
 
-export function Trails({ scope, id, onOpen }: Props) {
-  const words = useWords();
-  const trail = useQuery({
+/** The evidence of a memory both ways, and its versions. */
+export const useTrail = (scope: Scope, id: string) =>
+  useQuery({
     queryKey: ['evidence', scope, id],
     queryFn: ({ signal }) => {
       const params = { path: { memory_id: id }, query: { ...scope, depth: 6, limit: 60 } };
       return take(api.GET('/v1/memories/{memory_id}/evidence', { params, signal }));
     },
   });
+
+export function Trails({ scope, id, onOpen }: Props) {
+  const words = useWords();
+  const trail = useTrail(scope, id);
   return (
     <Answer query={trail} lines={2}>
       {({ sources, derived, whole }) => (

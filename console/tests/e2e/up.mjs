@@ -53,10 +53,10 @@ async function closeTopic(page) {
   const listed = await fetch(`${AT}/v1/conversations?agent=sample&user=guest&limit=50`, { headers });
   const { conversations } = await listed.json();
   const { id } = conversations.find((each) => each.id.startsWith('try-'));
-  const closed = await fetch(`${AT}/v1/conversations/${id}/segments`, {
-    method: 'POST',
+  const closed = await fetch(`${AT}/v1/conversations/${id}`, {
+    method: 'PATCH',
     headers,
-    body: JSON.stringify(scope),
+    body: JSON.stringify({ ...scope, close_segment: true }),
   });
   assert.equal(closed.status, 200);
   await page.waitForFunction(() => !document.querySelector('.beside[aria-busy="true"]'));

@@ -1,8 +1,10 @@
 /** A server that answers as a test tells it, and the console in front of it. */
 import { QueryClient, QueryClientProvider } from '@tanstack/react-query';
-import { cleanup, render } from '@testing-library/react';
+import { cleanup, configure, render } from '@testing-library/react';
 import { vi } from 'vitest';
 import { App } from '../../src/app';
+
+configure({ asyncUtilTimeout: 30_000 }); // a busy machine takes longer than a second
 
 type Answers = Record<string, unknown | (() => Response)>;
 export const ME = { name: 'test', rights: ['read', 'write'], trust: 50, agent: null, user: null, expires_at: null };

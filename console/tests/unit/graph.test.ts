@@ -10,7 +10,7 @@ const relation = (id: string, from: string, to: string, predicate: string) => ({
 });
 const around = {
   entity: entity('a'),
-  neighbours: [{ entity: entity('b'), depth: 1, led_by: '1' }],
+  neighbors: [{ entity: entity('b'), depth: 1, led_by: '1' }],
   relations: [
     relation('1', 'a', 'b', 'knows'),
     relation('2', 'b', 'a', 'likes'),

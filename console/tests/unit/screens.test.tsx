@@ -24,8 +24,7 @@ const DETAIL = {
   'GET /v1/key': ME,
   'GET /v1/memories': { memories: [], next_cursor: null },
   [`GET /v1/memories/${MEMORY.id}`]: MEMORY,
-  [`GET /v1/memories/${MEMORY.id}/evidence`]: { sources: [], derived: [], whole: true },
-  [`GET /v1/memories/${MEMORY.id}/versions`]: { versions: [MEMORY] },
+  [`GET /v1/memories/${MEMORY.id}/evidence`]: { sources: [], derived: [], whole: true, versions: [MEMORY] },
 };
 
 afterEach(() => vi.unstubAllGlobals());

@@ -18,7 +18,7 @@ const ANSWERS = {
   'GET /v1/memories': { memories: [], next_cursor: null },
   'POST /v1/context': CONTEXT,
   'POST /v1/messages': { messages: [{ id: STORED, number: 1, parent: null, tokens: 3 }] },
-  'POST /v1/converse': { answer: 'Good day.', context: CONTEXT, appended: [{ id: STORED }] },
+  'POST /v1/chat': { answer: 'Good day.', context: CONTEXT, appended: [{ id: STORED }] },
 };
 
 async function say(text: string) {
@@ -33,7 +33,7 @@ it('lets the model answer where there is one', async () => {
   const asked = open('/console/a/ada/u/li/try', { ...ANSWERS, 'GET /v1/status': { ...STATUS, chat_model: 'm' } });
   await say('Hello');
   expect(screen.getByText('Good day.')).toBeTruthy();
-  expect(asked).toContain('POST /v1/converse');
+  expect(asked).toContain('POST /v1/chat');
   expect(asked).not.toContain('POST /v1/messages');
 });
 
@@ -43,22 +43,22 @@ it('shows all but the answer without a model, and stores what is said', async ()
   expect(screen.getByText(/There is no chat model to answer/)).toBeTruthy();
   expect(screen.getByText(/RECOLLECT_CHAT_MODEL/)).toBeTruthy();
   expect(asked).toContain('POST /v1/messages');
-  expect(asked).not.toContain('POST /v1/converse');
+  expect(asked).not.toContain('POST /v1/chat');
 });
 
 it('stores nothing for a key that may only read', async () => {
   const asked = open('/console/a/ada/u/li/try', { ...ANSWERS, 'GET /v1/key': { ...ME, rights: ['read'] } });
   await say('Hello');
   expect(asked).toContain('POST /v1/context');
-  expect(asked.some((name) => ['POST /v1/messages', 'POST /v1/converse'].includes(name))).toBe(false);
+  expect(asked.some((name) => ['POST /v1/messages', 'POST /v1/chat'].includes(name))).toBe(false);
 });
 
 it('says what the budget of the day refuses, and asks the model once', async () => {
   const spent = problem(503, 'budget', 'The budget of today is spent.');
   const status = { ...STATUS, chat_model: 'm' };
-  const asked = open('/console/a/ada/u/li/try', { ...ANSWERS, 'GET /v1/status': status, 'POST /v1/converse': spent });
+  const asked = open('/console/a/ada/u/li/try', { ...ANSWERS, 'GET /v1/status': status, 'POST /v1/chat': spent });
   fireEvent.change(await screen.findByLabelText('Say something'), { target: { value: 'Hello' } });
   fireEvent.click(screen.getByRole('button', { name: 'Send' }));
   expect((await screen.findByRole('alert')).textContent).toContain('The budget of today is spent.');
-  expect(asked.filter((name) => name === 'POST /v1/converse')).toHaveLength(1);
+  expect(asked.filter((name) => name === 'POST /v1/chat')).toHaveLength(1);
 });

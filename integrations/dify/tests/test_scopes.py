@@ -48,7 +48,7 @@ def test_the_session_names_agent_user_and_conversation(dify, memory):
     dify.use("remember", content="Tea")
     dify.use("append", user_message="Hello", assistant_message="Hi")
     mind = memory.mind(dify.app, dify.user)
-    assert sorted(each.content for each in mind.browse().memories) == ["Hello", "Hi", "Tea"]
+    assert sorted(each.content for each in mind.list().memories) == ["Hello", "Hi", "Tea"]
     assert [each.id for each in mind.conversations().conversations] == [dify.conversation]
 
 
@@ -56,8 +56,8 @@ def test_parameters_name_others(dify, memory):
     agent, user, conversation = (uuid.uuid4().hex for _ in range(3))
     named = {"agent": agent, "user": user}
     dify.use("append", user_message="Hello", assistant_message="Hi", conversation=conversation, **named)
-    assert memory.mind(agent, user).conversation(conversation).read().message_count == 2
-    assert memory.mind(dify.app, dify.user).browse().memories == ()
+    assert memory.mind(agent, user).conversation(conversation).get().message_count == 2
+    assert memory.mind(dify.app, dify.user).list().memories == ()
     assert len(dify.use("history", conversation=conversation, **named).variables["messages"]) == 2
     assert len(dify.use("recall", cue="Hello", **named).variables["hits"]) == 2
 
@@ -101,4 +101,4 @@ def test_python_and_the_plugin_mean_the_same_agent_by_a_name_with_blanks(dify, m
     suffix = uuid.uuid4().hex
     dify.use("remember", content="Tea", agent=f" Isabella  Rodriguez {suffix}", user="Li Wei")
     mind = memory.mind(f"Isabella Rodriguez {suffix}", "Li Wei")
-    assert [each.content for each in mind.browse().memories] == ["Tea"]
+    assert [each.content for each in mind.list().memories] == ["Tea"]

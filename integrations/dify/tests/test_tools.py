@@ -165,7 +165,7 @@ def test_a_list_is_read_as_json_or_as_words_between_commas(workbench):
 @pytest.mark.parametrize("written", [json.dumps(["孤山路, 杭州", "茶"]), '["孤山路, 杭州", "", "茶"]'])
 def test_chinese_json_arrives_as_the_words_it_says(written, dify, memory):
     dify.use("remember", content="停车场在孤山路。", keywords=written)
-    (stored,) = memory.mind(dify.app, dify.user).browse().memories
+    (stored,) = memory.mind(dify.app, dify.user).list().memories
     assert sorted(stored.keywords) == sorted(["孤山路, 杭州", "茶"])
     assert dify.use("remember", content="Tea", keywords="[]").error is None
     assert len(dify.use("recall", cue="Tea", kinds="[]").variables["hits"]) == 2

@@ -136,7 +136,7 @@ def test_another_answer_is_a_branch(history, connection):
     history.add_messages([*turn(1), *turn(2)])
     history.add_messages([*turn(1), HumanMessage("question 2", id="h2"), AIMessage("another answer", id="other")])
     assert [message.id for message in history.messages] == ["h1", "a1", "h2", "other"]
-    assert len(connection.mind.conversation("talk").leaves()) == 2
+    assert len(connection.mind.conversation("talk").get().threads) == 2
 
 
 def test_an_older_branch_is_gone_on_with(history, connection):
@@ -144,7 +144,7 @@ def test_an_older_branch_is_gone_on_with(history, connection):
     history.add_messages([*turn(1), *turn(3)])
     history.add_messages([*turn(1), *turn(2), *turn(4)])
     assert [message.id for message in history.messages] == ["h1", "a1", "h2", "a2", "h4", "a4"]
-    assert len(connection.mind.conversation("talk").leaves()) == 2
+    assert len(connection.mind.conversation("talk").get().threads) == 2
 
 
 def test_a_branch_may_begin_far_back(history, connection):
@@ -152,7 +152,7 @@ def test_a_branch_may_begin_far_back(history, connection):
     history.add_messages(long)
     history.add_messages([*long[:3], *turn(99)])
     assert [message.id for message in history.messages] == ["h0", "a0", "l0", "h99", "a99"]
-    assert connection.mind.conversation("talk").read().message_count == 38
+    assert connection.mind.conversation("talk").get().message_count == 38
 
 
 def test_a_deleted_conversation_says_what_to_do(history, connection):
@@ -260,7 +260,7 @@ def test_replaying_a_graph_stores_nothing_twice(history, connection):
         graph.invoke(None, config)
     kept = [("human", "one"), ("ai", "heard 1"), ("human", "two"), ("ai", "heard 3")]
     assert said(history) == kept
-    assert connection.mind.conversation("talk").read().message_count == 4
+    assert connection.mind.conversation("talk").get().message_count == 4
 
 
 def test_a_regenerated_answer_is_a_branch_of_the_same_question(history, connection):
@@ -269,5 +269,5 @@ def test_a_regenerated_answer_is_a_branch_of_the_same_question(history, connecti
     [asked] = [state.config for state in graph.get_state_history(thread) if state.next == ("answer",)]
     graph.invoke(None, asked)
     assert said(history) == [("human", "one"), ("ai", "heard 1")]
-    assert len(connection.mind.conversation("talk").leaves()) == 2
-    assert connection.mind.conversation("talk").read().message_count == 3
+    assert len(connection.mind.conversation("talk").get().threads) == 2
+    assert connection.mind.conversation("talk").get().message_count == 3

@@ -22,8 +22,8 @@ from recollect.core.mirrors.rows import MirroredTable
 from recollect.core.recall.columns import Candidates, to_ids
 from recollect.core.recall.cues import ParsedCue
 from recollect.errors import MirrorError
+from recollect.models.filters import Filter
 from recollect.models.memories import Kind
-from recollect.models.recall import Filter
 from recollect.store.database.filter import SCOPE_ID, bind, find_allowed
 from recollect.store.database.pool import Connection, load_queries
 from recollect.store.mirrors.generations import Generation

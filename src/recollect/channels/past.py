@@ -15,7 +15,7 @@ from recollect.channels.channel import Answer, Proposal, skipped
 from recollect.core.recall.columns import Candidates
 from recollect.core.recall.cues import ParsedCue
 from recollect.core.text.terms import hash_term, slot_of
-from recollect.models.recall import Filter
+from recollect.models.filters import Filter
 from recollect.store.database.filter import SCOPE_ID, bind, find_allowed, list_featured
 from recollect.store.database.pool import Connection, load_queries
 from recollect.store.memories.embeddings import to_vector, vector_type

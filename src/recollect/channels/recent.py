@@ -12,8 +12,8 @@ from psycopg.rows import DictRow
 from recollect.channels.channel import Answer, Proposal
 from recollect.core.recall.columns import Candidates, to_ids
 from recollect.core.recall.cues import ParsedCue
+from recollect.models.filters import Filter
 from recollect.models.memories import Kind
-from recollect.models.recall import Filter
 from recollect.store.database.filter import AND, FEATURE_ROWS, MEMORIES_BY_TIME, bind, restrict, restrict_rows
 from recollect.store.database.pool import Connection, load_queries
 from recollect.store.service.scopes import ScopeHandle

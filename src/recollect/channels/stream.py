@@ -11,10 +11,12 @@ from recollect.channels.channel import Answer, Proposal, skipped
 from recollect.core.agents.scoring import STREAM_KINDS, ResolvedWeighing, horizon, resolve_weighing
 from recollect.core.recall.columns import Candidates, to_candidates
 from recollect.core.recall.cues import ParsedCue
-from recollect.models.recall import Candidate, ChannelStats, Factors, Filter, Mode
+from recollect.models.filters import Filter
+from recollect.models.recall import Candidate, ChannelStats, Factors, Mode
+from recollect.models.service import EmbeddingSpace
 from recollect.store.database.filter import Columns, bind, list_featured, name_features, restrict
 from recollect.store.database.pool import Connection, load_queries
-from recollect.store.memories.embeddings import to_vector, vector_type
+from recollect.store.memories.embeddings import to_vector, vector_type, vectors_table
 from recollect.store.service.scopes import ScopeHandle
 
 QUERIES = load_queries(__file__)
@@ -38,17 +40,12 @@ class StreamChannel:
             return skipped(reading.without_vector or "the cue has no vector")
         resolved = resolve_weighing(reading.weighing, place.profile.weighing)
         method = choose_method(place, reading, resolved)
-        query: sql.Composed = sql.SQL(QUERIES[method]).format(
-            rank=sql.Identifier(f"rank_{method}_{place.space.id}"),
-            type=vector_type(place.space),
-            allowed=list_featured(reading.filter),
-        )
+        query = write_query(method, place.space, list_featured(reading.filter))
         at = reading.filter.at
         parameters = {
             "scope_id": place.scope_id,
             "vector": to_vector(place.space, reading.vector),
-            "opposite": to_vector(place.space, -reading.vector),
-            "weights": list(resolved.weights),
+            **dict(zip(("recency", "similarity", "importance"), resolved.weights, strict=True)),
             "decay": resolved.decay,
             "mode": resolved.mode.value,
             "horizon": horizon(resolved),
@@ -58,10 +55,27 @@ class StreamChannel:
         }
         if at is not None:
             query = sql.SQL(QUERIES["then"]).format(ranking=query, then=restrict(Filter(at=at), COLUMNS))
+        if method == "near":
+            return partial(
+                read_stream_candidates, await connection.execute(query, parameters), "near-exact", place.memory_count
+            )
+        await connection.execute(QUERIES["plan_once"])
         answer = await connection.execute(query, parameters)
-        return partial(
-            read_stream_candidates, answer, "near-exact" if method == "near" else "exact", place.memory_count
-        )
+        await connection.execute(QUERIES["plan_as_usual"])
+        return partial(read_stream_candidates, answer, "exact", place.memory_count)
+
+
+def write_query(method: str, space: EmbeddingSpace, allowed: sql.Composable) -> sql.Composed:
+    """Write the query that ranks in one way."""
+    lowest = sql.SQL("null::double precision" if method == "near" else QUERIES["lowest"])
+    return sql.SQL(QUERIES[method]).format(
+        vectors=vectors_table(space.id),
+        type=vector_type(space),
+        space=sql.Literal(space.id),
+        allowed=allowed,
+        place=sql.SQL(QUERIES["place"]),
+        scored=sql.SQL(QUERIES["scored"]).format(lowest=lowest),
+    )
 
 
 def choose_method(place: ScopeHandle, reading: ParsedCue, resolved: ResolvedWeighing) -> str:

@@ -10,7 +10,7 @@ from psycopg.rows import DictRow
 from recollect.channels.channel import Answer, Proposal, skipped
 from recollect.core.recall.cues import ParsedCue
 from recollect.core.text.terms import hash_term, slot_of
-from recollect.models.recall import Filter
+from recollect.models.filters import Filter
 from recollect.store.database.filter import MAX_CACHED_STATEMENTS, Columns, bind, list_featured, restrict
 from recollect.store.database.pool import Connection, load_queries, to_sql
 from recollect.store.recall.columns import in_columns, note_first_hits, read_columns, tag_cue

@@ -14,7 +14,7 @@ from recollect.core.recall.columns import Candidates, to_candidates
 from recollect.core.recall.cues import ParsedCue
 from recollect.core.topics.paths import encode, encode_label, find_topics
 from recollect.core.topics.rating import PARENT_TAKEN, RELATED_TAKEN, TopicMatch, rank
-from recollect.models.recall import Filter
+from recollect.models.filters import Filter
 from recollect.models.topics import LinkStrength, TopicSource
 from recollect.store.database.filter import Columns, Lookup, bind, restrict
 from recollect.store.database.pool import Connection, load_queries

@@ -13,7 +13,7 @@ from psycopg.rows import DictRow
 
 from recollect.channels.channel import Answer, Proposal, skipped
 from recollect.core.recall.cues import ParsedCue
-from recollect.models.recall import Filter
+from recollect.models.filters import Filter
 from recollect.models.service import EmbeddingSpace
 from recollect.store.database.filter import MAX_CACHED_STATEMENTS, Columns, bind, restrict
 from recollect.store.database.pool import Connection, load_queries, to_sql

@@ -1,11 +1,11 @@
-"""The agent of one scope: its profile, its associations and reflections, and its learning from feedback: on a server.
+"""The agent of one scope: its profile, its associations and reflections, and feedback on its recalls: on a server.
 
 Written by tools/clients.py: change the methods of recollect.mind that declare the operations, and run it.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from datetime import datetime
 from typing import TYPE_CHECKING
 from uuid import UUID
@@ -14,42 +14,24 @@ from recollect.client.calls import RemoteView
 from recollect.loading import load
 
 if TYPE_CHECKING:
-    from recollect.models.agents import (
-        Association,
-        DailyCount,
-        Feedback,
-        Overview,
-        Profile,
-        Reflection,
-        ReflectionProgress,
-        Tuning,
-    )
-    from recollect.models.memories import JSON, Memory, Triple
+    from recollect.models.agents import Association, Feedback, Overview, Profile, Reflection, ReflectionProgress
+    from recollect.models.memories import Triple
     from recollect.models.recall import RecallResult
 
 
 class RemoteAgent(RemoteView):
-    """An agent's operations; its profile, metadata and weights apply to all its scopes, on a server."""
+    """An agent's operations; its profile and weights apply to all its scopes, on a server."""
 
     __slots__ = ()
 
     async def profile(self) -> Profile:
-        """Get an agent's default settings."""
+        """Get an agent's default settings and its metadata."""
         answer: Profile = await self.call("profile")
         return answer
 
-    async def set_profile(self, profile: Profile) -> None:
-        """Replace an agent's default settings. Omitted fields are reset."""
-        await self.call("set_profile", profile=profile)
-
-    async def metadata(self) -> Mapping[str, JSON]:
-        """Get an agent's metadata."""
-        answer: Mapping[str, JSON] = await self.call("metadata")
-        return answer
-
-    async def tune(self, *, apply: bool = False) -> list[Tuning]:
-        """Learn ranking weights from feedback and optionally apply them."""
-        answer: list[Tuning] = await self.call("tune", apply=apply)
+    async def set_profile(self, profile: Profile) -> Profile:
+        """Replace an agent's default settings. Omitted fields are reset; metadata is kept."""
+        answer: Profile = await self.call("set_profile", profile=profile)
         return answer
 
     async def associate(
@@ -65,11 +47,6 @@ class RemoteAgent(RemoteView):
         answer: list[Association] = await self.call(
             "associate", triples=triples, limit=limit, original=original, as_of=as_of, at=at
         )
-        return answer
-
-    async def last_chat(self, name: str, *, as_of: datetime | None = None, at: datetime | None = None) -> Memory | None:
-        """Get the latest chat with someone."""
-        answer: Memory | None = await load("recollect.client.special").last_chat(self, name, as_of=as_of, at=at)
         return answer
 
     async def feedback(
@@ -102,15 +79,10 @@ class RemoteAgent(RemoteView):
         answer: ReflectionProgress = await self.call("reflection", job_id=job_id)
         return answer
 
-    async def overview(self) -> Overview:
-        """Get statistics of a scope."""
-        answer: Overview = await self.call("overview")
-        return answer
-
-    async def activity(self, days: int = 30, zone: str = "") -> list[DailyCount]:
-        """Count by day and kind the memories of the last days that recall can still find; the oldest day first.
+    async def overview(self, *, days: int = 0, zone: str = "") -> Overview:
+        """Get statistics of a scope, and how many memories were stored on each of the last `days` days.
 
         Days begin as they do where the client is, unless a zone is named.
         """
-        answer: list[DailyCount] = await load("recollect.client.special").activity(self, days, zone)
+        answer: Overview = await load("recollect.client.special").overview(self, days=days, zone=zone)
         return answer

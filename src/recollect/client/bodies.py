@@ -15,6 +15,7 @@ from recollect import models
 from recollect.client.calls import ConversationPart, RemoteView
 from recollect.client.operations import OPERATIONS
 from recollect.loading import load
+from recollect.misspelt import read_filter
 
 IN_PATH = re.compile(r"\{(\w+)\}")
 IDEMPOTENCY_KEY = "idempotency_key"
@@ -35,6 +36,11 @@ def as_one(kind: Callable[[], type]) -> Callable[[Any], Any]:
     return lambda given: given if isinstance(given, kind()) else kind()(given)
 
 
+def in_query(ids: Sequence[UUID]) -> list[str]:
+    """Write IDs for a query: short, and an empty list as an empty text, because without it the list would be longer."""
+    return [str(each).replace("-", "") for each in ids] or [""]
+
+
 def as_messages(given: Any) -> Any:  # noqa: ANN401 - anything that can be appended
     """Convert one message or many to a list of messages."""
     return load("recollect.core.conversations.messages").as_messages(given)
@@ -50,15 +56,22 @@ TAKEN: Mapping[str, Callable[[Any], Any]] = {
     "cues": as_list(lambda: models.Cue),
     "facts": as_list(lambda: models.NewFact),
     "memories": as_list(lambda: models.NewMemory),
+    "filter": read_filter,
+    "knowledge.entities.ids": in_query,
+    "list.ids": in_query,
+    "memory_id": lambda written: str(written).strip().strip("[]").lower(),
     "messages": as_messages,
-    "short_id": lambda written: written.strip().strip("[]").lower(),
     "topics.link.memories": as_list(lambda: models.NewTopicLink),
     "triples": as_list(lambda: models.Triple),
     "window": as_one(lambda: models.HistoryOptions),
 }
 """How an argument of many forms becomes values, by its name, and by the operation's where that matters."""
 NOT_OF_A_WINDOW = {"max_tokens", "as_of", "at"}
-LEFT_OUT = {"conversation.context.window": NOT_OF_A_WINDOW, "conversation.converse.window": NOT_OF_A_WINDOW}
+LEFT_OUT = {
+    "conversation.context.window": NOT_OF_A_WINDOW,
+    "conversation.chat.window": NOT_OF_A_WINDOW,
+    "set_profile.profile": {"metadata"},
+}
 """Which fields of a value an operation does not take: a prompt has one budget, and the times of its cue."""
 
 
@@ -75,7 +88,7 @@ def write(view: RemoteView, key: str, arguments: Mapping[str, object]) -> tuple[
     headers = {"Idempotency-Key": given.pop(IDEMPOTENCY_KEY) or uuid4().hex} if IDEMPOTENCY_KEY in given else {}
     for name, value in given.items():
         asked |= write_argument(key, name, value)
-    content = {"params": asked} if operation.method == "GET" else {"json": asked, "headers": headers}
+    content = {"params": asked} if operation.method in ("GET", "DELETE") else {"json": asked, "headers": headers}
     return operation.method, operation.path.format(**named), content
 
 

@@ -16,6 +16,7 @@ from recollect.loading import load
 from recollect.misspelt import name_arguments
 
 if TYPE_CHECKING:
+    from recollect.models.agents import Tuning
     from recollect.models.conversations import PurgeReceiptPage
     from recollect.models.service import CostReport, Job, JobPage, JobState, ScopeOrder, ScopePage, ServiceStatus
 
@@ -91,7 +92,7 @@ def reader(gives: Callable[[], Any], answer: str = "") -> Callable[[bytes], Any]
 JOB, JOBS, LEDGER = (lambda: models.Job), (lambda: models.JobPage), (lambda: models.CostReport)
 NUMBER: Callable[[], Any] = lambda: int  # noqa: E731 - a type, like the others
 SCOPES, STATUS = (lambda: models.ScopePage), (lambda: models.ServiceStatus)
-RECEIPTS: Callable[[], Any] = lambda: models.PurgeReceiptPage  # noqa: E731 - a type, like the others
+RECEIPTS, TUNINGS = (lambda: models.PurgeReceiptPage), (lambda: list[models.Tuning])
 """The types of answers, which are loaded at their first use."""
 
 
@@ -149,11 +150,24 @@ class RemoteTenant:
         status: ServiceStatus = reader(STATUS)(await self.send("GET", "/v1/status"))
         return status
 
+    async def tune(self, agent: str, *, apply: bool = False) -> list[Tuning]:
+        """Learn an agent's ranking weights from feedback, and apply them if they rank better and `apply` is set."""
+        answer = await self.send("POST", "/v1/tune", json={"agent": agent, "apply": apply})
+        learned: dict[str, list[Tuning]] = reader(TUNINGS, "tunings")(answer)
+        return learned["tunings"]
+
     async def receipts(
-        self, agent: str | None = None, user: str | None = None, *, cursor: str | None = None, limit: int = 50
+        self,
+        agent: str | None = None,
+        user: str | None = None,
+        *,
+        conversation: str = "",
+        cursor: str | None = None,
+        limit: int = 50,
     ) -> PurgeReceiptPage:
         """Fetch one page of what purges of conversations removed, the latest first; the tenant's needs `admin`."""
-        parameters = name_scopes(agent, user) | {"limit": str(limit)} | ({"cursor": cursor} if cursor else {})
+        chosen = {"conversation": conversation, "cursor": cursor, "limit": limit}
+        parameters = name_scopes(agent, user) | {name: str(value) for name, value in chosen.items() if value}
         found: PurgeReceiptPage = reader(RECEIPTS)(await self.send("GET", "/v1/receipts", params=parameters))
         return found
 

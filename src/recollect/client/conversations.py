@@ -1,4 +1,4 @@
-"""One conversation as one object: append, read, converse, and change its state: on a server.
+"""One conversation as one object: append, read, chat, and change its state: on a server.
 
 Written by tools/clients.py: change the methods of recollect.mind that declare the operations, and run it.
 """
@@ -17,6 +17,7 @@ if TYPE_CHECKING:
         BudgetShares,
         Context,
         ConversationInfo,
+        ConversationState,
         DeletedConversation,
         History,
         HistoryOptions,
@@ -24,7 +25,6 @@ if TYPE_CHECKING:
         MessageReceipt,
         PurgeReceipt,
         Reply,
-        ThreadEnd,
     )
     from recollect.models.knowledge import SegmentRecord
     from recollect.models.memories import JSON
@@ -68,7 +68,7 @@ class RemoteConversation(ConversationPart):
         )
         return answer
 
-    async def converse(
+    async def chat(
         self,
         text: str,
         budget: int = 4_000,
@@ -83,7 +83,7 @@ class RemoteConversation(ConversationPart):
         It is asked once: where no answer arrives, the history says whether there was one. The prompt is reported
         together with the answer.
         """
-        answer: Reply = await load("recollect.client.special").converse(
+        answer: Reply = await load("recollect.client.special").chat(
             self, text, budget, window=window, system=system, report=report, timeout_seconds=timeout_seconds
         )
         return answer
@@ -93,38 +93,32 @@ class RemoteConversation(ConversationPart):
         answer: MessagePage = await self.call("conversation.messages", after=after, limit=limit)
         return answer
 
-    async def leaves(self, limit: int = 50) -> list[ThreadEnd]:
-        """List the ends of all threads, newest first."""
-        answer: list[ThreadEnd] = await self.call("conversation.leaves", limit=limit)
-        return answer
-
     async def segments(self, limit: int = 50, after: int = 0) -> list[SegmentRecord]:
         """List the topic segments of a conversation."""
         answer: list[SegmentRecord] = await self.call("conversation.segments", limit=limit, after=after)
         return answer
 
-    async def close_segment(self) -> list[SegmentRecord]:
-        """Close the open segment and list all segments."""
-        answer: list[SegmentRecord] = await self.call("conversation.close_segment")
+    async def get(self, threads: int = 50) -> ConversationInfo:
+        """Get a conversation's name, state and times, and the ends of its newest threads."""
+        answer: ConversationInfo = await self.call("conversation.get", threads=threads)
         return answer
 
-    async def read(self) -> ConversationInfo:
-        """Get a conversation's name, state and times."""
-        answer: ConversationInfo = await self.call("conversation.read")
-        return answer
+    async def update(
+        self,
+        *,
+        name: str | None = None,
+        metadata: Mapping[str, JSON] | None = None,
+        state: ConversationState | str | None = None,
+        close_segment: bool = False,
+    ) -> ConversationInfo:
+        """Update a conversation's name, metadata or state, or close its open segment.
 
-    async def describe(self, name: str | None = None, metadata: Mapping[str, JSON] | None = None) -> None:
-        """Update a conversation's name or metadata."""
-        await self.call("conversation.describe", name=name, metadata=metadata)
-
-    async def archive(self) -> ConversationInfo:
-        """Exclude a conversation from recall. A new message reactivates it."""
-        answer: ConversationInfo = await self.call("conversation.archive")
-        return answer
-
-    async def restore(self) -> ConversationInfo:
-        """Restore an archived or deleted conversation."""
-        answer: ConversationInfo = await self.call("conversation.restore")
+        `archived` excludes it from recall until the next message; `active` restores an archived or deleted one.
+        Name, metadata and state change in one transaction. The segment is closed after that.
+        """
+        answer: ConversationInfo = await self.call(
+            "conversation.update", name=name, metadata=metadata, state=state, close_segment=close_segment
+        )
         return answer
 
     async def delete(self, *, dry_run: bool = False) -> DeletedConversation:
@@ -135,9 +129,4 @@ class RemoteConversation(ConversationPart):
     async def purge(self, *, dry_run: bool = False) -> PurgeReceipt:
         """Permanently erase a conversation. Large ones are finished by a job."""
         answer: PurgeReceipt = await self.call("conversation.purge", dry_run=dry_run)
-        return answer
-
-    async def receipts(self, limit: int = 50) -> list[PurgeReceipt]:
-        """List the purge receipts of a conversation, newest first."""
-        answer: list[PurgeReceipt] = await self.call("conversation.receipts", limit=limit)
         return answer

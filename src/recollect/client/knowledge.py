@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from recollect.models.knowledge import (
         AnyTime,
         Entity,
+        EntityOrder,
         EntityPage,
         EntityType,
         Fact,
@@ -26,7 +27,6 @@ if TYPE_CHECKING:
         MergeProposalPage,
         Neighbors,
         NewFact,
-        TimelinePage,
     )
 
 
@@ -40,14 +40,14 @@ class RemoteKnowledge(RemoteView):
         answer: list[Fact] = await self.call("knowledge.add", facts=facts, idempotency_key=idempotency_key)
         return answer
 
-    async def end(self, fact_id: UUID, at: datetime) -> Fact:
+    async def end(self, fact_id: UUID, invalid_at: datetime) -> Fact:
         """End a fact at a given time."""
-        answer: Fact = await self.call("knowledge.end", fact_id=fact_id, at=at)
+        answer: Fact = await self.call("knowledge.end", fact_id=fact_id, invalid_at=invalid_at)
         return answer
 
     async def facts(
         self,
-        entity: UUID | None = None,
+        about: UUID | None = None,
         predicate: str = "",
         *,
         as_of: datetime | None = None,
@@ -57,51 +57,40 @@ class RemoteKnowledge(RemoteView):
     ) -> FactPage:
         """Fetch one page of facts, as believed at `as_of` and true `at` a time; both are now by default.
 
-        At `any` time there are also those that are over, and without `as_of` every version.
+        They are about an entity, or versions of one fact, if `about` is its ID. At `any` time there are also those that
+        are over, and without `as_of` every version: of an entity's facts by `valid_at`, else the oldest first.
         """
         answer: FactPage = await self.call(
-            "knowledge.facts", entity=entity, predicate=predicate, as_of=as_of, at=at, cursor=cursor, limit=limit
+            "knowledge.facts", about=about, predicate=predicate, as_of=as_of, at=at, cursor=cursor, limit=limit
         )
-        return answer
-
-    async def fact_versions(self, fact_id: UUID) -> list[Fact]:
-        """List all versions of a fact, oldest first."""
-        answer: list[Fact] = await self.call("knowledge.fact_versions", fact_id=fact_id)
         return answer
 
     async def entities(
         self,
         search: str = "",
         *,
-        type: EntityType | None = None,  # noqa: A002 - its name
-        meaning: str = "",
+        ids: Sequence[UUID] | None = None,
+        type: EntityType | None = None,
+        order: EntityOrder | str = "age",
         as_of: datetime | None = None,
         cursor: UUID | None = None,
         limit: int = 50,
     ) -> EntityPage:
-        """List entities, or those most similar to a text."""
-        answer: EntityPage = await self.call(
-            "knowledge.entities", search=search, type=type, meaning=meaning, as_of=as_of, cursor=cursor, limit=limit
-        )
-        return answer
+        """List entities whose name contains `search`: the oldest first, or those with most `facts`.
 
-    async def entities_by_facts(
-        self,
-        search: str = "",
-        *,
-        type: EntityType | None = None,  # noqa: A002 - its name
-        cursor: UUID | None = None,
-        limit: int = 50,
-    ) -> EntityPage:
-        """List entities by number of facts, most first."""
+        In the orders `meaning` and `words`, list those most similar to `search`, on one page. With at most 200 `ids`,
+        list exactly these, in their order, also merged ones; unknown ones are omitted.
+        """
         answer: EntityPage = await self.call(
-            "knowledge.entities_by_facts", search=search, type=type, cursor=cursor, limit=limit
+            "knowledge.entities",
+            search=search,
+            ids=ids,
+            type=type,
+            order=order,
+            as_of=as_of,
+            cursor=cursor,
+            limit=limit,
         )
-        return answer
-
-    async def entity(self, entity_id: UUID, *, as_of: datetime | None = None) -> Entity:
-        """Get an entity with its names and description."""
-        answer: Entity = await self.call("knowledge.entity", entity_id=entity_id, as_of=as_of)
         return answer
 
     async def merge(self, entity_id: UUID, absorbed: UUID) -> Entity:
@@ -109,13 +98,11 @@ class RemoteKnowledge(RemoteView):
         answer: Entity = await self.call("knowledge.merge", entity_id=entity_id, absorbed=absorbed)
         return answer
 
-    async def proposed_merges(
+    async def duplicates(
         self, *, judge: bool = False, cursor: UUID | None = None, limit: int = 50
     ) -> MergeProposalPage:
         """List likely duplicate entities."""
-        answer: MergeProposalPage = await self.call(
-            "knowledge.proposed_merges", judge=judge, cursor=cursor, limit=limit
-        )
+        answer: MergeProposalPage = await self.call("knowledge.duplicates", judge=judge, cursor=cursor, limit=limit)
         return answer
 
     async def split(self, entity_id: UUID) -> Entity:
@@ -123,7 +110,7 @@ class RemoteKnowledge(RemoteView):
         answer: Entity = await self.call("knowledge.split", entity_id=entity_id)
         return answer
 
-    async def neighbours(
+    async def neighbors(
         self,
         entity_id: UUID,
         hops: int = 1,
@@ -134,11 +121,11 @@ class RemoteKnowledge(RemoteView):
     ) -> Neighbors:
         """List entities within 3 hops."""
         answer: Neighbors = await self.call(
-            "knowledge.neighbours", entity_id=entity_id, hops=hops, beam=beam, as_of=as_of, at=at
+            "knowledge.neighbors", entity_id=entity_id, hops=hops, beam=beam, as_of=as_of, at=at
         )
         return answer
 
-    async def connections(
+    async def paths(
         self,
         start: UUID,
         end: UUID,
@@ -150,22 +137,13 @@ class RemoteKnowledge(RemoteView):
     ) -> list[FactPath]:
         """List paths of up to 6 facts between two entities, shortest first."""
         answer: list[FactPath] = await self.call(
-            "knowledge.connections", start=start, end=end, hops=hops, limit=limit, as_of=as_of, at=at
-        )
-        return answer
-
-    async def timeline(
-        self, entity_id: UUID, *, as_of: datetime | None = None, cursor: str = "", limit: int = 50
-    ) -> TimelinePage:
-        """List all versions of the facts about an entity in chronological order."""
-        answer: TimelinePage = await self.call(
-            "knowledge.timeline", entity_id=entity_id, as_of=as_of, cursor=cursor, limit=limit
+            "knowledge.paths", start=start, end=end, hops=hops, limit=limit, as_of=as_of, at=at
         )
         return answer
 
     async def export(
         self,
-        format: GraphFormat | str = "graphml",  # noqa: A002 - its name
+        format: GraphFormat | str = "graphml",
         *,
         as_of: datetime | None = None,
         at: datetime | None = None,

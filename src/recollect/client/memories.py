@@ -5,7 +5,8 @@ Written by tools/clients.py: change the methods of recollect.mind that declare t
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from datetime import datetime
 from typing import TYPE_CHECKING
 from uuid import UUID
 
@@ -13,22 +14,21 @@ from recollect.client.calls import RemoteView
 from recollect.loading import load
 
 if TYPE_CHECKING:
+    from recollect.models.filters import FilterLike
     from recollect.models.memories import (
+        JSON,
+        Embedding,
         EvidenceWalk,
-        FadeDecision,
-        FadedPage,
         FadeReport,
         FadingRules,
         IfNew,
         Memory,
         MemoryOrder,
         MemoryPage,
-        MemoryUpdate,
         NewMemory,
         Receipt,
         UpdateResult,
     )
-    from recollect.models.recall import Filter
 
 
 class RemoteMemories(RemoteView):
@@ -60,88 +60,93 @@ class RemoteMemories(RemoteView):
         )
         return answer
 
-    async def get(self, memory_id: UUID | str) -> Memory:
-        """Fetch one memory, in the version of this ID; a short ID, as prompts show it, must be unique in the scope."""
-        answer: Memory = await self.call("get", memory_id=memory_id)
-        return answer
-
-    async def get_many(self, ids: Sequence[UUID]) -> list[Memory]:
-        """Get up to 200 memories by ID. Unknown IDs are omitted."""
-        answer: list[Memory] = await self.call("get_many", ids=ids)
+    async def get(self, memory_id: UUID | str, conversation: str = "") -> Memory:
+        """Get a memory, in the version of this ID. Accepts short IDs, also those that a conversation was shown."""
+        answer: Memory = await self.call("get", memory_id=memory_id, conversation=conversation)
         return answer
 
     async def evidence(self, memory_id: UUID, depth: int = 3, limit: int = 200) -> EvidenceWalk:
-        """Get the sources of a memory and the memories derived from it."""
+        """Get the sources of a memory, the memories derived from it, and its versions."""
         answer: EvidenceWalk = await self.call("evidence", memory_id=memory_id, depth=depth, limit=limit)
         return answer
 
-    async def browse(
+    async def update(
         self,
-        cursor: UUID | None = None,
-        limit: int = 50,
-        only: Filter | None = None,
+        memory_id: UUID,
         *,
-        order: MemoryOrder | str = "oldest",
-        words: str = "",
-    ) -> MemoryPage:
-        """List memories that match a filter, oldest or newest first."""
-        answer: MemoryPage = await self.call("browse", cursor=cursor, limit=limit, only=only, order=order, words=words)
-        return answer
-
-    async def revise(self, memory_id: UUID, revision: MemoryUpdate) -> UpdateResult:
-        """Update a memory. The old version is kept; derived memories are derived again."""
-        answer: UpdateResult = await self.call("revise", memory_id=memory_id, revision=revision)
-        return answer
-
-    async def versions(self, memory_id: UUID) -> list[Memory]:
-        """List all versions of a memory, oldest first. Accepts the ID of any version."""
-        answer: list[Memory] = await self.call("versions", memory_id=memory_id)
-        return answer
-
-    async def pin(self, ids: Sequence[UUID], *, pinned: bool = True) -> list[UUID]:
-        """Pin or unpin memories. Returns the IDs that exist."""
-        answer: list[UUID] = await self.call("pin", ids=ids, pinned=pinned)
+        content: str | None = None,
+        importance: float | None = None,
+        speaker: str | None = None,
+        keywords: Sequence[str] | None = None,
+        occurred_at: datetime | None = None,
+        expires_at: datetime | None = None,
+        embedding: Embedding | None = None,
+        embedding_text: str | None = None,
+        metadata: Mapping[str, JSON] | None = None,
+        topic: str | None = None,
+        related_topics: Sequence[str] | None = None,
+        pinned: bool | None = None,
+    ) -> UpdateResult:
+        """Update a memory. The old version is kept unless only `pinned` changes; derived memories are derived again."""
+        answer: UpdateResult = await self.call(
+            "update",
+            memory_id=memory_id,
+            content=content,
+            importance=importance,
+            speaker=speaker,
+            keywords=keywords,
+            occurred_at=occurred_at,
+            expires_at=expires_at,
+            embedding=embedding,
+            embedding_text=embedding_text,
+            metadata=metadata,
+            topic=topic,
+            related_topics=related_topics,
+            pinned=pinned,
+        )
         return answer
 
     async def forget(
-        self, ids: Sequence[UUID] = (), only: Filter | None = None, *, dry_run: bool = False
+        self, ids: Sequence[UUID] = (), filter: FilterLike | None = None, *, dry_run: bool = False
     ) -> list[UUID]:
         """Permanently delete memories by ID or filter, with everything derived from them. `dry_run` only lists them."""
-        answer: list[UUID] = await self.call("forget", ids=ids, only=only, dry_run=dry_run)
+        answer: list[UUID] = await self.call("forget", ids=ids, filter=filter, dry_run=dry_run)
         return answer
-
-
-class RemoteFading(RemoteView):
-    """What fades in one scope, on a server."""
-
-    __slots__ = ()
 
     async def fade(
         self,
         rules: FadingRules | None = None,
         *,
+        ids: Sequence[UUID] | None = None,
         dry_run: bool = False,
         cursor: UUID | None = None,
     ) -> FadeReport:
-        """Fade decayed and expired memories, or list what would fade. Returns a cursor if time runs out."""
-        answer: FadeReport = await self.call("fading.fade", rules=rules, dry_run=dry_run, cursor=cursor)
+        """Fade decayed and expired memories, or only list them. With `ids`, judge these and give each reason."""
+        answer: FadeReport = await self.call("fade", rules=rules, ids=ids, dry_run=dry_run, cursor=cursor)
         return answer
 
-    async def explain(
-        self,
-        ids: Sequence[UUID],
-        rules: FadingRules | None = None,
-    ) -> list[FadeDecision]:
-        """Explain for each memory whether it would fade now."""
-        answer: list[FadeDecision] = await self.call("fading.explain", ids=ids, rules=rules)
-        return answer
-
-    async def faded(self, cursor: UUID | None = None, limit: int = 50) -> FadedPage:
-        """List faded memories with reasons, oldest first."""
-        answer: FadedPage = await self.call("fading.faded", cursor=cursor, limit=limit)
-        return answer
-
-    async def revive(self, ids: Sequence[UUID]) -> list[UUID]:
+    async def restore(self, ids: Sequence[UUID]) -> list[UUID]:
         """Restore faded memories."""
-        answer: list[UUID] = await self.call("fading.revive", ids=ids)
+        answer: list[UUID] = await self.call("restore", ids=ids)
+        return answer
+
+    async def list(
+        self,
+        *,
+        filter: FilterLike | None = None,
+        ids: Sequence[UUID] | None = None,
+        words: str = "",
+        keyword: str = "",
+        order: MemoryOrder | str = "oldest",
+        limit: int = 50,
+        cursor: UUID | None = None,
+    ) -> MemoryPage:
+        """List the memories that match a filter, or up to 200 by ID. Unknown IDs are omitted.
+
+        `keyword` restricts it to memories in recall that are filed under it: with `{"kinds": ["chat"]}`, newest first,
+        the first one is the last chat with somebody.
+        """
+        answer: MemoryPage = await self.call(
+            "list", filter=filter, ids=ids, words=words, keyword=keyword, order=order, limit=limit, cursor=cursor
+        )
         return answer

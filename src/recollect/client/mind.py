@@ -12,7 +12,7 @@ from recollect.client.agents import RemoteAgent
 from recollect.client.conversations import RemoteConversation
 from recollect.client.items import RemoteItems
 from recollect.client.knowledge import RemoteKnowledge
-from recollect.client.memories import RemoteFading, RemoteMemories
+from recollect.client.memories import RemoteMemories
 from recollect.client.recall import RemoteBlocks, RemoteRecall, RemoteRecalls
 from recollect.client.topics import RemoteTopics
 from recollect.loading import load
@@ -53,11 +53,6 @@ class RemoteMind(RemoteMemories, RemoteRecall, RemoteAgent):
     def blocks(self) -> RemoteBlocks:
         """Return the view for blocks: memories that match a query as text for prompts, and memories by short ID."""
         return RemoteBlocks(self.client, self.agent, self.user)
-
-    @property
-    def fading(self) -> RemoteFading:
-        """Return the view for fading: memories that fade, faded memories, and how to restore them."""
-        return RemoteFading(self.client, self.agent, self.user)
 
     @property
     def items(self) -> RemoteItems:

@@ -13,9 +13,8 @@ from uuid import UUID
 from recollect.client.calls import RemoteView
 
 if TYPE_CHECKING:
-    from recollect.models.blocks import MemoryBlock, ResolvedId
-    from recollect.models.recall import Cue, Explanation, RecallResult
-    from recollect.models.saved_recalls import Replay, SavedRecallPage
+    from recollect.models.blocks import MemoryBlock
+    from recollect.models.recall import Cue, Explanation, RecallResult, Replay, SavedRecallPage
 
 
 class RemoteRecall(RemoteView):
@@ -56,11 +55,6 @@ class RemoteBlocks(RemoteView):
         answer: MemoryBlock = await self.call(
             "blocks.show", cue=cue, budget=budget, conversation=conversation, repeat=repeat, tokenizer=tokenizer
         )
-        return answer
-
-    async def resolve(self, short_id: str, conversation: str = "") -> ResolvedId:
-        """Get the memory behind a short ID."""
-        answer: ResolvedId = await self.call("blocks.resolve", short_id=short_id, conversation=conversation)
         return answer
 
 

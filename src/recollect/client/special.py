@@ -22,7 +22,7 @@ from recollect.core.agents.feedback import judge
 from recollect.core.items.rules import check_operations, is_write
 from recollect.core.memories.checks import count_characters
 from recollect.loading import local_timezone
-from recollect.models.agents import NOTHING_THERE, DailyCount, Feedback, Reflection
+from recollect.models.agents import NOTHING_THERE, Feedback, Overview, Reflection
 from recollect.models.conversations import Context, Reply
 from recollect.models.items import (
     DropItem,
@@ -37,7 +37,7 @@ from recollect.models.items import (
     PutItem,
 )
 from recollect.models.knowledge import GraphFormat
-from recollect.models.memories import Memory, NewMemory
+from recollect.models.memories import NewMemory
 from recollect.models.recall import RecallResult
 from recollect.models.service import Change, JobState
 
@@ -60,12 +60,12 @@ ITEM_RESULTS: Mapping[str, Callable[[Any], ItemResult]] = {
 }
 
 
-async def activity(view: RemoteAgent, days: int, zone: str) -> list[DailyCount]:
-    """Count by day and kind the memories of the last days that recall can still find; the oldest day first.
+async def overview(view: RemoteAgent, *, days: int = 0, zone: str = "") -> Overview:
+    """Get statistics of a scope, and how many memories were stored on each of the last `days` days.
 
     Days begin as they do where the client is, unless a zone is named.
     """
-    answer: list[DailyCount] = await view.call("activity", days=days, zone=zone or local_timezone())
+    answer: Overview = await view.call("overview", days=days, zone=zone or local_timezone())
     return answer
 
 
@@ -113,16 +113,6 @@ def find_source(source: UUID | int, start: int, stored: Sequence[UUID]) -> UUID 
     return stored[source] if 0 <= source < start else source - start
 
 
-async def last_chat(
-    view: RemoteView, name: str, *, as_of: datetime | None = None, at: datetime | None = None
-) -> Memory | None:
-    """Get the latest chat with someone."""
-    try:
-        return cast("Memory", await view.call("last_chat", name=name, as_of=as_of, at=at))
-    except errors.NotFoundError:
-        return None
-
-
 async def feedback(
     view: RemoteView,
     given: RecallResult | Feedback,
@@ -136,7 +126,7 @@ async def feedback(
     return cast("int", await view.call("feedback", given=named))
 
 
-async def converse(
+async def chat(
     view: ConversationPart,
     text: str,
     budget: int = 4_000,
@@ -151,10 +141,10 @@ async def converse(
     together with the answer.
     """
     asked = {"text": text, "budget": budget, **more}
-    method, path, content = build_request(view, "conversation.converse", asked)
+    method, path, content = build_request(view, "conversation.chat", asked)
     seconds = CHAT_TIMEOUT_SECONDS if timeout_seconds is None else timeout_seconds
     answer = await view.client.send_once(method, path, seconds, **content)
-    reply: Reply = parse_answer("conversation.converse", answer)
+    reply: Reply = parse_answer("conversation.chat", answer)
     if report is not None:
         report(reply.context)
     return reply
@@ -162,7 +152,7 @@ async def converse(
 
 async def export(
     view: RemoteView,
-    format: GraphFormat | str = "graphml",  # noqa: A002 - its name
+    format: GraphFormat | str = "graphml",
     *,
     as_of: datetime | None = None,
     at: datetime | None = None,

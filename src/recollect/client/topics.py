@@ -12,7 +12,7 @@ from uuid import UUID
 from recollect.client.calls import RemoteView
 
 if TYPE_CHECKING:
-    from recollect.models.topics import NewTopicLink, RelatedTopic, Topic, TopicLink, TopicTree
+    from recollect.models.topics import NewTopicLink, Topic, TopicLink, TopicTree
 
 
 class RemoteTopics(RemoteView):
@@ -21,18 +21,13 @@ class RemoteTopics(RemoteView):
     __slots__ = ()
 
     async def tree(self, path: str = "", limit: int = 1_000) -> TopicTree:
-        """List the topic tree, or a subtree, with counts."""
+        """List the topic tree with counts, or a subtree and the topics related to its root."""
         answer: TopicTree = await self.call("topics.tree", path=path, limit=limit)
         return answer
 
     async def links(self, path: str = "", *, memory_id: UUID | None = None, limit: int = 50) -> list[TopicLink]:
         """List the memories of a topic, or the topics of a memory, newest first."""
         answer: list[TopicLink] = await self.call("topics.links", path=path, memory_id=memory_id, limit=limit)
-        return answer
-
-    async def related(self, path: str, limit: int = 50) -> list[RelatedTopic]:
-        """List related topics, strongest first."""
-        answer: list[RelatedTopic] = await self.call("topics.related", path=path, limit=limit)
         return answer
 
     async def link(self, path: str, memories: UUID | NewTopicLink | Sequence[UUID | NewTopicLink]) -> Topic:
@@ -45,17 +40,12 @@ class RemoteTopics(RemoteView):
         answer: list[UUID] = await self.call("topics.unlink", path=path, ids=ids)
         return answer
 
-    async def rename(self, path: str, name: str) -> Topic:
-        """Rename a topic."""
-        answer: Topic = await self.call("topics.rename", path=path, name=name)
-        return answer
+    async def update(
+        self, path: str, *, name: str | None = None, parent: str | None = None, into: str | None = None
+    ) -> Topic:
+        """Rename a topic, move it, or merge it with its subtopics into another.
 
-    async def move(self, path: str, under: str = "") -> Topic:
-        """Move a topic and its subtopics. Creates the target if needed."""
-        answer: Topic = await self.call("topics.move", path=path, under=under)
-        return answer
-
-    async def merge(self, path: str, into: str) -> Topic:
-        """Merge a topic and its subtopics into another."""
-        answer: Topic = await self.call("topics.merge", path=path, into=into)
+        A parent is created if needed; an empty one is the root. `into` excludes the others.
+        """
+        answer: Topic = await self.call("topics.update", path=path, name=name, parent=parent, into=into)
         return answer

@@ -71,8 +71,6 @@ CHINESE: Mapping[str, str] = {
     "{count} memories are back.": "{count} 条记忆已恢复。",
     "{count} memories would fade.": "将有 {count} 条记忆淡出。",
     "{count} memories have faded.": "{count} 条记忆已淡出。",
-    "{count} of {all} memories are pinned.": "{all} 条记忆中有 {count} 条已置顶。",
-    "{count} of {all} memories are no longer pinned.": "{all} 条记忆中有 {count} 条已取消置顶。",
     "Delete them for good?": "确定要永久删除吗？",
     "{count} memories would be forgotten.": "将忘掉 {count} 条记忆。",
     "{count} memories are forgotten.": "已忘掉 {count} 条记忆。",

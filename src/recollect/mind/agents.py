@@ -1,8 +1,8 @@
-"""The agent of one scope: its profile, its associations and reflections, and its learning from feedback."""
+"""The agent of one scope: its profile, its associations and reflections, and feedback on its recalls."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from datetime import datetime
 from uuid import UUID
 
@@ -12,59 +12,41 @@ from recollect.mind.access import Access, within
 from recollect.mind.operations import operation
 from recollect.models.agents import (
     Association,
-    DailyCount,
     Feedback,
     Overview,
     Profile,
     Reflection,
     ReflectionProgress,
-    Tuning,
 )
-from recollect.models.memories import JSON, Memory, Triple
-from recollect.models.recall import Filter, RecallResult
+from recollect.models.filters import Filter
+from recollect.models.memories import Triple
+from recollect.models.recall import RecallResult
 from recollect.models.service import Right
-from recollect.verbs.agents.associate import associate, last_chat
+from recollect.verbs.agents.associate import associate
 from recollect.verbs.agents.profile import (
-    count_activity,
     feedback,
     overview,
-    read_metadata,
     read_profile,
     set_profile,
-    tune,
 )
 from recollect.verbs.agents.reflect import ReflectOptions, defer_reflection, follow_reflection, reflect
 
 
 class AgentVerbs:
-    """An agent's operations; its profile, metadata and weights apply to all its scopes."""
+    """An agent's operations; its profile and weights apply to all its scopes."""
 
     __slots__ = ()
     access: Access
 
     @operation("GET /v1/profile", Right.READ, agent_only=True, command="mind profile")
     async def profile(self) -> Profile:
-        """Get an agent's default settings."""
+        """Get an agent's default settings and its metadata."""
         return await read_profile(self.access.parts, self.access.scope)
 
     @operation("PUT /v1/profile", Right.ADMIN, agent_only=True, command="mind profile")
-    async def set_profile(self, profile: Profile) -> None:
-        """Replace an agent's default settings. Omitted fields are reset."""
-        await set_profile(self.access.parts, self.access.scope, profile)
-
-    @operation("GET /v1/metadata", Right.READ, answer="metadata", agent_only=True)
-    async def metadata(self) -> Mapping[str, JSON]:
-        """Get an agent's metadata."""
-        return await read_metadata(self.access.parts, self.access.scope)
-
-    @operation(
-        "POST /v1/tune", "`read`; `admin` to apply", answer="tunings", agent_only=True, timed=False, command="mind tune"
-    )
-    async def tune(self, *, apply: bool = False) -> list[Tuning]:
-        """Learn ranking weights from feedback and optionally apply them."""
-        access = self.access
-        access.require(Right.ADMIN if apply else Right.READ, all_users=True)
-        return await tune(access.parts, access.scope, apply=apply)
+    async def set_profile(self, profile: Profile) -> Profile:
+        """Replace an agent's default settings. Omitted fields are reset; metadata is kept."""
+        return await set_profile(self.access.parts, self.access.scope, profile)
 
     @operation("POST /v1/associate", Right.READ, answer="associations", command="mind associate", tool="associate")
     async def associate(
@@ -80,11 +62,6 @@ class AgentVerbs:
         perceived = [triples] if isinstance(triples, Triple) else triples
         only = Filter(as_of=as_of, at=at)
         return await associate(self.access.parts, self.access.scope, perceived, limit, original=original, only=only)
-
-    @operation("GET /v1/last-chat", Right.READ)
-    async def last_chat(self, name: str, *, as_of: datetime | None = None, at: datetime | None = None) -> Memory | None:
-        """Get the latest chat with someone."""
-        return await last_chat(self.access.parts, self.access.scope, name, Filter(as_of=as_of, at=at))
 
     @operation("POST /v1/feedback", Right.WRITE, answer="marked", status=201)
     async def feedback(
@@ -108,7 +85,7 @@ class AgentVerbs:
         async with within(timeout_seconds):
             return await reflect(access.parts, access.caller, access.scope, ReflectOptions(now=now, report=report))
 
-    @operation("POST /v1/reflect", Right.WRITE, answer="job", status=202)
+    @operation("POST /v1/reflections", Right.WRITE, answer="job", status=202)
     async def reflect_later(self, now: datetime | None = None) -> str:
         """Queue a reflection and return the job ID."""
         return await defer_reflection(self.access.parts, self.access.scope, now)
@@ -119,11 +96,6 @@ class AgentVerbs:
         return await follow_reflection(self.access.parts, self.access.scope, job_id)
 
     @operation("GET /v1/overview", Right.READ, command="mind overview")
-    async def overview(self) -> Overview:
-        """Get statistics of a scope."""
-        return await overview(self.access.parts, self.access.scope)
-
-    @operation("GET /v1/activity", Right.READ, answer="days")
-    async def activity(self, days: int = 30, zone: str = "") -> list[DailyCount]:
-        """Count stored memories per day and kind."""
-        return await count_activity(self.access.parts, self.access.scope, days, zone or local_timezone())
+    async def overview(self, *, days: int = 0, zone: str = "") -> Overview:
+        """Get statistics of a scope, and how many memories were stored on each of the last `days` days."""
+        return await overview(self.access.parts, self.access.scope, days, zone or local_timezone())

@@ -1,4 +1,4 @@
-"""One conversation as one object: append, read, converse, and change its state."""
+"""One conversation as one object: append, read, chat, and change its state."""
 
 from __future__ import annotations
 
@@ -22,27 +22,25 @@ from recollect.models.conversations import (
     MessageReceipt,
     PurgeReceipt,
     Reply,
-    ThreadEnd,
 )
 from recollect.models.knowledge import SegmentRecord
 from recollect.models.memories import JSON, Role
 from recollect.models.recall import Cue
 from recollect.models.service import Right
+from recollect.store.conversations.lifecycle import StateChange
 from recollect.verbs.conversations.append import append
+from recollect.verbs.conversations.chat import chat
 from recollect.verbs.conversations.context import context
-from recollect.verbs.conversations.converse import converse
 from recollect.verbs.conversations.history import history, list_messages
 from recollect.verbs.conversations.lifecycle import (
     delete,
     get_conversation,
-    list_leaves,
-    list_receipts,
     purge,
-    set_state,
-    update_conversation_details,
+    to_visible_state,
+    update_conversation,
 )
 from recollect.verbs.conversations.prompt import PromptRequest
-from recollect.verbs.knowledge.enrich import close_segment, list_segments
+from recollect.verbs.knowledge import enrich
 
 SPEAKERS = (Role.USER, Role.ASSISTANT)
 """Results of tools are no part of the dialogue."""
@@ -93,8 +91,8 @@ class Conversation:
         called = (access.parts, access.caller, access.scope)
         return await context(*called, self.conversation, wanted, access.place)
 
-    @operation("POST /v1/converse", Right.WRITE, timed=False)
-    async def converse(
+    @operation("POST /v1/chat", Right.WRITE, timed=False)
+    async def chat(
         self,
         text: str,
         budget: int = 4_000,
@@ -108,55 +106,47 @@ class Conversation:
         access = self.access
         wanted = PromptRequest(Cue(text), budget, BudgetShares(), window or HistoryOptions(), system)
         async with within(timeout_seconds):
-            return await converse(access.parts, access.caller, access.scope, self.conversation, wanted, report)
+            return await chat(access.parts, access.caller, access.scope, self.conversation, wanted, report)
 
     @operation("GET /v1/conversations/{conversation}/messages", Right.READ)
     async def messages(self, after: int = 0, limit: int = 200) -> MessagePage:
         """List the messages of all branches in order."""
         return await list_messages(self.access.parts, self.access.scope, self.conversation, after, limit)
 
-    @operation("GET /v1/conversations/{conversation}/leaves", Right.READ, answer="leaves", command="mind conversations")
-    async def leaves(self, limit: int = 50) -> list[ThreadEnd]:
-        """List the ends of all threads, newest first."""
-        return await list_leaves(self.access.parts, self.access.scope, self.conversation, limit)
-
     @operation(
         "GET /v1/conversations/{conversation}/segments", Right.READ, answer="segments", command="mind conversations"
     )
     async def segments(self, limit: int = 50, after: int = 0) -> list[SegmentRecord]:
         """List the topic segments of a conversation."""
-        return await list_segments(self.access.parts, self.access.scope, self.conversation, after, limit)
-
-    @operation(
-        "POST /v1/conversations/{conversation}/segments", Right.WRITE, answer="segments", command="mind conversations"
-    )
-    async def close_segment(self) -> list[SegmentRecord]:
-        """Close the open segment and list all segments."""
-        return await close_segment(self.access.parts, self.access.scope, self.conversation)
+        return await enrich.list_segments(self.access.parts, self.access.scope, self.conversation, after, limit)
 
     @operation("GET /v1/conversations/{conversation}", Right.READ, command="mind conversations")
-    async def read(self) -> ConversationInfo:
-        """Get a conversation's name, state and times."""
-        return await get_conversation(self.access.parts, self.access.scope, self.conversation)
+    async def get(self, threads: int = 50) -> ConversationInfo:
+        """Get a conversation's name, state and times, and the ends of its newest threads."""
+        return await get_conversation(self.access.parts, self.access.scope, self.conversation, threads)
 
-    @operation(
-        "PATCH /v1/conversations/{conversation}", Right.WRITE, answer="conversation", command="mind conversations"
-    )
-    async def describe(self, name: str | None = None, metadata: Mapping[str, JSON] | None = None) -> None:
-        """Update a conversation's name or metadata."""
-        await update_conversation_details(self.access.parts, self.access.scope, self.conversation, name, metadata)
+    @operation("PATCH /v1/conversations/{conversation}", Right.WRITE, command="mind conversations")
+    async def update(
+        self,
+        *,
+        name: str | None = None,
+        metadata: Mapping[str, JSON] | None = None,
+        state: ConversationState | str | None = None,
+        close_segment: bool = False,
+    ) -> ConversationInfo:
+        """Update a conversation's name, metadata or state, or close its open segment.
 
-    @operation("POST /v1/conversations/{conversation}/archive", Right.WRITE, command="mind conversations")
-    async def archive(self) -> ConversationInfo:
-        """Exclude a conversation from recall. A new message reactivates it."""
-        return await set_conversation_state(self, ConversationState.ARCHIVED)
+        `archived` excludes it from recall until the next message; `active` restores an archived or deleted one.
+        Name, metadata and state change in one transaction. The segment is closed after that.
+        """
+        access = self.access
+        wanted = StateChange(to_visible_state(state), access.caller.origin, name=name, metadata=metadata)
+        await update_conversation(access.parts, access.scope, self.conversation, wanted)
+        if close_segment:
+            await enrich.close_segment(access.parts, access.scope, self.conversation)
+        return await get_conversation(access.parts, access.scope, self.conversation)
 
-    @operation("POST /v1/conversations/{conversation}/restore", Right.WRITE, command="mind conversations")
-    async def restore(self) -> ConversationInfo:
-        """Restore an archived or deleted conversation."""
-        return await set_conversation_state(self, ConversationState.ACTIVE)
-
-    @operation("POST /v1/conversations/{conversation}/delete", Right.WRITE, command="mind conversations")
+    @operation("DELETE /v1/conversations/{conversation}", Right.WRITE, command="mind conversations")
     async def delete(self, *, dry_run: bool = False) -> DeletedConversation:
         """Delete a conversation and everything derived from it. Can be restored until it is purged."""
         access = self.access
@@ -167,18 +157,6 @@ class Conversation:
         """Permanently erase a conversation. Large ones are finished by a job."""
         access = self.access
         return await purge(access.parts, access.caller, access.scope, self.conversation, dry_run=dry_run)
-
-    @operation(
-        "GET /v1/conversations/{conversation}/receipts", Right.READ, answer="receipts", command="mind conversations"
-    )
-    async def receipts(self, limit: int = 50) -> list[PurgeReceipt]:
-        """List the purge receipts of a conversation, newest first."""
-        return await list_receipts(self.access.parts, self.access.scope, self.conversation, limit)
-
-
-async def set_conversation_state(view: Conversation, wanted: ConversationState) -> ConversationInfo:
-    """Bring the conversation of a view into a state."""
-    return await set_state(view.access.parts, view.access.caller, view.access.scope, view.conversation, wanted)
 
 
 def show_memories(lines: Iterable[str]) -> str:

@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from datetime import datetime
 from uuid import UUID
 
 from recollect.mind.access import Access
 from recollect.mind.operations import operation
+from recollect.misspelt import read_filter
+from recollect.models.filters import FilterLike
 from recollect.models.memories import (
+    JSON,
+    Embedding,
     EvidenceWalk,
-    FadeDecision,
-    FadedPage,
     FadeReport,
     FadingRules,
     IfNew,
@@ -23,14 +25,13 @@ from recollect.models.memories import (
     Receipt,
     UpdateResult,
 )
-from recollect.models.recall import NO_FILTER, Filter
 from recollect.models.service import Right
-from recollect.verbs.conversations.block import resolve
-from recollect.verbs.memories.fade import explain_fading, fade, list_faded, revive
+from recollect.verbs.conversations.block import resolve_short_id
+from recollect.verbs.memories.fade import FadeRequest, fade, restore_faded
 from recollect.verbs.memories.load import load
-from recollect.verbs.memories.read import Browsing, browse, forget, get, get_many, pin, walk_evidence
+from recollect.verbs.memories.read import ListQuery, forget, get, list_memories, walk_evidence
 from recollect.verbs.memories.remember import as_new, remember
-from recollect.verbs.memories.revise import list_versions, revise
+from recollect.verbs.memories.revise import update_memory
 
 
 class MemoryVerbs:
@@ -58,95 +59,97 @@ class MemoryVerbs:
         return await load(self.access.parts, self.access.caller, self.access.scope, memories, idempotency_key)
 
     @operation("GET /v1/memories/{memory_id}", Right.READ)
-    async def get(self, memory_id: UUID | str) -> Memory:
-        """Fetch one memory, in the version of this ID; a short ID, as prompts show it, must be unique in the scope."""
+    async def get(self, memory_id: UUID | str, conversation: str = "") -> Memory:
+        """Get a memory, in the version of this ID. Accepts short IDs, also those that a conversation was shown."""
         try:
             known = memory_id if isinstance(memory_id, UUID) else UUID(memory_id)
         except ValueError:
-            return (await resolve(self.access.parts, self.access.scope, str(memory_id), "")).memory
+            known = await resolve_short_id(self.access.parts, self.access.scope, str(memory_id), conversation)
         return await get(self.access.parts, self.access.scope, known)
 
-    @operation("POST /v1/memories/read", Right.READ, answer="memories")
-    async def get_many(self, ids: Sequence[UUID]) -> list[Memory]:
-        """Get up to 200 memories by ID. Unknown IDs are omitted."""
-        return await get_many(self.access.parts, self.access.scope, ids)
-
-    @operation("GET /v1/memories/{memory_id}/evidence", Right.READ)
+    @operation("GET /v1/memories/{memory_id}/evidence", Right.READ, command="update")
     async def evidence(self, memory_id: UUID, depth: int = 3, limit: int = 200) -> EvidenceWalk:
-        """Get the sources of a memory and the memories derived from it."""
+        """Get the sources of a memory, the memories derived from it, and its versions."""
         return await walk_evidence(self.access.parts, self.access.scope, memory_id, depth, limit)
 
-    @operation("GET /v1/memories", Right.READ, command="mind export")
-    async def browse(
+    @operation("PATCH /v1/memories/{memory_id}", Right.WRITE, command="update", tool="update_memory")
+    async def update(
         self,
-        cursor: UUID | None = None,
-        limit: int = 50,
-        only: Filter | None = None,
+        memory_id: UUID,
         *,
-        order: MemoryOrder | str = "oldest",
-        words: str = "",
-    ) -> MemoryPage:
-        """List memories that match a filter, oldest or newest first."""
-        wanted = Browsing(only or NO_FILTER, order, words)
-        return await browse(self.access.parts, self.access.scope, cursor, limit, wanted)
-
-    @operation("POST /v1/memories/{memory_id}/revise", Right.WRITE, command="update", tool="revise")
-    async def revise(self, memory_id: UUID, revision: MemoryUpdate) -> UpdateResult:
-        """Update a memory. The old version is kept; derived memories are derived again."""
-        return await revise(self.access.parts, self.access.caller, self.access.scope, memory_id, revision)
-
-    @operation("GET /v1/memories/{memory_id}/versions", Right.READ, answer="versions", command="update")
-    async def versions(self, memory_id: UUID) -> list[Memory]:
-        """List all versions of a memory, oldest first. Accepts the ID of any version."""
-        return await list_versions(self.access.parts, self.access.scope, memory_id)
-
-    @operation("POST /v1/pin", Right.WRITE, answer="pinned", command="update", tool="pin")
-    async def pin(self, ids: Sequence[UUID], *, pinned: bool = True) -> list[UUID]:
-        """Pin or unpin memories. Returns the IDs that exist."""
-        return await pin(self.access.parts, self.access.scope, ids, pinned=pinned)
+        content: str | None = None,
+        importance: float | None = None,
+        speaker: str | None = None,
+        keywords: Sequence[str] | None = None,
+        occurred_at: datetime | None = None,
+        expires_at: datetime | None = None,
+        embedding: Embedding | None = None,
+        embedding_text: str | None = None,
+        metadata: Mapping[str, JSON] | None = None,
+        topic: str | None = None,
+        related_topics: Sequence[str] | None = None,
+        pinned: bool | None = None,
+    ) -> UpdateResult:
+        """Update a memory. The old version is kept unless only `pinned` changes; derived memories are derived again."""
+        changes = MemoryUpdate(
+            content=content,
+            importance=importance,
+            speaker=speaker,
+            keywords=None if keywords is None else tuple(keywords),
+            occurred_at=occurred_at,
+            expires_at=expires_at,
+            embedding=embedding,
+            embedding_text=embedding_text,
+            metadata=metadata,
+            topic=topic,
+            related_topics=None if related_topics is None else tuple(related_topics),
+            pinned=pinned,
+        )
+        return await update_memory(self.access.parts, self.access.caller, self.access.scope, memory_id, changes)
 
     @operation("POST /v1/forget", Right.WRITE, answer="forgotten", command="forget", tool="forget")
     async def forget(
-        self, ids: Sequence[UUID] = (), only: Filter | None = None, *, dry_run: bool = False
+        self, ids: Sequence[UUID] = (), filter: FilterLike | None = None, *, dry_run: bool = False
     ) -> list[UUID]:
         """Permanently delete memories by ID or filter, with everything derived from them. `dry_run` only lists them."""
-        return await forget(self.access.parts, self.access.scope, ids, only or NO_FILTER, dry_run=dry_run)
+        return await forget(self.access.parts, self.access.scope, ids, read_filter(filter), dry_run=dry_run)
 
-
-@dataclass(frozen=True, slots=True)
-class FadeView:
-    """One caller's view of what fades in one scope."""
-
-    access: Access
-
-    @operation("POST /v1/fading", "`write`; `read` with `dry_run`", command="mind fade")
+    @operation("POST /v1/fade", "`write`; `read` with `dry_run`", command="mind fade")
     async def fade(
         self,
         rules: FadingRules | None = None,
         *,
+        ids: Sequence[UUID] | None = None,
         dry_run: bool = False,
         cursor: UUID | None = None,
     ) -> FadeReport:
-        """Fade decayed and expired memories, or list what would fade. Returns a cursor if time runs out."""
+        """Fade decayed and expired memories, or only list them. With `ids`, judge these and give each reason."""
         access = self.access
         access.require(Right.READ if dry_run else Right.WRITE)
-        return await fade(access.parts, access.scope, rules or FadingRules(), dry_run=dry_run, cursor=cursor)
+        asked = FadeRequest(rules or FadingRules(), ids, dry_run, cursor)
+        return await fade(access.parts, access.scope, asked)
 
-    @operation("POST /v1/fading/explain", Right.READ, answer="judgements", command="mind fade")
-    async def explain(
-        self,
-        ids: Sequence[UUID],
-        rules: FadingRules | None = None,
-    ) -> list[FadeDecision]:
-        """Explain for each memory whether it would fade now."""
-        return await explain_fading(self.access.parts, self.access.scope, ids, rules or FadingRules())
-
-    @operation("GET /v1/faded", Right.READ, command="mind fade")
-    async def faded(self, cursor: UUID | None = None, limit: int = 50) -> FadedPage:
-        """List faded memories with reasons, oldest first."""
-        return await list_faded(self.access.parts, self.access.scope, cursor, limit)
-
-    @operation("POST /v1/faded/revive", Right.WRITE, answer="revived", command="mind fade")
-    async def revive(self, ids: Sequence[UUID]) -> list[UUID]:
+    @operation("POST /v1/fade/restore", Right.WRITE, answer="restored", command="mind fade")
+    async def restore(self, ids: Sequence[UUID]) -> list[UUID]:
         """Restore faded memories."""
-        return await revive(self.access.parts, self.access.scope, ids)
+        return await restore_faded(self.access.parts, self.access.scope, ids)
+
+    @operation("GET /v1/memories", Right.READ, command="list")
+    async def list(
+        self,
+        *,
+        filter: FilterLike | None = None,
+        ids: Sequence[UUID] | None = None,
+        words: str = "",
+        keyword: str = "",
+        order: MemoryOrder | str = "oldest",
+        limit: int = 50,
+        cursor: UUID | None = None,
+    ) -> MemoryPage:
+        """List the memories that match a filter, or up to 200 by ID. Unknown IDs are omitted.
+
+        `keyword` restricts it to memories in recall that are filed under it: with `{"kinds": ["chat"]}`, newest first,
+        the first one is the last chat with somebody.
+        """
+        wanted = ListQuery(read_filter(filter), ids, words, keyword, order, limit, cursor)
+        return await list_memories(self.access.parts, self.access.scope, wanted)

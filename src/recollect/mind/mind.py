@@ -10,7 +10,7 @@ from recollect.mind.agents import AgentVerbs
 from recollect.mind.conversations import Conversation
 from recollect.mind.items import ItemsView
 from recollect.mind.knowledge import KnowledgeView
-from recollect.mind.memories import FadeView, MemoryVerbs
+from recollect.mind.memories import MemoryVerbs
 from recollect.mind.operations import list_operations, operation, streaming
 from recollect.mind.recall import BlockView, RecallsView, RecallVerbs
 from recollect.mind.topics import TopicsView
@@ -55,11 +55,6 @@ class Mind(MemoryVerbs, RecallVerbs, AgentVerbs):
     def blocks(self) -> BlockView:
         """Return the view for blocks: memories that match a query as text for prompts, and memories by short ID."""
         return BlockView(self.access)
-
-    @property
-    def fading(self) -> FadeView:
-        """Return the view for fading: memories that fade, faded memories, and how to restore them."""
-        return FadeView(self.access)
 
     @property
     def items(self) -> ItemsView:

@@ -11,12 +11,11 @@ from recollect.core.recall.quality import compare
 from recollect.core.text.tokens import ESTIMATE, estimate
 from recollect.mind.access import RIGHT_TO_RECALL, Access, right_for
 from recollect.mind.operations import operation
-from recollect.models.blocks import MemoryBlock, ResolvedId
+from recollect.models.blocks import MemoryBlock
 from recollect.models.evaluations import Evaluation, EvaluationDifference, EvaluationQuestion, RelevanceCalibration
-from recollect.models.recall import Cue, Explanation, RecallResult
-from recollect.models.saved_recalls import Replay, SavedRecallPage
+from recollect.models.recall import Cue, Explanation, RecallResult, Replay, SavedRecallPage
 from recollect.models.service import Right
-from recollect.verbs.conversations.block import BlockRequest, block, resolve
+from recollect.verbs.conversations.block import BlockRequest, block
 from recollect.verbs.recall import evaluate as evaluation
 from recollect.verbs.recall.no_hits import recall_for
 from recollect.verbs.recall.replay import explain_recall, replay
@@ -74,11 +73,6 @@ class BlockView:
         access = self.access
         access.require(right_for([asked.cue]))
         return await block(access.parts, access.scope, asked, access.place)
-
-    @operation("GET /v1/blocks/{short_id}", Right.READ)
-    async def resolve(self, short_id: str, conversation: str = "") -> ResolvedId:
-        """Get the memory behind a short ID."""
-        return await resolve(self.access.parts, self.access.scope, short_id, conversation)
 
 
 @dataclass(frozen=True, slots=True)

@@ -31,7 +31,7 @@ from recollect.mind.operators.limits import OperatorLimits
 from recollect.mind.operators.mirrors import Mirrors
 from recollect.mind.operators.placements import TenantPlacements
 from recollect.mind.operators.spaces import EmbeddingSpaces
-from recollect.models.agents import MindSnapshot, Overview
+from recollect.models.agents import MindSnapshot, Overview, Tuning
 from recollect.models.conversations import DueConversation, PurgeReceiptPage
 from recollect.models.service import (
     Caller,
@@ -52,6 +52,7 @@ from recollect.store.service.jobs import nothing_ready
 from recollect.store.shards.probe import AnyProbe
 from recollect.store.shards.servers import OpenServer, Servers
 from recollect.store.shards.tenants import Tenants
+from recollect.verbs.agents.profile import tune
 from recollect.verbs.cold.restore import ColdRestorer
 from recollect.verbs.conversations.receipts import page_receipts
 from recollect.verbs.dependencies import Dependencies
@@ -166,17 +167,9 @@ class Recollect(KeyVerbs):
         """Run jobs until cancelled, or until none is left. When cancelled, running jobs have `stop_seconds` to end."""
         work = partial(self._work, concurrency, stop_seconds, until_empty=until_empty)
         if until_empty:
-            await asyncio.gather(*map(work, await self._servers_to_work_for()))
+            await asyncio.gather(*map(work, await list_servers_to_work_for(self)))
         else:
-            await run_on_all_servers(self._servers_to_work_for, work)
-
-    async def _servers_to_work_for(self) -> Sequence[OpenServer]:
-        """List the servers that answer, of those that the settings name if they name any."""
-        chosen = set(self.settings.shards.names.replace(",", " ").split())
-        servers = [each for each in await self.parts.servers.answering() if not chosen or each.name in chosen]
-        if not servers:
-            raise SetupError("None of the shards in RECOLLECT_SHARDS__NAMES responds.")
-        return servers
+            await run_on_all_servers(partial(list_servers_to_work_for, self), work)
 
     async def _work(self, concurrency: int, stop_seconds: float, server: OpenServer, *, until_empty: bool) -> None:
         """Run the jobs of one server."""
@@ -189,6 +182,22 @@ class Recollect(KeyVerbs):
     async def wait(self, timeout_seconds: float | None = None) -> bool:
         """Wait until no job of the scopes opened here is ready or runs; return whether that was in time."""
         return await wait_for_jobs(self.parts.servers, self.opened, timeout_seconds)
+
+    async def receipts(
+        self,
+        agent: str | None = None,
+        user: str | None = None,
+        *,
+        conversation: str = "",
+        cursor: str | None = None,
+        limit: int = 50,
+        tenant: str = "default",
+    ) -> PurgeReceiptPage:
+        """Fetch one page of what purges of conversations removed, the latest first, for an operator."""
+        caller = await self.operator.act_for(tenant)
+        return await self.tenant.receipts(
+            caller, KeyBinding(agent, user), cursor or "", limit, conversation=conversation
+        )
 
     @property
     def jobs(self) -> JobControl:
@@ -227,6 +236,15 @@ def bind(
     return Mind(Access(parts, caller, scope, seconds, known))
 
 
+async def list_servers_to_work_for(recollect: Recollect) -> Sequence[OpenServer]:
+    """List the servers that answer, of those that the settings name if they name any."""
+    chosen = set(recollect.settings.shards.names.replace(",", " ").split())
+    servers = [each for each in await recollect.parts.servers.answering() if not chosen or each.name in chosen]
+    if not servers:
+        raise SetupError("None of the shards in RECOLLECT_SHARDS__NAMES responds.")
+    return servers
+
+
 def build_other(settings: Settings, model: str) -> ChatModel | None:
     """Build the configured chat endpoint with another of its models."""
     return build_chat_model(settings.model_copy(update={"chat_model": model}))
@@ -255,9 +273,16 @@ class TenantView:
         return await read_status(self.parts, self.probe, caller)
 
     @recovered
-    async def receipts(self, caller: Caller, bounds: KeyBinding, cursor: str = "", limit: int = 50) -> PurgeReceiptPage:
-        """Fetch one page of what purges of conversations removed, the latest first: of a scope, or of the tenant."""
-        return await page_receipts(self.parts, caller, bounds, cursor, limit)
+    async def tune(self, caller: Caller, agent: str, *, apply: bool = False) -> list[Tuning]:
+        """Learn an agent's ranking weights from feedback, and apply them if they rank better and `apply` is set."""
+        return await tune(self.parts, caller, agent, apply=apply)
+
+    @recovered
+    async def receipts(
+        self, caller: Caller, bounds: KeyBinding, cursor: str = "", limit: int = 50, *, conversation: str = ""
+    ) -> PurgeReceiptPage:
+        """Fetch one page of what purges removed, the latest first: of a conversation, of a scope, or of the tenant."""
+        return await page_receipts(self.parts, caller, bounds, conversation, cursor, limit)
 
 
 @dataclass(frozen=True, slots=True)
@@ -295,7 +320,7 @@ class Operator:
 
     async def restore(self, mind: Mind, saved: MindSnapshot) -> list[UUID]:
         """Load a whole mind into an empty scope in one transaction; return the ids of its memories."""
-        return await load.restore(mind.access.parts, mind.access.caller, mind.access.scope, saved)
+        return await load.restore_mind(mind.access.parts, mind.access.caller, mind.access.scope, saved)
 
     async def read_inventory(self, mind: Mind) -> tuple[Overview, dict[str, int]]:
         """Read a mind's overview with every keyword, and count the objects that are not memories."""

@@ -9,8 +9,8 @@ from uuid import UUID
 from recollect.mind.access import Access
 from recollect.mind.operations import operation
 from recollect.models.service import Right
-from recollect.models.topics import NewTopicLink, RelatedTopic, Topic, TopicLink, TopicTree
-from recollect.verbs.topics.topics import link, list_links, merge, move, related, rename, tree, unlink
+from recollect.models.topics import NewTopicLink, Topic, TopicLink, TopicTree
+from recollect.verbs.topics.topics import TopicChange, link, list_links, tree, unlink, update_topic
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,18 +21,13 @@ class TopicsView:
 
     @operation("GET /v1/topics", Right.READ, command="mind topics")
     async def tree(self, path: str = "", limit: int = 1_000) -> TopicTree:
-        """List the topic tree, or a subtree, with counts."""
+        """List the topic tree with counts, or a subtree and the topics related to its root."""
         return await tree(self.access.parts, self.access.scope, path, limit)
 
     @operation("GET /v1/topics/links", Right.READ, answer="links", command="mind topics")
     async def links(self, path: str = "", *, memory_id: UUID | None = None, limit: int = 50) -> list[TopicLink]:
         """List the memories of a topic, or the topics of a memory, newest first."""
         return await list_links(self.access.parts, self.access.scope, path, memory_id, limit)
-
-    @operation("GET /v1/topics/related", Right.READ, answer="related", command="mind topics")
-    async def related(self, path: str, limit: int = 50) -> list[RelatedTopic]:
-        """List related topics, strongest first."""
-        return await related(self.access.parts, self.access.scope, path, limit)
 
     @operation("POST /v1/topics/links", Right.WRITE, command="mind topics")
     async def link(self, path: str, memories: UUID | NewTopicLink | Sequence[UUID | NewTopicLink]) -> Topic:
@@ -44,20 +39,15 @@ class TopicsView:
         """Remove memories from a topic. Empty topics are deleted."""
         return await unlink(self.access.parts, self.access.scope, path, ids)
 
-    @operation("POST /v1/topics/rename", Right.WRITE, command="mind topics")
-    async def rename(self, path: str, name: str) -> Topic:
-        """Rename a topic."""
-        return await rename(self.access.parts, self.access.scope, path, name)
+    @operation("PATCH /v1/topics", Right.WRITE, command="mind topics")
+    async def update(
+        self, path: str, *, name: str | None = None, parent: str | None = None, into: str | None = None
+    ) -> Topic:
+        """Rename a topic, move it, or merge it with its subtopics into another.
 
-    @operation("POST /v1/topics/move", Right.WRITE, command="mind topics")
-    async def move(self, path: str, under: str = "") -> Topic:
-        """Move a topic and its subtopics. Creates the target if needed."""
-        return await move(self.access.parts, self.access.scope, path, under)
-
-    @operation("POST /v1/topics/merge", Right.WRITE, command="mind topics")
-    async def merge(self, path: str, into: str) -> Topic:
-        """Merge a topic and its subtopics into another."""
-        return await merge(self.access.parts, self.access.scope, path, into)
+        A parent is created if needed; an empty one is the root. `into` excludes the others.
+        """
+        return await update_topic(self.access.parts, self.access.scope, path, TopicChange(name, parent, into))
 
 
 def as_filings(memories: UUID | NewTopicLink | Sequence[UUID | NewTopicLink]) -> list[NewTopicLink]:

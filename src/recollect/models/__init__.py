@@ -14,17 +14,17 @@ if TYPE_CHECKING:
     from recollect.models.blocks import *
     from recollect.models.conversations import *
     from recollect.models.evaluations import *
+    from recollect.models.filters import *
     from recollect.models.imports import *
     from recollect.models.items import *
     from recollect.models.knowledge import *
     from recollect.models.memories import *
     from recollect.models.recall import *
-    from recollect.models.saved_recalls import *
     from recollect.models.service import *
     from recollect.models.topics import *
 
 ROOMS = (
-    *("memories", "recall", "conversations", "knowledge", "topics", "agents", "items", "saved_recalls", "blocks"),
+    *("memories", "filters", "recall", "conversations", "knowledge", "topics", "agents", "items", "blocks"),
     *("evaluations", "imports", "service"),
 )
 

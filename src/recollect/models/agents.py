@@ -8,8 +8,9 @@ from datetime import date
 from enum import StrEnum
 from uuid import UUID
 
+from recollect.models.filters import Filter
 from recollect.models.memories import JSON, Kind, Memory, NewMemory, Receipt, Triple
-from recollect.models.recall import Factors, Filter, Script, StreamWeights
+from recollect.models.recall import Factors, Script, StreamWeights
 from recollect.models.service import EmbeddingSpace, JobState
 
 
@@ -62,6 +63,8 @@ class Profile(Filter):
     """Names of the owners of the memory. They are removed from cues, because they would match everything."""
     language: str = ""
     """The language of fixed texts in prompts, `en` or `zh`; the language of the cue if empty."""
+    metadata: Mapping[str, JSON] = field(default_factory=dict[str, JSON])
+    """What an import stored with the agent. Read-only: it is not replaced with the settings."""
 
 
 NOTHING_THERE = "Nothing to reflect on yet."
@@ -171,6 +174,15 @@ class KeywordCount:
 
 
 @dataclass(frozen=True, slots=True)
+class DailyCount:
+    """How many memories of one kind were stored on one day."""
+
+    day: date
+    kind: Kind
+    memories: int
+
+
+@dataclass(frozen=True, slots=True)
 class Overview:
     """Statistics of one scope."""
 
@@ -202,15 +214,8 @@ class Overview:
     """Number of faded memories."""
     archived: int = 0
     """Number of memories of archived conversations."""
-
-
-@dataclass(frozen=True, slots=True)
-class DailyCount:
-    """How many memories of one kind were stored on one day."""
-
-    day: date
-    kind: Kind
-    memories: int
+    activity: tuple[DailyCount, ...] = ()
+    """Memories stored on each of the last days, if days were requested; the oldest day first."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -221,7 +226,5 @@ class MindSnapshot:
     space: EmbeddingSpace | None
     """The embedding space of the memories' own vectors; the active one if None."""
     profile: Profile
-    metadata: Mapping[str, JSON]
-    """Other metadata of the agent."""
     unreflected_importance: float
     unreflected_memories: int

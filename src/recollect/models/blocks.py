@@ -8,7 +8,7 @@ from datetime import datetime
 from enum import StrEnum
 from uuid import UUID
 
-from recollect.models.memories import JSON, Kind, Memory
+from recollect.models.memories import JSON, Kind
 from recollect.models.recall import Explanation, Status
 
 
@@ -134,11 +134,3 @@ class MemoryBlock:
         """Find the line with a short ID, which may have brackets."""
         wanted = short_id.strip().strip("[]").lower()
         return next((line for line in self.lines if line.short_id == wanted), None)
-
-
-@dataclass(frozen=True, slots=True)
-class ResolvedId:
-    """The memory behind a short ID, and its visible sources."""
-
-    memory: Memory
-    evidence: tuple[Memory, ...]

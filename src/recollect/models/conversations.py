@@ -163,6 +163,8 @@ class ConversationInfo:
     changed_at: datetime
     """When it entered its state."""
     metadata: Mapping[str, JSON]
+    threads: tuple[ThreadEnd, ...] = field(default=(), kw_only=True)
+    """The ends of its threads, newest first; empty unless one conversation was read."""
 
 
 @dataclass(frozen=True, slots=True)

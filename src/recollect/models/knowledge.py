@@ -127,7 +127,7 @@ class NewFact:
 
 @dataclass(frozen=True, slots=True)
 class FactPage:
-    """One page of facts in the order of writing, and the cursor of the next page."""
+    """One page of facts, and the cursor of the next page."""
 
     facts: tuple[Fact, ...]
     next_cursor: UUID | None = None
@@ -141,7 +141,7 @@ class EntityOrder(StrEnum):
     MEANING = "meaning"
     """The nearest to a text first."""
     WORDS = "words"
-    """Entities with most words of the text first, used if no vector could be compared."""
+    """Entities with most words of the text first; also used if no vector could be compared."""
     FACTS = "facts"
     """Entities with most facts first."""
 
@@ -301,7 +301,7 @@ class Relation:
 
 
 @dataclass(frozen=True, slots=True)
-class Neighbour:
+class Neighbor:
     """An entity that is reachable through facts."""
 
     entity: Entity
@@ -316,7 +316,7 @@ class Neighbors:
     """Entities around an entity, nearest first."""
 
     entity: Entity
-    neighbours: tuple[Neighbour, ...]
+    neighbors: tuple[Neighbor, ...]
     relations: tuple[Relation, ...]
     """Every fact that was followed, without duplicates, even if it led to no new entity."""
     whole: bool
@@ -330,15 +330,6 @@ class FactPath:
     entities: tuple[Entity, ...]
     relations: tuple[Relation, ...]
     """One for each step; between two entities the newest fact."""
-
-
-@dataclass(frozen=True, slots=True)
-class TimelinePage:
-    """One page of fact versions in chronological order."""
-
-    relations: tuple[Relation, ...]
-    next_cursor: str = ""
-    """The cursor of the next page; empty on the last page."""
 
 
 @dataclass(frozen=True, slots=True)

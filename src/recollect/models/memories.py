@@ -199,7 +199,7 @@ class UpdateResult:
     version: int
     """The number of the version, counted from 1."""
     changed: bool = True
-    """Whether a version was written."""
+    """Whether anything changed."""
     contested: bool = False
     """Whether it is only stored next to the current version, because its writer has less trust."""
     outdated: tuple[UUID, ...] = ()
@@ -234,12 +234,14 @@ class EvidenceStep:
 
 @dataclass(frozen=True, slots=True)
 class EvidenceWalk:
-    """Sources of a memory and memories derived from it, nearest first."""
+    """Sources of a memory and memories derived from it, nearest first, and its versions."""
 
     sources: tuple[EvidenceStep, ...]
     derived: tuple[EvidenceStep, ...]
     whole: bool
     """Whether the walk is complete; false if the depth or the limit ended it."""
+    versions: tuple[Memory, ...] = ()
+    """All versions, oldest first."""
 
 
 class FadeReason(StrEnum):
@@ -275,6 +277,8 @@ class FadeDecision:
     score: float
     grounds: FadeReason
     reason: str
+    faded_at: datetime | None = None
+    """When it faded, if it has already; score and reason are those of that time."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -290,26 +294,6 @@ class FadeReport:
     grounds: Mapping[FadeReason, int]
     """Number of decisions by each rule."""
     judgements: tuple[FadeDecision, ...]
-    """The first memories that faded, or would fade."""
+    """The first memories that faded, or would fade; every named memory if the call named some."""
     next_cursor: UUID | None
     """The cursor to continue if the time ran out; None at the end of the scope."""
-
-
-@dataclass(frozen=True, slots=True)
-class FadedMemory:
-    """One faded memory, with time and reason."""
-
-    id: UUID
-    kind: Kind
-    faded_at: datetime
-    score: float
-    grounds: FadeReason
-    reason: str
-
-
-@dataclass(frozen=True, slots=True)
-class FadedPage:
-    """One page of faded memories, oldest first, and the cursor of the next page."""
-
-    faded: tuple[FadedMemory, ...]
-    next_cursor: UUID | None

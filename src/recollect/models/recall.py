@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field
 from datetime import datetime
 from enum import StrEnum
-from operator import attrgetter
 from uuid import UUID
 
 from recollect.loading import local_timezone
-from recollect.models.memories import JSON, Embedding, Kind, Memory, RecallState, Role
+from recollect.models.filters import NO_FILTER, Filter
+from recollect.models.memories import JSON, Embedding, Kind, Memory
 
 
 class Mode(StrEnum):
@@ -53,81 +53,6 @@ class StreamWeights:
     """Factors of the three weights: recency, similarity, importance."""
     decay: float | None = None
     """The decay of recency: per rank, or per hour in mode `paper`."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Filter:
-    """Restrictions of a read: every channel and list applies them before it limits its result."""
-
-    kinds: tuple[Kind, ...] = ()
-    """Only memories of these kinds; all kinds if empty."""
-    conversations: tuple[str, ...] = ()
-    """Only messages of these conversations."""
-    roles: tuple[Role, ...] = ()
-    """Only messages of these roles."""
-    speakers: tuple[str, ...] = ()
-    """Only memories with these speakers; names are compared like names of entities."""
-    origins: tuple[str, ...] = ()
-    """Only memories with these origins."""
-    topics: tuple[str, ...] = ()
-    """Paths of topics, such as `a->b->c`: only memories under them. A recall puts these first; with `topics_only` it
-    returns no others."""
-    below: bool = False
-    """Include subtopics."""
-    topics_only: bool = False
-    """Whether a recall finds only memories under these topics, like every list."""
-    since: datetime | None = None
-    """Only memories that occurred at this time or later."""
-    until: datetime | None = None
-    """Only memories that occurred before this time."""
-    min_trust: int = 0
-    """Only memories with at least this trust."""
-    min_importance: float = 0.0
-    """Only memories with at least this importance, 1 to 10."""
-    as_of: datetime | None = None
-    """Only versions that were stored and believed at this time; now if None."""
-    at: datetime | None = None
-    """Only facts that were true at this time, and memories that had occurred. None = facts not over at `as_of`."""
-    pinned: bool | None = None
-    """Only pinned memories (true) or only others (false); both if None."""
-    state: RecallState | None = None
-    """Only memories in this state now. None = current for a recall; lists also include archived and faded ones."""
-    where: tuple[str, ...] = ()
-    """Conditions on metadata, such as `project == alpha`, which all must be true. Operators: ==, !=, <, <=, >, >=, in,
-    contains and exists, followed by JSON or plain text."""
-
-    @property
-    def past(self) -> bool:
-        """Return whether a past time is set, so that versions outside the indexes must be read."""
-        return self.as_of is not None or self.at is not None
-
-    @property
-    def outside(self) -> bool:
-        """Return whether the state is not in the indexes."""
-        return self.state is not None and self.state is not RecallState.CURRENT
-
-    @property
-    def left(self) -> bool:
-        """Return whether memories outside the indexes may match."""
-        return self.past or self.outside
-
-    @property
-    def named(self) -> tuple[str, ...]:
-        """Return the names of fields that are set; defaults restrict nothing."""
-        given = READ_FIELDS(self)
-        if given == FILTER_DEFAULTS:
-            return ()
-        return tuple(name for name, one, usual in zip(FIELDS, given, FILTER_DEFAULTS, strict=True) if one != usual)
-
-
-FIELDS = tuple(each.name for each in fields(Filter) if each.name not in {"below", "topics_only"})
-"""The fields that restrict; the two others modify them."""
-FILTER_DEFAULTS = tuple(getattr(Filter(), name) for name in FIELDS)
-"""The defaults of a filter's fields, stored because reading them from the class is slower than comparing them."""
-READ_FIELDS = attrgetter(*FIELDS)
-NO_FILTER = Filter()
-MAX_CONDITIONS = 16
-"""Maximum number of conditions in `where`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -397,3 +322,48 @@ class RecallResult:
     """The ID to explain and replay the recall, if it was saved."""
     explanation: Explanation | None = None
     """Its explanation, if the cue requests it."""
+
+
+@dataclass(frozen=True, slots=True)
+class SavedHit:
+    """A hit as stored: its ID, with the reasons for its rank."""
+
+    id: UUID
+    score: float
+    channels: Mapping[str, ChannelScore]
+    duplicates: tuple[UUID, ...] = ()
+    preferences: Mapping[str, float] = field(default_factory=dict[str, float])
+
+
+@dataclass(frozen=True, slots=True)
+class SavedRecall:
+    """A saved recall in a list."""
+
+    recall_id: UUID
+    asked_at: datetime
+    text: str
+    status: Status
+    hits: int
+    milliseconds: float
+
+
+@dataclass(frozen=True, slots=True)
+class SavedRecallPage:
+    """One page of saved recalls, the latest first."""
+
+    recalls: tuple[SavedRecall, ...]
+    next_cursor: UUID | None
+
+
+@dataclass(frozen=True, slots=True)
+class Replay:
+    """A saved recall, ranked or run again."""
+
+    recall_id: UUID
+    asked_at: datetime
+    weights: Mapping[str, float]
+    as_of: datetime | None
+    placings: tuple[RankedCandidate, ...]
+    """The hits in order."""
+    same: bool
+    """Whether hits and scores are equal to those of the saved recall."""

@@ -92,6 +92,8 @@ class TopicTree:
 
     topics: tuple[Topic, ...]
     whole: bool = True
+    related: tuple[RelatedTopic, ...] = ()
+    """Topics related to the root of a subtree, strongest first, at most 50; empty for the whole tree."""
 
     @property
     def text(self) -> str:

@@ -39,6 +39,8 @@ class SyncMinds:
     inner: Client | Recollect
     portal: Portal
 
+    receipts = blocking(Client.receipts)
+
     def mind(self, agent: str, user: str = "") -> SyncMind:
         """Open a scope."""
         return SyncMind(self.portal.call(self.inner.mind, agent, user), self.portal)
@@ -76,7 +78,7 @@ class SyncClient(SyncMinds):
     retry_jobs = blocking(Client.retry_jobs)
     scopes = blocking(Client.scopes)
     status = blocking(Client.status)
-    receipts = blocking(Client.receipts)
+    tune = blocking(Client.tune)
     export_scopes = blocking(Client.export_scopes)
     import_scopes = blocking(Client.import_scopes)
     forget_user = blocking(Client.forget_user)

@@ -29,7 +29,6 @@ from recollect.doors.imports.jsonl import ExportLine
 from recollect.doors.mcp.tools import TOOLS
 from recollect.llm.build import has_minilm
 from recollect.llm.fake import FakeEmbedder
-from recollect.mind.memories import FadeView
 from recollect.mind.mind import OPERATIONS
 from recollect.mind.service import Addresses
 from recollect.models.conversations import Attachment, Part, PurgeReceipt, TokenUsage
@@ -111,7 +110,7 @@ def test_programs_run_and_print_what_the_page_shows(name, folder):
 
 LEARNING = """
     conversation.append("Friday at seven, and Bo brings the rice.")
-    conversation.close_segment()
+    conversation.update(close_segment=True)
     memory.wait()
     print(*(fact.text for fact in mind.knowledge.facts().facts))
 """
@@ -275,7 +274,7 @@ def test_python_reference_names_everything_public():
     page = read("docs/reference/python.md")
     names = [f"`{name}" for name in recollect.__all__ if name not in {"open", "connect"}]
     names += ["recollect.open(", "recollect.connect(", *(f"sync.{name}(" for name in ("open", "using"))]
-    owners = (recollect.Mind, recollect.Conversation, recollect.Recollect, Client, FadeView)
+    owners = (recollect.Mind, recollect.Conversation, recollect.Recollect, Client)
     methods = [name for owner in owners for name in methods_of(owner)]
     names += [f"`{name}" for name in methods]
     values = (recollect.NewMemory, models.Cue, models.Receipt, recollect.Hit, recollect.RecallResult)

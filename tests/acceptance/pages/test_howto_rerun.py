@@ -59,7 +59,7 @@ async def test_the_page_runs_and_shows_what_is_printed(recollect, addresses, own
             said = NOON + timedelta(days=day)
             answer = NewMessage(Role.ASSISTANT, "I see.", occurred_at=said + timedelta(seconds=9))
             await conversation.append([NewMessage(Role.USER, text, occurred_at=said), answer])
-            await conversation.close_segment()
+            await conversation.update(close_segment=True)
     for (number,) in owner.execute("select id from scopes").fetchall():
         await enrich(recollect.parts, number)
     prices = "qwen3-8b=0.05/0.40 qwen3-32b=0.20/0.80"

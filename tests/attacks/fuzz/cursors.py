@@ -12,10 +12,9 @@ from recollect.core.service import numbers
 from recollect.errors import InvalidInputError
 from recollect.models.service import ScopeOrder
 from recollect.verbs.conversations import lifecycle, receipts
-from recollect.verbs.knowledge import graph
 from recollect.verbs.service import jobs, tenants
 
-WATCHED = "recollect.core.service recollect.verbs.conversations recollect.verbs.knowledge recollect.verbs.service"
+WATCHED = "recollect.core.service recollect.verbs.conversations recollect.verbs.service"
 IDENTITY = "0197f1c2-0000-7000-8000-000000000001"
 WRITTEN = (
     *(f"{UUID(IDENTITY).hex}.17", f"2026-01-31T12:00:00Z_{IDENTITY}", f"_{IDENTITY}"),
@@ -59,12 +58,6 @@ def of_receipts(text: str) -> None:
         assert receipts.read_place(written)[1] == identity
 
 
-def of_timelines(text: str) -> None:
-    read = graph.read_cursor(text)
-    again = graph.write_cursor(SimpleNamespace(valid_at=read[0], memory_id=read[1]))
-    assert graph.read_cursor(again) == read
-
-
 def of_jobs(text: str) -> None:
     place, before = jobs.read_place(text, 3)
     assert 0 <= place < 3
@@ -80,7 +73,7 @@ def of_scopes(order: ScopeOrder):
 
 
 TRIED = (
-    *(of_changes, of_conversations, of_receipts, of_timelines, of_jobs),
+    *(of_changes, of_conversations, of_receipts, of_jobs),
     *(of_scopes(order) for order in ScopeOrder),
 )
 

@@ -77,7 +77,7 @@ async def read_served(settings):
     async with open_recollect(settings, work=False) as recollect:
         for number in range(USERS):
             for agent in AGENTS:
-                page = await (await recollect.mind(agent, f"user-{number}")).browse(limit=200)
+                page = await (await recollect.mind(agent, f"user-{number}")).list(limit=200)
                 found |= {memory.content.split()[0] for memory in page.memories}
     return found
 

@@ -56,55 +56,56 @@ async def test_by_day_and_kind(mind, owner):
     put(owner, [noon - timedelta(days=40)])
     put(owner, [noon - timedelta(days=2)], state="deleted")
     put(owner, [noon - timedelta(days=1)], kind="fact", state="past")
-    assert await mind.activity() == [
+    assert (await mind.overview(days=30)).activity == (
         DailyCount(today - timedelta(days=3), Kind.EVENT, 2),
         DailyCount(today - timedelta(days=1), Kind.FACT, 1),
         DailyCount(today, Kind.EVENT, 2),
         DailyCount(today, Kind.THOUGHT, 1),
-    ]
-    assert [each.memories for each in await mind.activity(days=1)] == [2, 1]
-    assert sum(each.memories for each in await mind.activity(days=366)) == 7
+    )
+    assert [each.memories for each in (await mind.overview(days=1)).activity] == [2, 1]
+    assert sum(each.memories for each in (await mind.overview(days=366)).activity) == 7
 
 
 async def test_a_zone_moves_what_happened_at_night(mind, owner, monkeypatch):
     await mind.remember("one")
     late = datetime.combine(datetime.now(UTC).date() - timedelta(days=5), datetime.min.time(), UTC) - timedelta(hours=1)
     put(owner, [late])
-    by_zone = {zone: (await mind.activity(zone=zone))[0].day for zone in ("UTC", "Asia/Shanghai")}
+    by_zone = {zone: (await mind.overview(days=30, zone=zone)).activity[0].day for zone in ("UTC", "Asia/Shanghai")}
     assert by_zone["UTC"] == late.date()
     assert by_zone["Asia/Shanghai"] == late.date() + timedelta(days=1)
     monkeypatch.setattr(agents, "local_timezone", lambda: "Asia/Shanghai")
-    assert (await mind.activity())[0].day == by_zone["Asia/Shanghai"]
+    assert (await mind.overview(days=30)).activity[0].day == by_zone["Asia/Shanghai"]
 
 
 async def test_what_is_deleted_does_not_count_and_other_scopes_do_not(recollect, mind):
     await mind.conversation("c").append("a message")
     await mind.remember("an event")
     for other in (await recollect.mind("ada", "wu"), await recollect.mind("ada", "li", tenant="other")):
-        assert await other.activity() == []
+        assert (await other.overview(days=30)).activity == ()
         await other.remember("theirs")
     await mind.conversation("c").delete()
-    assert [(each.kind, each.memories) for each in await mind.activity()] == [(Kind.EVENT, 1)]
+    assert [(each.kind, each.memories) for each in (await mind.overview(days=30)).activity] == [(Kind.EVENT, 1)]
 
 
 async def test_over_http_and_by_both_clients(recollect, mind):
     _, secret = await new_key(recollect, rights=(Right.READ,))
     await mind.remember("one")
-    here = await mind.activity(7, "Asia/Shanghai")
+    here = await mind.overview(days=7, zone="Asia/Shanghai")
+    assert here.activity and not (await mind.overview()).activity
     async with http_client(recollect, secret) as http:
-        [day] = (await http.get("/v1/activity", params=SCOPE)).json()["days"]
+        [day] = (await http.get("/v1/overview", params=SCOPE | {"days": 30})).json()["activity"]
         assert (day["kind"], day["memories"]) == ("event", 1) and date.fromisoformat(day["day"])
-        for wrong in ({"days": 0}, {"days": 367}, {"zone": "Mars"}):
-            assert (await http.get("/v1/activity", params=SCOPE | wrong)).status_code == 422
+        for wrong in ({"days": -1}, {"days": 367}, {"zone": "Mars"}):
+            assert (await http.get("/v1/overview", params=SCOPE | wrong)).status_code == 422
     with pytest.raises(InvalidInputError):
-        await mind.activity(0)
+        await mind.overview(days=-1)
 
     def without_a_loop(url):
         with sync.connect(url, secret) as client:
-            return client.mind("ada", "li").activity(7, "Asia/Shanghai")
+            return client.mind("ada", "li").overview(days=7, zone="Asia/Shanghai")
 
     async with listening(recollect) as url, Client(url, secret) as client:
-        assert await (await client.mind("ada", "li")).activity(7, "Asia/Shanghai") == here
+        assert await (await client.mind("ada", "li")).overview(days=7, zone="Asia/Shanghai") == here
         assert await asyncio.to_thread(without_a_loop, url) == here
 
 

@@ -71,9 +71,9 @@ async def test_absurd_profiles_are_refused_and_nothing_changes(mind):
 async def test_changing_a_profile_keeps_what_else_is_known_of_the_agent(mind, recollect, owner):
     await mind.set_profile(CHOSEN)
     owner.execute("""update agents set metadata = '{"a": 1}'""")
-    await mind.set_profile(Profile())
-    assert await mind.metadata() == {"a": 1}
-    assert (await fetch(recollect.parts.database, mind.access.scope)).profile == Profile()
+    kept = Profile(metadata={"a": 1})
+    assert await mind.set_profile(Profile(metadata={"b": 2})) == kept
+    assert await mind.profile() == await fetch(recollect.parts.database, mind.access.scope) == kept
 
 
 async def test_an_overview_counts_what_was_written(mind):
@@ -130,7 +130,7 @@ async def test_reading_a_profile_needs_read_and_changing_it_admin(recollect):
             with pytest.raises(ForbiddenError, match="admin"):
                 await mind.set_profile(CHOSEN)
             with pytest.raises(ForbiddenError, match="admin"):
-                await mind.tune(apply=True)
+                await recollect.tenant.tune(mind.access.caller, "ada", apply=True)
 
 
 async def test_the_client_reads_and_changes_profiles(remote, mind):
@@ -150,15 +150,14 @@ async def test_the_client_sees_the_same_overview_and_associations(remote, mind):
     [found] = await remote.associate(triple, limit=1, original=True)
     assert found == Association(triple, found.events, ())
     assert [memory.content for memory in found.events] == ["seen"]
-    chat = await remote.last_chat("maria")
-    assert chat == await mind.last_chat("maria")
-    assert chat.content == "talked"
-    assert await remote.last_chat("nobody") is None
+    chats = {"filter": {"kinds": ["chat"]}, "order": "newest", "limit": 1}
+    found = await remote.list(keyword="maria", **chats)
+    assert found == await mind.list(keyword="maria", **chats)
+    assert [memory.content for memory in found.memories] == ["talked"]
+    assert (await remote.list(keyword="nobody", **chats)).memories == ()
 
 
 async def test_http_answers_what_is_missing_or_wrong_with_a_reason(http):
-    missing = await http.get("/v1/last-chat", params={"agent": "ada", "name": "nobody"})
-    assert (missing.status_code, missing.json()["code"]) == (404, "not_found")
     for body in (
         {"agent": "ada", "triples": []},
         {"agent": "ada", "triples": [{"subject": "x"}], "limit": 1001},

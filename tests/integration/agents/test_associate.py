@@ -5,13 +5,18 @@ from __future__ import annotations
 import math
 import random
 from collections import Counter
+from uuid import UUID
 
 import pytest
+from psycopg import sql
 
 from recollect.errors import InvalidInputError
+from recollect.models.filters import Filter
 from recollect.models.memories import Kind, NewMemory, Triple
 from recollect.store.memories.keywords import QUERIES
+from recollect.store.memories.memories import RowQuery
 from support.imports.generative_agents import read_golden, read_mind
+from support.memories.past import last_chat
 
 
 def event(subject: str, predicate: str, thing: str, kind: Kind = Kind.EVENT) -> NewMemory:
@@ -94,13 +99,13 @@ async def test_nothing_counts_as_accessed(mind, owner):
 
 
 async def test_the_last_chat_with_somebody_is_the_newest_one(mind):
-    assert await mind.last_chat("Klaus") is None
+    assert await last_chat(mind, "Klaus") is None
     await mind.remember([event("Klaus", "chat with", f"Maria {number}", Kind.CHAT) for number in range(3)])
     await mind.remember(event("Klaus", "chat with", "Isabella"))
-    found = await mind.last_chat(" KLAUS ")
+    found = await last_chat(mind, " KLAUS ")
     assert found is not None
     assert (found.content, found.kind) == ("Klaus chat with Maria 2", Kind.CHAT)
-    assert await mind.last_chat("Isabella") is None
+    assert await last_chat(mind, "Isabella") is None
 
 
 async def test_what_was_forgotten_reminds_of_nothing(mind):
@@ -114,7 +119,7 @@ async def test_a_scope_not_written_to_reminds_of_nothing(recollect):
     mind = await recollect.mind("nobody")
     [found] = await mind.associate(Triple("maria"))
     assert (found.events, found.thoughts) == ((), ())
-    assert await mind.last_chat("maria") is None
+    assert await last_chat(mind, "maria") is None
 
 
 @pytest.mark.parametrize(
@@ -131,7 +136,7 @@ async def test_texts_that_cannot_be_looked_up_are_refused(mind, text):
     with pytest.raises(InvalidInputError):
         await mind.associate(Triple(subject=text))
     with pytest.raises(InvalidInputError):
-        await mind.last_chat(text)
+        await last_chat(mind, text)
 
 
 def rank(filed: list[tuple[int, Kind, frozenset[str], bool]], kind: Kind, asked: set[str]) -> list[int]:
@@ -177,20 +182,23 @@ async def test_associating_uses_the_indexes_of_the_key(mind, owner):
     # A hashed look-up would read the whole list of a keyword that may have all memories.
     assert not [node for node in walk(plan) if "hashed" in node.get("Filter", "")]
     assert scans(plan, "keyword_strengths") == {("Index Scan", "keyword_strengths_pkey")}
-    plan = explain(owner, mind, "last_chat", {"keyword": "person 7"})
+    asked = RowQuery(
+        only=Filter(kinds=(Kind.CHAT,)), cursor=UUID(int=2**128 - 1), limit=1, backwards=True, keyword="person 7"
+    )
+    plan = explain(owner, mind, asked.compose(), asked.bind(mind.access.scope))
     assert scans(plan, "memory_keywords") == {("Index Only Scan", "memory_keywords_pkey")}
-    assert "Sort" not in {node["Node Type"] for node in walk(plan)}
+    [page] = [node for node in walk(plan) if "memory_keywords" in {each.get("Alias") for each in node.get("Plans", [])}]
+    assert page["Node Type"] == "Limit"
 
 
 def explain(owner, mind, query, parameters):
     """Plan a query as the service's role, bound to the mind's tenant."""
+    text = query.as_string(None) if isinstance(query, sql.SQL) else QUERIES[query].format(filter="")
     named = {**parameters, "agent": mind.access.scope.agent, "user": mind.access.scope.user}
     with owner.transaction(force_rollback=True):
         owner.execute("set local role recollect_service")
         owner.execute("select set_config('recollect.tenant', %s, true)", [str(mind.access.scope.tenant_id)])
-        return owner.execute("explain (format json) " + QUERIES[query].format(filter=""), named).fetchone()[0][0][
-            "Plan"
-        ]
+        return owner.execute("explain (format json) " + text, named).fetchone()[0][0]["Plan"]
 
 
 def walk(plan):
@@ -224,7 +232,7 @@ async def test_associations_equal_those_of_the_original_code(recollect, shared, 
             assert {numbers[memory.id] for memory in found.thoughts} == set(case[column]["thoughts"])
         assert theirs.events == tuple(sorted(theirs.events, key=lambda memory: memory.id, reverse=True))
     for person, node in golden["last_chat"].items():
-        chat = await mind.last_chat(person.title())
+        chat = await last_chat(mind, person.title())
         assert chat is not None
         assert numbers[chat.id] == node
 

@@ -132,6 +132,10 @@ async def mark_by_importance(mind, recalls):
         await mind.feedback(recollection, [hit.memory.id for hit in ordered[:6]])
 
 
+async def tune(recollect, agent="ada", **chosen):
+    return await recollect.tenant.tune(await recollect.operator.act_for("default"), agent, **chosen)
+
+
 async def test_feedback_in_all_scopes_of_an_agent_teaches_its_weights(recollect):
     minds = [await recollect.mind("ada", user) for user in ("li", "wang")]
     stranger = await recollect.mind("bob")
@@ -140,7 +144,7 @@ async def test_feedback_in_all_scopes_of_an_agent_teaches_its_weights(recollect)
     await minds[0].set_profile(Profile(StreamWeights(recency=4.0, similarity=2.0, importance=0.1), limit=8))
     for mind in minds:
         await mark_by_importance(mind, 12)
-    [tuning] = await minds[0].tune()
+    [tuning] = await tune(recollect)
     assert sum(tuning.recalls) == 24
     assert tuning.recommended
     assert not tuning.applied
@@ -148,7 +152,7 @@ async def test_feedback_in_all_scopes_of_an_agent_teaches_its_weights(recollect)
     assert after.accuracy > before.accuracy + 0.1
     assert (await minds[1].profile()).weighing == StreamWeights(recency=4.0, similarity=2.0, importance=0.1)
 
-    [applied] = await minds[0].tune(apply=True)
+    [applied] = await tune(recollect, apply=True)
     assert applied == replace(tuning, applied=True)
     profile = await minds[1].profile()
     assert profile == Profile(StreamWeights(**tuning.after), limit=8)
@@ -160,16 +164,16 @@ async def test_feedback_in_all_scopes_of_an_agent_teaches_its_weights(recollect)
     ]
     assert sum(learned) > sum(given) + 5
     with pytest.raises(InvalidInputError, match="there are 0"):
-        await stranger.tune()
+        await tune(recollect, "bob")
 
 
-async def test_weights_that_do_no_better_are_not_applied(mind):
+async def test_weights_that_do_no_better_are_not_applied(recollect, mind):
     await fill(mind)
     for number in range(12):
         recollection = await mind.recall(replace(STREAM, text=f"apple {number}", limit=10))
         # The usual weights are right already: what ranks first is what is useful.
         await mind.feedback(recollection, [hit.memory.id for hit in recollection.hits[:3]])
-    [tuning] = await mind.tune(apply=True)
+    [tuning] = await tune(recollect, apply=True)
     assert tuning.held_out[0].accuracy == 1.0
     assert (tuning.recommended, tuning.applied) == (False, False)
     assert await mind.profile() == Profile()
@@ -182,13 +186,13 @@ async def test_thoughts_and_events_alike_can_be_marked(mind):
     assert await mind.feedback(recollection, []) == 2
 
 
-async def test_feedback_on_usual_recalls_teaches_all_weights_of_the_agent(mind):
+async def test_feedback_on_usual_recalls_teaches_all_weights_of_the_agent(recollect, mind):
     await fill(mind, 60)
     for number in range(24):
         recollection = await mind.recall(Cue(f"apple {number}", limit=20, touch=False))
         ordered = sorted(recollection.hits, key=lambda hit: hit.memory.importance, reverse=True)
         await mind.feedback(recollection, [hit.memory.id for hit in ordered[:6]])
-    [tuning] = await mind.tune(apply=True)
+    [tuning] = await tune(recollect, apply=True)
     assert (tuning.of, tuning.recommended, tuning.applied) == (TuningTarget.USUAL, True, True)
     assert tuning.held_out[1].accuracy > tuning.held_out[0].accuracy + 0.05
     profile = await mind.profile()

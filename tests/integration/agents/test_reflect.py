@@ -75,7 +75,7 @@ async def ann(thinking):
 
 
 async def thoughts_of(mind):
-    return [memory for memory in (await mind.browse(limit=200)).memories if memory.kind is Kind.THOUGHT]
+    return [memory for memory in (await mind.list(limit=200)).memories if memory.kind is Kind.THOUGHT]
 
 
 async def work_off(recollect, owner, rounds=1):
@@ -93,7 +93,7 @@ async def test_thoughts_carry_evidence_triple_importance_and_question(ann, chat)
     thoughts = await thoughts_of(ann)
     assert [thought.id for thought in thoughts] == [receipt.id for receipt in reflection.thoughts]
     assert len(thoughts) == 6
-    events = {memory.id for memory in (await ann.browse()).memories if memory.kind is Kind.EVENT}
+    events = {memory.id for memory in (await ann.list()).memories if memory.kind is Kind.EVENT}
     for thought in thoughts:
         assert set(thought.evidence) <= events
         assert thought.triple == Triple("Ann", "cares for", "plants")
@@ -449,12 +449,12 @@ async def test_old_failures_go_with_their_jobs(ann, thinking, chat, owner):
 async def test_http_leaves_it_to_a_job(thinking, ann, chat, owner):
     _, secret = await new_key(thinking)
     async with http_client(thinking, secret) as http:
-        answer = await http.post("/v1/reflect", json={"agent": "ada", "user": "ann"})
+        answer = await http.post("/v1/reflections", json={"agent": "ada", "user": "ann"})
         assert answer.status_code == 202
-        again = await http.post("/v1/reflect", json={"agent": "ada", "user": "ann"})
+        again = await http.post("/v1/reflections", json={"agent": "ada", "user": "ann"})
         assert again.json() == answer.json()
         assert chat.calls == 0
-        unknown = await http.post("/v1/reflect", json={"agent": "ada", "user": "nobody"})
+        unknown = await http.post("/v1/reflections", json={"agent": "ada", "user": "nobody"})
         assert (unknown.status_code, unknown.json()["code"]) == (404, "not_found")
     jobs = owner.execute(
         "select id::text, args ->> 'count' from procrastinate_jobs where task_name = 'reflect'"
@@ -467,7 +467,7 @@ async def test_http_leaves_it_to_a_job(thinking, ann, chat, owner):
 
 async def test_http_says_what_is_missing(http, recollect):
     await (await recollect.mind("ada")).remember("hello")
-    answer = await http.post("/v1/reflect", json={"agent": "ada"})
+    answer = await http.post("/v1/reflections", json={"agent": "ada"})
     assert answer.status_code == 422
     assert "RECOLLECT_CHAT_URL" in answer.json()["detail"]
 

@@ -85,7 +85,7 @@ async def test_the_sdk_and_blocking_code_leave_it_to_a_job(addresses):
 
                 assert await asyncio.to_thread(leave) == job
                 await recollect.work(until_empty=True)
-                memories = (await mind.browse()).memories
+                memories = (await mind.list()).memories
                 assert [memory.content for memory in memories] == ["Ann waters the plants", "Ann is a gardener"]
         await chat.close()
 

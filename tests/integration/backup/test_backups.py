@@ -30,6 +30,7 @@ from recollect.wiring import (
 from support.programs import command_line
 from support.programs.folders import find_memory, open_folder
 from support.service.made_settings import change_settings, make_settings
+from support.service.purge_receipts import receipts_of
 
 OWNERS = """select proname, proowner::regrole::text from pg_proc
 where pronamespace = 'public'::regnamespace and prosecdef order by 1, 2"""
@@ -122,7 +123,7 @@ async def test_a_restored_backup_lacks_what_was_erased_since(folder, monkeypatch
     async with open_recollect(settings, work=False) as again:
         mind = await again.mind("ada", "mo")
         assert [hit.memory.content for hit in (await mind.recall("words")).hits] == [KEPT]
-        [receipt] = await mind.conversation("dinner").receipts()
+        [receipt] = await receipts_of(mind.conversation("dinner"))
         assert (receipt.id, receipt.asked_by, receipt.erased_at is not None) == (lived.purged.id, "restore", True)
         caller = await again.operator.act_for("default")
         [erased] = await again.operator.erasures.receipts(caller, "li")

@@ -14,8 +14,8 @@ from conftest import PATIENT
 from recollect.core.service.erasures import LoggedErasure, choose_newer, find_position
 from recollect.errors import ErasureLogError, SetupError, UnavailableError
 from recollect.models.conversations import NewMessage
+from recollect.models.filters import Filter
 from recollect.models.memories import Kind, NewMemory, Role
-from recollect.models.recall import Filter
 from recollect.settings import Settings
 from recollect.store.backups import record
 from recollect.store.backups.log import FileErasureLog, ObjectErasureLog, build_log, read_whole
@@ -60,9 +60,9 @@ async def test_every_way_of_erasing_is_logged_by_ids_alone(recollect, mind, fold
     [derived] = await mind.remember(NewMemory("of it", Kind.THOUGHT, evidence=(source.id,)))
     await mind.forget([source.id])
     await mind.forget([uuid4()])
-    await mind.forget((), Filter(kinds=(Kind.EVENT,)), dry_run=True)
+    await mind.forget(filter=Filter(kinds=(Kind.EVENT,)), dry_run=True)
     [other] = await mind.remember(WORDS)
-    await mind.forget((), Filter(kinds=(Kind.EVENT,)))
+    await mind.forget(filter=Filter(kinds=(Kind.EVENT,)))
     conversation, _ = await say(mind, "dinner")
     await conversation.purge(dry_run=True)
     receipt = await conversation.purge()
@@ -107,7 +107,7 @@ async def test_what_cannot_be_logged_is_not_erased(recollect, mind, folder, owne
     assert issubclass(ErasureLogError, UnavailableError), "a caller tries again"
     begun = await recollect.operator.erasures.forget_user(caller, "Li Example")
     assert begun.erased_at is None, "a job goes on with it"
-    assert len((await mind.browse()).memories) == 2
+    assert len((await mind.list()).memories) == 2
     assert owner.execute("select count(*) from purge_receipts").fetchone() == (0,)
     folder.unlink()
     assert await mind.forget([kept.id]) == [kept.id]

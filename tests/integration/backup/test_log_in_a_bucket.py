@@ -56,7 +56,7 @@ async def test_nothing_is_erased_while_the_bucket_is_gone(object_server):
             try:
                 with pytest.raises(ErasureLogError, match="Nothing was erased"):
                     await mind.forget([receipt.id])
-                assert len((await mind.browse()).memories) == 1
+                assert len((await mind.list()).memories) == 1
             finally:
                 object_server.start()
             assert await mind.forget([receipt.id]) == [receipt.id]

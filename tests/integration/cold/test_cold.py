@@ -152,7 +152,7 @@ async def test_many_callers_bring_a_scope_back_once(recollect, owner, monkeypatc
         return await moves.restore_scope(parts, scope_id)
 
     monkeypatch.setattr("recollect.verbs.cold.restore.restore_scope", counted)
-    found = await asyncio.gather(*(mind.browse() for _ in range(6)))
+    found = await asyncio.gather(*(mind.list() for _ in range(6)))
     assert {len(page.memories) for page in found} == {2} and len(begun) == 1
 
 
@@ -161,7 +161,7 @@ async def test_two_processes_bring_a_scope_back_once(recollect, addresses, embed
     await send_out(recollect)
     async with chilly(addresses, embedder, f"file://{folder}") as other:
         minds = [mind, await other.mind("ada", "li")]
-        found = await asyncio.gather(*(each.browse() for each in minds))
+        found = await asyncio.gather(*(each.list() for each in minds))
     assert [len(page.memories) for page in found] == [2, 2]
     assert owner.execute("select count(*) from memories").fetchone()[0] == 2
     assert objects_in(folder) == []
@@ -177,14 +177,14 @@ async def test_an_object_that_another_process_removed_after_its_restore_is_no_er
     async def fetch_late(storage, name, file):
         fetched.append(name)
         if len(fetched) == 1:
-            assert len((await elsewhere.browse()).memories) == 2
+            assert len((await elsewhere.list()).memories) == 2
             assert objects_in(folder) == []
         return await fetch(storage, name, file)
 
     async with chilly(addresses, embedder, f"file://{folder}") as other:
         elsewhere = await other.mind("ada", "li")
         monkeypatch.setattr(ObjectStorage, "fetch", fetch_late)
-        assert len((await mind.browse()).memories) == 2
+        assert len((await mind.list()).memories) == 2
     assert len(fetched) == 2
 
 
@@ -194,7 +194,7 @@ async def test_an_object_that_is_missing_while_its_scope_is_cold_is_an_error(rec
     [path] = objects_in(folder)
     path.unlink()
     with pytest.raises(ColdStorageError, match="missing"):
-        await mind.browse()
+        await mind.list()
 
 
 async def test_who_asks_for_a_scope_that_is_to_leave_keeps_it(recollect, owner, folder):
@@ -202,7 +202,7 @@ async def test_who_asks_for_a_scope_that_is_to_leave_keeps_it(recollect, owner, 
     scope_id = (await mind.access.locate()).scope_id
     await tiers.mark(recollect.parts.database, scope_id >> 40, [scope_id])
     assert tier_of(owner) == "leaving"
-    assert len((await mind.browse()).memories) == 2
+    assert len((await mind.list()).memories) == 2
     assert tier_of(owner) == "hot"
     assert await moves.send_out(recollect.parts, scope_id) is None
     assert rows_of(owner, scope_id)["memories"] == 2 and objects_in(folder) == []
@@ -219,7 +219,7 @@ async def test_what_happens_after_the_export_ends_the_attempt(recollect, owner, 
         if meanwhile == "a write":
             await mind.remember("Li has a cat.")
         elif meanwhile == "a read":
-            await mind.browse()
+            await mind.list()
         else:
             owner.execute(
                 "insert into procrastinate_jobs (queue_name, task_name, lock, args) values "
@@ -230,7 +230,7 @@ async def test_what_happens_after_the_export_ends_the_attempt(recollect, owner, 
     monkeypatch.setattr(moves, "check_stored", happen)
     moved = await send_out(recollect)
     assert (moved.moved, moved.skipped) == (0, 1)
-    assert len((await mind.browse()).memories) == (3 if meanwhile == "a write" else 2)
+    assert len((await mind.list()).memories) == (3 if meanwhile == "a write" else 2)
     assert objects_in(folder) == [] and rows_of(owner, scope_id).get("cold_objects") is None
 
 
@@ -241,7 +241,7 @@ async def test_a_call_that_was_under_way_is_waited_for(recollect, owner):
     await until(lambda: tier_of(owner) == "leaving")
     assert rows_of(owner, owner.execute("select id from scopes").fetchone()[0])["memories"] == 2
     assert (await begun).moved == 1
-    assert len((await mind.browse()).memories) == 2
+    assert len((await mind.list()).memories) == 2
 
 
 async def test_a_call_whose_time_is_over_is_told_to_come_again(recollect, owner, monkeypatch):
@@ -274,7 +274,7 @@ async def test_a_process_without_the_storage_leaves_it_to_one_that_has_it(recoll
     async with chilly(addresses, embedder, "") as other:
         mind = await other.mind("ada", "li")
         with pytest.raises(SetupError, match="RECOLLECT_COLD__URL"):
-            await mind.browse()
+            await mind.list()
         caller = await other.operator.act_for("default")
         with pytest.raises(SetupError, match="RECOLLECT_COLD__URL"):
             await other.operator.exports.write_export_file(caller, ExportRequest(agent="ada", user="li"), io.BytesIO())
@@ -318,7 +318,7 @@ async def test_vectors_of_a_retired_space_are_made_anew(recollect, owner):
     await changed.operator.spaces.change(lambda _: None)
     old, new = (row[0] for row in owner.execute("select id from embedding_spaces order by state desc").fetchall())
     await changed.operator.spaces.drop(old)
-    assert len((await mind.browse()).memories) == 2
+    assert len((await mind.list()).memories) == 2
     assert owner.execute("select count(*) from pending_embeddings").fetchone()[0] == 2
     await changed.work(until_empty=True)
     assert owner.execute(f"select count(*) from vectors_{new}").fetchone()[0] == 2
@@ -331,7 +331,7 @@ async def test_mirrors_hold_what_is_hot(recollect, owner):
     owner.execute("insert into mirrors (name, generation, incarnation) select 'opensearch', 1, id from incarnations")
     owner.execute("insert into mirror_positions values (%s, 'opensearch', 1, 1)", [scope_id])
     waits = "select unmirrored.number = scopes.change_number from unmirrored join scopes on scopes.id = scope_id"
-    for move in (lambda: send_out(recollect), mind.browse):
+    for move in (lambda: send_out(recollect), mind.list):
         await move()
         assert owner.execute(waits).fetchall() == [(True,)]
         assert owner.execute("select position from mirror_positions").fetchall() == [(0,)]
@@ -357,7 +357,7 @@ async def test_a_scope_that_is_cold_does_not_stop_others(recollect, owner):
         await filled(recollect, user=user)
     await send_out(recollect, user="bo")
     mind = await recollect.mind("ada", "li")
-    assert len((await mind.browse()).memories) == 2
+    assert len((await mind.list()).memories) == 2
     await mind.remember(NewMemory("A thought.", Kind.THOUGHT))
     assert owner.execute("select \"user\" from scopes where tier = 'cold'").fetchall() == [("bo",)]
 

@@ -66,7 +66,7 @@ async def test_whoever_reads_a_scope_keeps_it(recollect, owner):
     await recollect.work(until_empty=True)
     await a_day_passes(recollect, owner)
     assert (tier_of(owner, "recalled"), tier_of(owner, "looked-at")) == ("hot", "leaving")
-    await looked_at.browse()
+    await looked_at.list()
     for _ in range(3):
         await a_day_passes(recollect, owner)
     assert (tier_of(owner, "recalled"), tier_of(owner, "looked-at")) == ("hot", "hot")

@@ -56,7 +56,7 @@ async def test_a_large_scope_is_sent_in_parts(recollect, owner, object_server):
     first = await export(recollect, agent="ada", user="li")
     moved = await send_out(recollect)
     assert moved.bytes > 9_000_000
-    assert (await mind.browse()).memories
+    assert (await mind.list()).memories
     assert await export(recollect, agent="ada", user="li") == first
 
 
@@ -77,16 +77,16 @@ async def test_a_server_that_is_gone_is_told_and_comes_back(recollect, owner, ob
     await send_out(recollect)
     await asyncio.to_thread(object_server.kill)
     with pytest.raises(ColdStorageError, match="The object storage failed"):
-        await mind.browse()
+        await mind.list()
     assert tier_of(owner) == "cold"
     await asyncio.to_thread(object_server.start)
-    assert len((await mind.browse()).memories) == 5
+    assert len((await mind.list()).memories) == 5
 
 
 async def test_many_scopes_at_once(recollect, owner, object_server):
     minds = [await filled(recollect, f"user-{number}", 2) for number in range(20)]
     assert (await send_out(recollect, user=None)).moved == 20
-    found = await asyncio.gather(*(mind.browse() for mind in minds))
+    found = await asyncio.gather(*(mind.list() for mind in minds))
     assert {len(page.memories) for page in found} == {2}
     assert objects_in(object_server.place) == []
 
@@ -108,7 +108,7 @@ async def test_a_mirror_lets_go_of_a_scope_and_has_it_again(addresses, embedder,
         feed = (await recollect.operator.mirrors.verify("opensearch", lambda _: None)).differing
         assert feed == 0 and tier_of(owner) == "cold"
         assert owner.execute("select scope_id from mirror_positions").fetchall() == [(scope_id,)]
-        await mind.browse()
+        await mind.list()
         await follow(recollect)
         assert await held_ids(recollect, "opensearch", mind) == before
         await recollect.operator.mirrors.drop("opensearch")

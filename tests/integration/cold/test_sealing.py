@@ -86,7 +86,7 @@ async def test_objects_are_sealed_where_there_is_a_master_key(addresses, embedde
         wrapped = [bytes(row[0]) for row in owner.execute("select wrapped from tenant_keys").fetchall()]
         assert len({*wrapped}) == 2 and base64.b64decode(key) not in b"".join(wrapped)
         for mind in minds:
-            assert [each.content for each in (await mind.browse()).memories] == [SECRET]
+            assert [each.content for each in (await mind.list()).memories] == [SECRET]
 
 
 @pytest.mark.parametrize("wrong", ["", "other"])
@@ -98,10 +98,10 @@ async def test_the_wrong_master_key_is_told_and_loses_nothing(addresses, embedde
     async with chilly(addresses, embedder, url, cold__key=master() if wrong else "") as recollect:
         mind = await recollect.mind("ada", "li")
         with pytest.raises(ColdStorageError, match="RECOLLECT_COLD__KEY does not match"):
-            await mind.browse()
+            await mind.list()
     assert tier_of(owner) == "cold" and len(objects_in(tmp_path)) == 1
     async with chilly(addresses, embedder, url, cold__key=key) as recollect:
-        assert len((await (await recollect.mind("ada", "li")).browse()).memories) == 1
+        assert len((await (await recollect.mind("ada", "li")).list()).memories) == 1
 
 
 async def test_a_new_master_key_wraps_the_keys_again(addresses, embedder, tmp_path, owner):
@@ -113,7 +113,7 @@ async def test_a_new_master_key_wraps_the_keys_again(addresses, embedder, tmp_pa
         assert await recollect.operator.cold.rewrap() == 1
         assert await recollect.operator.cold.rewrap() == 0
     async with chilly(addresses, embedder, url, cold__key=new) as recollect:
-        assert len((await (await recollect.mind("ada", "li")).browse()).memories) == 1
+        assert len((await (await recollect.mind("ada", "li")).list()).memories) == 1
 
 
 async def test_a_tenants_key_goes_with_the_tenant(addresses, embedder, tmp_path, owner):

@@ -32,6 +32,7 @@ from recollect.models.conversations import (
 )
 from recollect.models.memories import Role
 from recollect.models.recall import Cue
+from support.service.purge_receipts import as_purged, receipts_of
 from support.service.serving import serving
 
 NAMED = {"user_prefix": "Li", "assistant_prefix": "Ada"}
@@ -131,12 +132,13 @@ async def test_the_client_answers_as_the_mind_does(minds):
     answered = await there.history(HistoryOptions(leaf=other[1].id))
     assert [message.metadata for message in answered.messages] == [{}, {}, {}, {"a": 1}]
     assert answered.prompt[-1] == {"role": "assistant", "content": "A bow."}
-    assert await there.leaves() == await here.leaves()
-    assert len(await there.leaves(1)) == 1
-    await there.describe("Instruments", {"a": [1]})
-    await there.describe(name="Strings")
-    assert await there.read() == await here.read()
-    assert ((await here.read()).name, (await here.read()).metadata) == ("Strings", {"a": [1]})
+    assert (await there.get()).threads == (await here.get()).threads
+    assert len((await there.get(1)).threads) == 1
+    assert (await there.get(0)).threads == ()
+    await there.update(name="Instruments", metadata={"a": [1]})
+    assert await there.update(name="Strings") == await here.get(0)
+    assert await there.get() == await here.get()
+    assert ((await here.get()).name, (await here.get()).metadata) == ("Strings", {"a": [1]})
     await remote.conversation("c-2").append(user("hello"))
     page = await remote.conversations(limit=1)
     assert page == await local.conversations(limit=1)
@@ -168,16 +170,20 @@ async def test_a_conversation_ends_the_same_from_here_and_there(minds):
     remote, local = minds
     there, here = (mind.conversation("c-1") for mind in minds)
     await there.append([user("one"), assistant("two")])
-    for change, state in (("archive", "archived"), ("restore", "active"), ("delete", "deleted")):
-        assert (await getattr(there, change)()).state == state
-        assert await there.read() == await here.read()
+    for state in ("archived", ConversationState.ACTIVE):
+        assert (await there.update(state=state)).state == state
+        assert await there.get() == await here.get()
+    assert (await there.delete()).state == "deleted"
+    assert await there.get() == await here.get()
     with pytest.raises(ConflictError, match="deleted"):
-        await there.archive()
+        await there.update(state="archived")
     assert await remote.conversations(ConversationState.DELETED) == await local.conversations(ConversationState.DELETED)
     receipt = await there.purge()
-    assert [receipt] == await there.receipts() == await here.receipts(1)
+    assert [receipt] == list(map(as_purged, await receipts_of(here)))
+    page = await remote.client.receipts("ada", "li", conversation="c-1")
+    assert [as_purged(each) for each in page.receipts] == [receipt]
     with pytest.raises(NotFoundError):
-        await there.read()
+        await there.get()
 
 
 async def test_errors_keep_their_kind_over_the_wire(minds):
@@ -189,13 +195,15 @@ async def test_errors_keep_their_kind_over_the_wire(minds):
         (InvalidInputError, conversation.append(user(" "))),
         (InvalidInputError, conversation.append([])),
         (InvalidInputError, conversation.history(-1)),
-        (InvalidInputError, remote.conversation("a b").read()),
+        (InvalidInputError, remote.conversation("a b").get()),
         (InvalidInputError, remote.conversation("..").append(user("x"))),
         (NotFoundError, conversation.history(HistoryOptions(leaf=uuid4()))),
         (NotFoundError, unknown.history()),
-        (NotFoundError, unknown.read()),
-        (NotFoundError, unknown.leaves()),
-        (NotFoundError, unknown.describe("x")),
+        (NotFoundError, unknown.get()),
+        (NotFoundError, unknown.update(name="x")),
+        (NotFoundError, unknown.update()),
+        (InvalidInputError, conversation.update(state="deleted")),
+        (InvalidInputError, conversation.get(201)),
         (NotFoundError, unknown.purge()),
         (NotFoundError, conversation.context("x", window=HistoryOptions(leaf=uuid4()))),
         (InvalidInputError, conversation.context("x", 0)),
@@ -227,7 +235,7 @@ async def test_a_retried_append_is_stored_once(recollect):
         conversation = (await client.mind("ada")).conversation("c-1")
         appended = await conversation.append([user("only once"), assistant("indeed")])
         assert [message.number for message in appended] == [1, 2]
-        assert (await conversation.read()).message_count == 2
+        assert (await conversation.get()).message_count == 2
 
 
 async def test_the_blocking_twin_needs_no_event_loop(served):
@@ -237,18 +245,20 @@ async def test_the_blocking_twin_needs_no_event_loop(served):
             conversation = mind.conversation("c-1")
             said = conversation.append([user("green apples"), assistant("or pears")])
             assert [message.id for message in conversation.history().messages] == [message.id for message in said]
-            assert [leaf.id for leaf in conversation.leaves()] == [said[1].id]
-            conversation.describe("Fruit")
-            assert conversation.read().name == "Fruit"
+            assert [leaf.id for leaf in conversation.get().threads] == [said[1].id]
+            conversation.update(name="Fruit")
+            assert conversation.get().name == "Fruit"
             assert conversation.context("apples", 500, system="Hi").messages[0]["content"] == "Hi"
-            assert (conversation.archive().state, conversation.restore().state, conversation.delete().state) == (
-                "archived",
-                "active",
-                "deleted",
-            )
-            conversation.restore()
+            assert (
+                conversation.update(state="archived").state,
+                conversation.update(state="active").state,
+                conversation.delete().state,
+            ) == ("archived", "active", "deleted")
+            conversation.update(state="active")
             assert [each.id for each in mind.conversations().conversations] == ["c-1"]
-            assert conversation.receipts() == []
-            assert [conversation.purge()] == conversation.receipts()
+            assert memory.receipts("ada", "li").receipts == ()
+            purged = conversation.purge()
+            assert list(map(as_purged, memory.receipts("ada", "li", conversation="c-1").receipts)) == [purged]
+            assert memory.receipts("ada", "li", conversation="c-2").receipts == ()
 
     await asyncio.to_thread(work)

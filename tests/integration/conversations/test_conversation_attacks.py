@@ -80,7 +80,7 @@ async def test_no_way_leads_to_what_is_deleted(recollect, mind, deleted, synced)
             await mind.get(identity)
         with pytest.raises(InvalidInputError):
             await mind.remember(NewMemory("x", Kind.THOUGHT, evidence=(identity,)))
-    assert {memory.id for memory in (await mind.browse()).memories} == set(shown)
+    assert {memory.id for memory in (await mind.list()).memories} == set(shown)
     made = await mind.conversation("new").context("secretword or what?", 500)
     assert "secretword" not in made.block
 
@@ -96,9 +96,8 @@ async def test_an_overview_names_no_keyword_of_what_is_deleted(recollect, mind, 
 async def test_the_last_chat_is_the_newest_that_may_be_shown(recollect, mind, deleted, synced):
     if synced:
         await recollect.work(until_empty=True)
-    found = await mind.last_chat("bob")
-    assert found is not None
-    assert found.content == "old chat"
+    found = await mind.list(keyword="bob", filter={"kinds": ["chat"]}, order="newest", limit=1)
+    assert [each.content for each in found.memories] == ["old chat"]
 
 
 @pytest.mark.parametrize("synced", [False, True])

@@ -240,14 +240,15 @@ async def test_a_deleted_conversation_shows_nothing_by_any_way(mind):
     said = await conversation.append([user("secret"), assistant("yes")], idempotency_key="k")
     await conversation.delete()
     windows = (HistoryOptions(100), HistoryOptions(100, leaf=said[0].id), HistoryOptions(100, upstream=True))
-    for asked in (*map(conversation.history, windows), conversation.leaves(), conversation.describe("x")):
+    for asked in (*map(conversation.history, windows), conversation.update(name="x"), conversation.segments()):
         with pytest.raises(NotFoundError, match="No such conversation"):
             await asked
     with pytest.raises(ConflictError, match="Restore it"):
         await conversation.append(user("more"))
     # Whoever repeats a call hears what it was told before, and changes nothing.
     assert await conversation.append([user("secret"), assistant("yes")], idempotency_key="k") == said
-    assert (await conversation.read()).state is ConversationState.DELETED
+    shown = await conversation.get()
+    assert (shown.state, shown.threads) == (ConversationState.DELETED, ())
 
 
 # What is said once.
@@ -267,9 +268,9 @@ async def test_a_repeated_key_makes_no_conversation_where_there_is_none(mind, ow
 async def test_a_repeated_key_leaves_an_archived_conversation_where_it_is(mind):
     conversation = mind.conversation("c")
     said = await conversation.append([user("one"), assistant("two")], idempotency_key="k")
-    await conversation.archive()
+    await conversation.update(state="archived")
     assert await conversation.append([user("one"), assistant("two")], idempotency_key="k") == said
-    assert (await conversation.read()).state is ConversationState.ARCHIVED
+    assert (await conversation.get()).state is ConversationState.ARCHIVED
 
 
 # Forgetting.
@@ -295,7 +296,7 @@ async def test_a_conversation_whose_every_message_is_forgotten_can_go_on(mind):
     said = await conversation.append([user("one"), assistant("two")])
     await mind.forget([each.id for each in said])
     history = await conversation.history(100)
-    assert (history.messages, history.tokens, await conversation.leaves()) == ((), 0, [])
+    assert (history.messages, history.tokens, (await conversation.get()).threads) == ((), 0, ())
     again = await conversation.append([user("three"), assistant("four")])
     assert [(each.number, each.parent) for each in again] == [(3, None), (4, again[0].id)]
     assert (await conversation.history(100)).complete
@@ -329,11 +330,13 @@ async def test_words_that_come_while_a_conversation_is_archived_bring_all_of_it_
     await conversation.append([user("hello there"), assistant("hi")] * 100)
     for _ in range(3):
         await asyncio.gather(
-            conversation.archive(), conversation.append([user("and then"), assistant("yes")]), conversation.archive()
+            conversation.update(state="archived"),
+            conversation.append([user("and then"), assistant("yes")]),
+            conversation.update(state="archived"),
         )
     await conversation.append([user("at last"), assistant("yes")])
     await recollect.work(until_empty=True)
-    assert (await conversation.read()).state is ConversationState.ACTIVE
+    assert (await conversation.get()).state is ConversationState.ACTIVE
     counts = "select count(*), count(withheld) from memories where kind = 'message'"
     assert owner.execute(counts).fetchone() == (208, 0)
     # What was said, and what it was summed up to.

@@ -65,7 +65,7 @@ async def test_a_branch_is_chosen_by_its_leaf(mind):
     assert [message.content for message in newest.messages] == ["one", "two", "other three", "other four"]
     older = await conversation.history(HistoryOptions(1000, leaf=old[1].id))
     assert [message.content for message in older.messages] == ["one", "two", "three", "four"]
-    assert [leaf.id for leaf in await conversation.leaves()] == [new[1].id, old[1].id]
+    assert [leaf.id for leaf in (await conversation.get()).threads] == [new[1].id, old[1].id]
 
 
 async def test_a_question_without_an_answer_is_left_out_unless_asked_for(mind):
@@ -93,7 +93,7 @@ async def test_the_same_key_appends_once(mind):
     assert await conversation.append(messages, idempotency_key="k") == first
     with pytest.raises(ConflictError):
         await conversation.append([user("other")], idempotency_key="k")
-    assert (await conversation.read()).message_count == 2
+    assert (await conversation.get()).message_count == 2
 
 
 async def test_an_external_id_is_taken_once(mind):

@@ -9,9 +9,10 @@ from recollect.client import Client
 from recollect.doors.http.app import create_app
 from recollect.errors import ForbiddenError, NotFoundError
 from recollect.models.conversations import ConversationState, NewMessage
-from recollect.models.memories import Kind, MemoryUpdate, NewMemory, Role
+from recollect.models.memories import Kind, NewMemory, Role
 from recollect.models.recall import Cue
 from recollect.models.service import Right
+from support.service.purge_receipts import receipts_of
 from support.service.serving import serving
 
 
@@ -20,7 +21,7 @@ async def converse(mind):
     cats, dogs = mind.conversation("cats"), mind.conversation("dogs")
     said = await cats.append([NewMessage(Role.USER, text) for text in ("one", "two", "three")], idempotency_key="k")
     [other] = await dogs.append(NewMessage(Role.USER, "four"))
-    await mind.revise(said[2].id, MemoryUpdate("three and a half"))
+    await mind.update(said[2].id, content="three and a half")
     [alone] = await mind.remember(NewMemory("of cats", Kind.THOUGHT, evidence=(said[0].id,), keywords=("cats",)))
     await mind.remember(NewMemory("of what was made of cats", Kind.THOUGHT, evidence=(alone.id,)))
     await mind.remember(NewMemory("of both", Kind.THOUGHT, evidence=(said[0].id, other.id)))
@@ -30,7 +31,7 @@ async def converse(mind):
 
 
 async def see(mind):
-    return {(each.id, each.content) for each in (await mind.browse(limit=200)).memories}
+    return {(each.id, each.content) for each in (await mind.list(limit=200)).memories}
 
 
 async def test_a_dry_run_of_a_purge_counts_what_its_receipt_says_later(mind):
@@ -41,8 +42,8 @@ async def test_a_dry_run_of_a_purge_counts_what_its_receipt_says_later(mind):
     assert {"messages": 4, "derived": 2, "to_rederive": 1, "idempotency_keys": 1}.items() <= foreseen.removed.items()
     assert foreseen.removed["accesses"] >= 1
     assert await see(mind) == before
-    assert (await cats.read()).state is ConversationState.ACTIVE
-    assert await cats.receipts() == []
+    assert (await cats.get()).state is ConversationState.ACTIVE
+    assert await receipts_of(cats) == []
 
     receipt = await cats.purge()
     assert receipt.id is not None
@@ -80,7 +81,7 @@ async def test_dry_runs_travel_over_http(recollect, mind, http):
         assert (await cats.delete(dry_run=True)).hidden == {"messages": 4, "derived": 3}
         foreseen = await cats.purge(dry_run=True)
         assert (foreseen.id, foreseen.removed["messages"]) == (None, 4)
-        assert (await cats.read()).state is ConversationState.ACTIVE
+        assert (await cats.get()).state is ConversationState.ACTIVE
         assert (await cats.purge()).removed == foreseen.removed
     wrong = {"agent": "ada", "user": "li", "dry_run": "yes"}
     assert (await http.post("/v1/conversations/dogs/purge", json=wrong)).status_code == 422
@@ -93,3 +94,15 @@ async def test_a_key_that_may_only_read_counts_nothing(recollect, mind):
     for question in (cats.delete, cats.purge):
         with pytest.raises(ForbiddenError):
             await question(dry_run=True)
+
+
+async def test_a_dry_run_reads_a_long_log_of_accesses_once(mind, owner):
+    cats = mind.conversation("cats")
+    for _ in range(20):
+        await cats.append([NewMessage(Role.USER, "a cat")] * 100)
+    owner.execute(
+        "insert into access_log (scope_id, accessed_at, ids, kinds)"
+        " select scope_id, now(), array_agg(id), array_agg('event'::text)"
+        " from memories, generate_series(1, 500) as recalls (number) group by scope_id, number"
+    )
+    assert (await cats.purge(dry_run=True)).removed["accesses"] == 2_000

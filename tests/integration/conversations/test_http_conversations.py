@@ -17,6 +17,12 @@ CONVERSATION = SCOPE | {"conversation": "c-1"}
 CANARY = "canary-58a1"
 JSON = {"Content-Type": "application/json"}
 PLACE = "/v1/conversations/c-1"
+CHANGES = [
+    ("PATCH", PLACE, {"json": SCOPE | {"state": "archived"}}),
+    ("PATCH", PLACE, {"json": SCOPE | {"state": "active"}}),
+    ("DELETE", PLACE, {"params": SCOPE}),
+    ("POST", f"{PLACE}/purge", {"json": SCOPE}),
+]
 
 
 def check_problem(answer, status, code):
@@ -108,9 +114,11 @@ async def test_branches_are_named_by_id_position_or_not_at_all(http):
     assert await contents(http) == ["one", "two", "third", "fourth"]
     assert await contents(http, leaf=old[1]["id"]) == ["one", "two", "three", "four"]
     assert await contents(http, leaf="") == await contents(http)
-    leaves = (await http.get(f"{PLACE}/leaves", params=SCOPE)).json()["leaves"]
-    assert [leaf["id"] for leaf in leaves] == [new[2]["id"], new[1]["id"], old[1]["id"]]
-    assert len((await http.get(f"{PLACE}/leaves", params=SCOPE | {"limit": 1})).json()["leaves"]) == 1
+    threads = (await http.get(PLACE, params=SCOPE)).json()["threads"]
+    assert [leaf["id"] for leaf in threads] == [new[2]["id"], new[1]["id"], old[1]["id"]]
+    assert len((await http.get(PLACE, params=SCOPE | {"threads": 1})).json()["threads"]) == 1
+    listed = (await http.get("/v1/conversations", params=SCOPE)).json()["conversations"]
+    assert [each["threads"] for each in listed] == [[]]
     await append(http, *turn("a new beginning", "indeed", root=True))
     assert await contents(http) == ["a new beginning", "indeed"]
 
@@ -149,7 +157,7 @@ async def test_conversations_are_listed_page_by_page_and_described(http):
     rest = (await http.get(f"/v1/conversations?agent=ada&user=li&cursor={page['next_cursor']}")).json()
     assert ([each["id"] for each in rest["conversations"]], rest["next_cursor"]) == (["c-0"], "")
     named = await http.patch(PLACE, json=SCOPE | {"name": "Greetings", "metadata": {"a": 1}})
-    assert (named.status_code, named.json()) == (200, {"conversation": "c-1"})
+    assert (named.status_code, named.json()["name"]) == (200, "Greetings")
     await http.patch(PLACE, json=SCOPE | {"name": "Hellos"})
     found = (await http.get(PLACE, params=SCOPE)).json()
     assert (found["name"], found["metadata"], found["state"]) == ("Hellos", {"a": 1}, "active")
@@ -193,16 +201,16 @@ async def test_a_context_is_a_prompt_within_its_budget(http):
 async def test_a_conversation_from_the_archive_to_its_end(http):
     await append(http, *turn(f"the word is {CANARY}", "noted"))
     cue = SCOPE | {"text": CANARY, "channels": ["text"]}
-    archived = await http.post(f"{PLACE}/archive", json=SCOPE)
+    archived = await http.patch(PLACE, json=SCOPE | {"state": "archived"})
     assert (archived.status_code, archived.json()["state"]) == (200, "archived")
     assert (await http.post("/v1/recall", json=cue)).json()["hits"] == []
     assert len(await contents(http)) == 2
-    assert (await http.post(f"{PLACE}/restore", json=SCOPE)).json()["state"] == "active"
+    assert (await http.patch(PLACE, json=SCOPE | {"state": "active"})).json()["state"] == "active"
     assert len((await http.post("/v1/recall", json=cue)).json()["hits"]) == 1
-    assert (await http.post(f"{PLACE}/delete", json=SCOPE)).json()["state"] == "deleted"
+    assert (await http.delete(PLACE, params=SCOPE)).json()["state"] == "deleted"
     check_problem(await http.post("/v1/history", json=CONVERSATION), 404, "not_found")
     check_problem(await http.post("/v1/messages", json=CONVERSATION | {"question": "x"}), 409, "conflict")
-    check_problem(await http.post(f"{PLACE}/archive", json=SCOPE), 409, "conflict")
+    check_problem(await http.patch(PLACE, json=SCOPE | {"state": "archived"}), 409, "conflict")
     assert (await http.get("/v1/conversations", params=SCOPE)).json()["conversations"] == []
     deleted = (await http.get("/v1/conversations", params=SCOPE | {"state": "deleted"})).json()["conversations"]
     assert [each["id"] for each in deleted] == ["c-1"]
@@ -212,9 +220,10 @@ async def test_a_conversation_from_the_archive_to_its_end(http):
     assert receipt["finished_at"]
     assert receipt["removed"]["messages"] == 2
     assert CANARY not in purged.text
-    assert (await http.get(f"{PLACE}/receipts", params=SCOPE)).json() == {"receipts": [receipt]}
-    for change in ("archive", "restore", "delete", "purge"):
-        check_problem(await http.post(f"{PLACE}/{change}", json=SCOPE), 404, "not_found")
+    listed = (await http.get("/v1/receipts", params=CONVERSATION)).json()["receipts"]
+    assert listed == [receipt | SCOPE]
+    for method, path, content in CHANGES:
+        check_problem(await http.request(method, path, **content), 404, "not_found")
     check_problem(await http.get(PLACE, params=SCOPE), 404, "not_found")
 
 
@@ -252,15 +261,14 @@ async def test_rights_are_what_they_say(recollect, http):
             ("POST", "/v1/history", {"json": CONVERSATION}),
             ("GET", "/v1/conversations", {"params": SCOPE}),
             ("GET", PLACE, {"params": SCOPE}),
-            ("GET", f"{PLACE}/leaves", {"params": SCOPE}),
-            ("GET", f"{PLACE}/receipts", {"params": SCOPE}),
+            ("GET", "/v1/receipts", {"params": CONVERSATION}),
             ("POST", "/v1/context", {"json": CONVERSATION | {"text": "x"}}),
         ],
         Right.WRITE: [
             ("POST", "/v1/messages", {"json": CONVERSATION | {"question": "x"}}),
             ("POST", "/v1/context", {"json": CONVERSATION | {"text": "x", "now": "2026-01-31T12:00:00Z"}}),
             ("PATCH", PLACE, {"json": SCOPE | {"name": "x"}}),
-            *(("POST", f"{PLACE}/{change}", {"json": SCOPE}) for change in ("archive", "restore", "delete", "purge")),
+            *CHANGES,
         ],
     }
     for right in (Right.READ, Right.WRITE):
@@ -284,10 +292,9 @@ async def test_a_foreign_conversation_looks_exactly_like_an_unknown_one(recollec
             ("POST", "/v1/history", {"json": CONVERSATION}),
             ("POST", "/v1/history", {"json": CONVERSATION | {"leaf": said[0]["id"]}}),
             ("GET", PLACE, {"params": SCOPE}),
-            ("GET", f"{PLACE}/leaves", {"params": SCOPE}),
             ("POST", "/v1/context", {"json": CONVERSATION | {"text": CANARY, "leaf": said[0]["id"]}}),
             ("PATCH", PLACE, {"json": SCOPE | {"name": "mine"}}),
-            *(("POST", f"{PLACE}/{change}", {"json": SCOPE}) for change in ("archive", "restore", "delete", "purge")),
+            *CHANGES,
         ]:
             foreign = await stranger.request(method, path, **content)
             unknown = json.loads(json.dumps(content).replace("c-1", "c-2"))
@@ -295,7 +302,7 @@ async def test_a_foreign_conversation_looks_exactly_like_an_unknown_one(recollec
             assert check_problem(foreign, 404, "not_found") == check_problem(other, 404, "not_found")
         prompt = (await stranger.post("/v1/context", json=CONVERSATION | {"text": "which word?"})).json()
         assert (prompt["hits"], prompt["history"]["messages"], len(prompt["messages"])) == ([], [], 1)
-        assert (await stranger.get(f"{PLACE}/receipts", params=SCOPE)).json() == {"receipts": []}
+        assert (await stranger.get("/v1/receipts", params=CONVERSATION)).json()["receipts"] == []
         answers = [
             await stranger.post("/v1/messages", json=CONVERSATION | {"messages": turn("x", "y", parent=parent)})
             for parent in (said[0]["id"], str(uuid4()))
@@ -312,7 +319,9 @@ async def test_a_foreign_conversation_looks_exactly_like_an_unknown_one(recollec
     ("method", "path", "status", "code"),
     [
         ("GET", f"{PLACE}?agent=ada", 404, "not_found"),
-        ("GET", f"{PLACE}/leaves?agent=ada", 404, "not_found"),
+        ("GET", f"{PLACE}?agent=ada&threads=-1", 422, "invalid_input"),
+        ("GET", "/v1/receipts?agent=ada&conversation=a%20b", 422, "invalid_input"),
+        ("GET", "/v1/receipts?conversation=c-1", 422, "invalid_input"),
         ("GET", "/v1/conversations/a%20b?agent=ada", 422, "invalid_input"),
         ("GET", "/v1/conversations/%00?agent=ada", 422, "invalid_input"),
         ("GET", f"/v1/conversations/{'x' * 129}?agent=ada", 422, "invalid_input"),
@@ -324,7 +333,7 @@ async def test_a_foreign_conversation_looks_exactly_like_an_unknown_one(recollec
         ("GET", "/v1/conversations?agent=ada&cursor=%00", 422, "invalid_input"),
         ("GET", "/v1/conversations?agent=ada&cursor=2026-01-31T12:00:00Z_%00", 422, "invalid_input"),
         ("GET", "/v1/conversations?agent=ada&cursor=0001-01-01T00:00:00%2B14:00_x", 422, "invalid_input"),
-        ("DELETE", PLACE, 405, "method_not_allowed"),
+        ("PUT", PLACE, 405, "method_not_allowed"),
         ("PUT", "/v1/messages", 405, "method_not_allowed"),
         ("GET", f"{PLACE}/nothing", 404, "not_found"),
     ],
@@ -497,7 +506,13 @@ async def test_a_leaf_of_another_conversation_is_none(http):
         check_problem(await http.post("/v1/context", json=CONVERSATION | {"leaf": leaf, "text": "x"}), 404, "not_found")
 
 
-@pytest.mark.parametrize("body", [{"name": "a\nb"}, {"name": "x" * 201}, {"metadata": []}, {"metadata": {"a": "\x00"}}])
+@pytest.mark.parametrize(
+    "body",
+    [
+        *({"name": "a\nb"}, {"name": "x" * 201}, {"metadata": []}, {"metadata": {"a": "\x00"}}),
+        *({"state": "deleted"}, {"state": "purging"}, {"state": "lost"}, {"close_segment": "yes"}),
+    ],
+)
 async def test_a_description_that_cannot_be_kept_is_refused(http, body):
     await append(http, *turn("one", "two"))
     check_problem(await http.patch(PLACE, json=SCOPE | body), 422, "invalid_input")

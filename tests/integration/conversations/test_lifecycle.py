@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import asyncio
 import logging
+from functools import partial
 
 import pytest
 
 from conftest import http_client, new_key
 from recollect.core.conversations.retention import RetentionRules
-from recollect.errors import ConflictError, ForbiddenError, NotFoundError
+from recollect.errors import ConflictError, ForbiddenError, InvalidInputError, NotFoundError
 from recollect.jobs.worker import WorkerOptions, build_app
 from recollect.llm.fake import FakeEmbedder
+from recollect.mind.conversations import Conversation
 from recollect.models.agents import Profile
 from recollect.models.conversations import ConversationState, NewMessage
 from recollect.models.memories import Kind, NewMemory, Role, Triple
@@ -26,9 +28,11 @@ from recollect.wiring import connected
 from support.programs.waiting import until
 from support.service.known_numbers import VECTORS
 from support.service.made_settings import make_settings
+from support.service.purge_receipts import receipts_of
 
 ACTIVE, ARCHIVED, DELETED, PURGING = ConversationState
 CHANNELS = ("vector", "text", "stream")
+archive, restore = (partial(Conversation.update, state=state) for state in (ARCHIVED, ACTIVE))
 HOT = ("memory_terms", VECTORS, "memory_keywords", "accesses", "pending_embeddings")
 
 
@@ -78,7 +82,7 @@ def strengths(owner):
 
 
 async def read_all(mind):
-    return {memory.id for memory in (await mind.browse(limit=200)).memories}
+    return {memory.id for memory in (await mind.list(limit=200)).memories}
 
 
 @pytest.mark.promise("An archived conversation leaves recall and comes back as it was")
@@ -90,7 +94,7 @@ async def test_an_archived_conversation_leaves_recall_and_comes_back_as_it_was(m
     before, counted, named = await see(mind, "sleeping cats"), scope_row(owner), strengths(owner)
     assert set(ids) & ids_of(before)
 
-    assert (await conversation.archive()).state is ARCHIVED
+    assert (await conversation.update(state="archived")).state is ARCHIVED
     assert not set(ids) & ids_of(await see(mind, "sleeping cats"))
     assert {table: rows_of(owner, table, ids) for table in HOT} == dict.fromkeys(HOT, 0)
     assert (
@@ -106,7 +110,7 @@ async def test_an_archived_conversation_leaves_recall_and_comes_back_as_it_was(m
     assert set(ids) < await read_all(mind)
 
     asked = embedder.calls
-    assert (await conversation.restore()).state is ACTIVE
+    assert (await conversation.update(state="active")).state is ACTIVE
     assert embedder.calls == asked
     assert await see(mind, "sleeping cats") == before
     assert scope_row(owner) == counted
@@ -120,20 +124,20 @@ async def test_the_index_by_time_holds_nothing_of_an_archived_conversation(mind,
     conversation, ids = await converse_about_cats(mind)
     owner.execute("create extension if not exists pageinspect")
     entries = "select count(*) from bt_page_items('memories_by_time', 1)"
-    await conversation.archive()
+    await conversation.update(state="archived")
     owner.execute("vacuum memories")
     owner.execute("reindex index memories_by_time")
     assert owner.execute(entries).fetchone()[0] == len(kept)
-    await conversation.restore()
+    await conversation.update(state="active")
     owner.execute("reindex index memories_by_time")
     assert owner.execute(entries).fetchone()[0] == len(kept) + len(ids)
 
 
 async def test_the_next_word_brings_an_archived_conversation_back(recollect, mind, owner):
     conversation, ids = await converse_about_cats(mind)
-    await conversation.archive()
+    await conversation.update(state="archived")
     [more] = await conversation.append(user("And another of the cats."))
-    assert (await conversation.read()).state is ACTIVE
+    assert (await conversation.get()).state is ACTIVE
     await recollect.work(until_empty=True)
     assert {*ids, more.id} <= ids_of(await see(mind, "cats"))
     assert owner.execute("select synced from conversations").fetchone()[0]
@@ -142,12 +146,12 @@ async def test_the_next_word_brings_an_archived_conversation_back(recollect, min
 async def test_what_waits_for_its_vector_waits_again_when_it_is_back(recollect, mind, owner, embedder):
     embedder.fail()
     conversation, ids = await converse_about_cats(mind, turns=1)
-    await conversation.archive()
+    await conversation.update(state="archived")
     assert rows_of(owner, "pending_embeddings", ids) == 0
     embedder.recover()
     await recollect.work(until_empty=True)
     assert rows_of(owner, VECTORS, ids) == 0
-    await conversation.restore()
+    await conversation.update(state="active")
     assert rows_of(owner, "pending_embeddings", ids) == 2
     await recollect.work(until_empty=True)
     assert rows_of(owner, VECTORS, ids) == 2
@@ -167,7 +171,7 @@ async def test_a_vector_that_comes_late_finds_no_archived_memory(recollect, mind
     monkeypatch.setattr(embedder, "embed", embed_late)
     working = asyncio.create_task(recollect.work(until_empty=True))
     await asked.wait()
-    await conversation.archive()
+    await conversation.update(state="archived")
     gate.set()
     await working
     assert rows_of(owner, VECTORS, ids) == 0
@@ -192,7 +196,7 @@ async def test_a_deleted_conversation_takes_what_was_made_from_it_out_of_sight(m
     assert not hidden & (ids_of(await see(mind, "sleep")) | await read_all(mind))
     found = await mind.associate(Triple("derived", "", ""))
     assert {memory.id for memory in found[0].thoughts} == {untouched}
-    for question in (conversation.history(100), conversation.leaves(), mind.get(ids[0]), mind.get(shared)):
+    for question in (conversation.history(100), conversation.segments(), mind.get(ids[0]), mind.get(shared)):
         with pytest.raises(NotFoundError):
             await question
     assert [each.id for each in (await mind.conversations()).conversations] == ["dogs"]
@@ -200,15 +204,15 @@ async def test_a_deleted_conversation_takes_what_was_made_from_it_out_of_sight(m
     with pytest.raises(ConflictError, match="Restore it first"):
         await conversation.append(user("still there?"))
     with pytest.raises(ConflictError, match="Restore it first"):
-        await conversation.archive()
+        await conversation.update(state="archived")
 
     # What was made from both comes back only when both are back.
     await other.delete()
-    await conversation.restore()
+    await conversation.update(state="active")
     shown = await read_all(mind)
     assert {*ids, alone, deeper} <= shown
     assert not {shared, untouched, *theirs} & shown
-    await other.restore()
+    await other.update(state="active")
     assert await see(mind, "sleep") == before
     assert scope_row(owner) == counted
     assert strengths(owner) == named
@@ -248,21 +252,21 @@ async def test_a_change_of_mind_half_way_ends_where_the_last_word_was(mind, owne
     before, counted = await see(mind, "sleep"), scope_row(owner)
     scope_id = owner.execute("select id from scopes").fetchone()[0]
     for state, chunks in (
-        (conversation.delete, 2),
-        (conversation.restore, 1),
-        (conversation.archive, 2),
-        (conversation.delete, 1),
-        (conversation.restore, 0),
+        (Conversation.delete, 2),
+        (restore, 1),
+        (archive, 2),
+        (Conversation.delete, 1),
+        (restore, 0),
     ):
-        await state()
+        await state(conversation)
         for _ in range(chunks):
             await lifecycle.sync_chunk(mind.access.parts.database, scope_id)
-    await conversation.archive()
+    await conversation.update(state="archived")
     while await lifecycle.sync_chunk(mind.access.parts.database, scope_id):
         pass
     assert made in await read_all(mind)
     assert not set(ids) & ids_of(await see(mind, "sleep"))
-    await conversation.restore()
+    await conversation.update(state="active")
     while await lifecycle.sync_chunk(mind.access.parts.database, scope_id):
         pass
     assert await see(mind, "sleep") == before
@@ -274,7 +278,7 @@ async def test_the_worker_finishes_what_the_call_began(recollect, mind, owner, m
     monkeypatch.setattr(lifecycle, "CHUNK", 2)
     monkeypatch.setattr(verb, "SYNC_SECONDS", 0)
     conversation, ids = await converse_about_cats(mind)
-    await conversation.archive()
+    await conversation.update(state="archived")
     assert rows_of(owner, "memory_terms", ids) == 6
     await recollect.work(until_empty=True)
     assert rows_of(owner, "memory_terms", ids) == 0
@@ -298,7 +302,7 @@ async def test_a_worker_does_not_pass_by_what_was_queued_behind_a_running_job(re
         return await sync_chunk(database, scope_id, **options)
 
     conversation, _ = await converse_about_cats(mind)
-    await conversation.archive()
+    await conversation.update(state="archived")
     monkeypatch.setattr(lifecycle, "sync_chunk", as_the_sweep_comes)
     await recollect.work(until_empty=True)
     assert queued
@@ -311,9 +315,9 @@ async def test_syncing_side_by_side_does_no_harm(mind, owner, monkeypatch):
     monkeypatch.setattr(verb, "SYNC_SECONDS", 60.0)
     conversation, ids = await converse_about_cats(mind, turns=20)
     counted = scope_row(owner)
-    for state in (conversation.archive, conversation.restore, conversation.delete, conversation.restore):
+    for state in (archive, restore, Conversation.delete, restore):
         await asyncio.gather(
-            *[state() for _ in range(4)], *[converse_about_cats(mind, f"c{n}", turns=1) for n in range(3)]
+            *[state(conversation) for _ in range(4)], *[converse_about_cats(mind, f"c{n}", turns=1) for n in range(3)]
         )
     assert rows_of(owner, "memory_terms", ids) == len(ids)
     assert scope_row(owner)[0] == counted[0] + 4 * 3 * 2
@@ -323,32 +327,55 @@ async def test_syncing_side_by_side_does_no_harm(mind, owner, monkeypatch):
 
 async def test_states_that_are_there_already_or_cannot_be_reached(mind):
     conversation, _ = await converse_about_cats(mind)
-    assert (await conversation.restore()).state is ACTIVE
-    first = await conversation.archive()
-    assert await conversation.archive() == first
+    assert (await conversation.update(state="active")).state is ACTIVE
+    first = await conversation.update(state="archived")
+    assert await conversation.update(state="archived") == first
     first = await conversation.delete()
     assert await conversation.delete() == first
-    for verb_of in (mind.conversation("none").archive, mind.conversation("none").purge):
+    for ask in (archive, Conversation.purge):
         with pytest.raises(NotFoundError):
-            await verb_of()
+            await ask(mind.conversation("none"))
+
+
+async def test_an_update_changes_all_that_it_names_or_nothing(mind):
+    conversation, ids = await converse_about_cats(mind)
+    changed = await conversation.update(name="Cats", metadata={"a": 1}, state="archived", close_segment=True)
+    assert (changed.name, changed.metadata, changed.state, changed.threads) == ("Cats", {"a": 1}, ARCHIVED, ())
+    assert [(each.first_number, each.last_number) for each in await conversation.segments()] == [(1, 6)]
+    assert await conversation.update() == changed
+    await conversation.delete()
+    for wanted, error in (
+        ({"name": "Dogs"}, NotFoundError),
+        ({"name": "Dogs", "state": "archived"}, ConflictError),
+        ({"close_segment": True}, NotFoundError),
+    ):
+        with pytest.raises(error):
+            await conversation.update(**wanted)
+    for state in ("deleted", "purging", PURGING):
+        with pytest.raises(InvalidInputError, match="`delete`"):
+            await conversation.update(name="Dogs", state=state)
+    assert (await conversation.get()).name == "Cats"
+    back = await conversation.update(name="Dogs", state="active")
+    assert (back.name, back.state) == ("Dogs", ACTIVE)
+    assert ids[0] in await read_all(mind)
 
 
 async def test_a_key_that_may_only_read_changes_no_state(recollect):
     _, secret = await new_key(recollect, rights=(Right.READ,))
     mind = await recollect.authorize(secret, "test", "ada", "li")
     conversation = mind.conversation("cats")
-    for question in (conversation.archive, conversation.restore, conversation.delete, conversation.purge):
+    for question in (archive, restore, Conversation.delete, Conversation.purge):
         with pytest.raises(ForbiddenError):
-            await question()
-    assert await conversation.receipts() == []
+            await question(conversation)
+    assert await receipts_of(conversation) == []
 
 
 async def test_a_new_model_finds_archived_memories_when_they_are_back(recollect, mind, owner):
     conversation, ids = await converse_about_cats(mind)
-    await conversation.archive()
+    await conversation.update(state="archived")
     space = await spaces.ensure_space(recollect.addresses.owner, "another", 32)
     await spaces.switch_space(recollect.addresses.owner, space.id)
-    await conversation.restore()
+    await conversation.update(state="active")
     assert rows_of(owner, VECTORS, ids) == 6
     assert rows_of(owner, "pending_embeddings", ids) == 6
 
@@ -382,11 +409,11 @@ async def test_retention_moves_on_what_nobody_used(addresses, embedder, owner):
         assert done == [1, 2, 3]
         found = dict(owner.execute("select id, state from conversations").fetchall())
         assert found == {"fresh": "active", "idle": "archived", "old": "deleted", "kept": "active"}
-        [receipt] = await mind.conversation("gone").receipts()
+        [receipt] = await receipts_of(mind.conversation("gone"))
         assert (receipt.asked_by, receipt.removed["messages"]) == ("retention", 2)
         assert await running.operator.retain() == []
         age(owner, "idle", 21)
-        await mind.conversation("old").restore()
+        await mind.conversation("old").update(state="active")
         assert [(each.conversation, each.state) for each in await running.operator.retain()] == [("idle", ARCHIVED)]
 
 
@@ -396,7 +423,7 @@ async def test_what_is_used_in_the_last_moment_stays(recollect, mind, owner):
     await mind.conversation("cats").append(user("Wait!"))
     wanted = StateChange(DELETED, "retention", found)
     await lifecycle.change(mind.access.parts.database, mind.access.scope, "cats", wanted)
-    assert (await mind.conversation("cats").read()).state is ACTIVE
+    assert (await mind.conversation("cats").get()).state is ACTIVE
 
 
 async def test_the_worker_retains_by_the_clock(recollect, mind, owner):

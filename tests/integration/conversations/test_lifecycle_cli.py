@@ -24,7 +24,7 @@ async def conversations(mind):
     for name in ("cats", "dogs"):
         conversation = mind.conversation(name)
         await conversation.append([NewMessage(Role.USER, f"my {name}"), NewMessage(Role.ASSISTANT, "I see")])
-        await conversation.describe(f"All about {name}")
+        await conversation.update(name=f"All about {name}")
 
 
 def test_a_life_on_the_command_line(run, conversations, owner):

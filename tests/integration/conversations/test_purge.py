@@ -30,6 +30,7 @@ from recollect.wiring import connected, prepare
 from support.models.fake_chat import FakeChatModel
 from support.programs.folders import open_folder
 from support.service.known_numbers import VECTORS, first_number
+from support.service.purge_receipts import receipts_of
 
 PURGING = ConversationState.PURGING
 SCOPED = "select table_name from information_schema.columns where column_name = 'scope_id' and table_schema = 'public'"
@@ -47,7 +48,7 @@ async def derive(mind, content, evidence, kind=Kind.THOUGHT, **more):
 
 
 async def known(mind):
-    return {memory.id: memory for memory in (await mind.browse(limit=200)).memories}
+    return {memory.id: memory for memory in (await mind.list(limit=200)).memories}
 
 
 def mentions(owner, identity):
@@ -86,7 +87,7 @@ async def test_a_purge_takes_all_that_was_made_from_the_conversation_alone(mind,
     assert receipt.removed["feedback"] >= 1
 
     with pytest.raises(NotFoundError):
-        await conversation.read()
+        await conversation.get()
     assert set(await known(mind)) == {theirs[0], spared}
     for identity in (*ids, alone, deeper):
         assert mentions(owner, identity) == set()
@@ -103,7 +104,7 @@ async def test_a_purge_takes_all_that_was_made_from_the_conversation_alone(mind,
     assert (overview.to_rederive, overview.memories) == (2, 2)
     assert owner.execute("select memory_count from scopes").fetchone()[0] == 2
     assert owner.execute("select keyword from keyword_strengths").fetchall() == []
-    assert await conversation.receipts() == [receipt]
+    assert await receipts_of(conversation) == [receipt]
 
     # Then the other one goes too, and with it all that waited.
     second = await other.purge()
@@ -115,20 +116,20 @@ async def test_a_purge_takes_all_that_was_made_from_the_conversation_alone(mind,
 async def test_purging_goes_from_any_state_and_hides_at_once(mind, owner, monkeypatch):
     monkeypatch.setattr(verb, "SYNC_SECONDS", 0)
     conversation, ids = await say(mind, "cats", "one", "two")
-    await conversation.describe("A name", {"tag": "x"})
-    await conversation.archive()
+    await conversation.update(name="A name", metadata={"tag": "x"})
+    await conversation.update(state="archived")
     receipt = await conversation.purge()
     assert receipt.finished_at is None
     assert await conversation.purge() == receipt
     assert (
-        (await conversation.read()).state,
-        (await conversation.read()).name,
-        (await conversation.read()).metadata,
+        (await conversation.get()).state,
+        (await conversation.get()).name,
+        (await conversation.get()).metadata,
     ) == (PURGING, "", {})
     assert not set(ids) & set(await known(mind))
     for question in (
-        conversation.restore(),
-        conversation.archive(),
+        conversation.update(state="active"),
+        conversation.update(state="archived"),
         conversation.delete(),
         conversation.append(NewMessage(Role.USER, "late")),
     ):
@@ -139,7 +140,7 @@ async def test_purging_goes_from_any_state_and_hides_at_once(mind, owner, monkey
     # The name is free again, and a conversation of that name is another one.
     await conversation.append(NewMessage(Role.USER, "again"))
     assert [message.number for message in (await conversation.history(50)).messages] == []
-    assert len(await conversation.receipts()) == 1
+    assert len(await receipts_of(conversation)) == 1
 
 
 async def purge_in_pieces(mind, monkeypatch, name, crash):
@@ -170,7 +171,7 @@ async def purge_in_pieces(mind, monkeypatch, name, crash):
             deaths += 1
     monkeypatch.setattr(lifecycle, "erase", erase)
     assert deaths == (3 if crash else 0)
-    assert (await other.read()).message_count == 1
+    assert (await other.get()).message_count == 1
     return receipt
 
 
@@ -233,7 +234,7 @@ async def test_nothing_is_made_again_from_what_is_hidden(addresses, embedder):
         await conversation.purge()
         await running.work(until_empty=True)
         assert chat.calls == 0
-        await other.restore()
+        await other.update(state="active")
         await running.work(until_empty=True)
         assert (await mind.get(shared)).content == "Left: two"
 
@@ -341,7 +342,7 @@ async def plant_all(mind, planted, owner):
         ]
     )
     said = await conversation.append(NewMessage(Role.USER, planted["keyed"]), idempotency_key=planted["key"])
-    await conversation.describe(planted["title"], {"note": planted["note"]})
+    await conversation.update(name=planted["title"], metadata={"note": planted["note"]})
     _, kept = await say(mind, "kept", "something else entirely")
     await derive(mind, planted["thought"], [said[0].id], keywords=(planted["keyword"],))
     await derive(mind, planted["shared"], [said[0].id, kept[0]], metadata={"x": planted["shared_metadata"]})
@@ -377,7 +378,7 @@ async def test_no_byte_of_a_secret_is_left_anywhere():
                 embedder.fail()
                 pending, _ = await say(mind, "pending", planted["pending"])
                 embedder.recover()
-                await archived.archive()
+                await archived.update(state="archived")
                 owner.execute("analyze")
 
                 assert set(haystack.files(needles)) == set(planted), "the search finds what is there"
@@ -399,7 +400,7 @@ async def test_no_byte_of_a_secret_is_left_anywhere():
                 assert haystack.dump(needles) == set()
                 assert haystack.files(needles | vector) == {}
                 assert len((await mind.conversation("others").history(10**6)).messages) == 0
-                assert len((await mind.browse(limit=200)).memories) == 200
+                assert len((await mind.list(limit=200)).memories) == 200
                 assert (await mind.recall("words of others, number 7")).hits
 
 

@@ -163,7 +163,7 @@ async def test_what_takes_no_part_in_recall_is_hidden(recollect, readers, owner)
     await mind.forget([gone.id])
     for name in ("archived", "deleted"):
         await mind.conversation(name).append([NewMessage(Role.USER, f"said in {name}")])
-    await mind.conversation("archived").archive()
+    await mind.conversation("archived").update(state="archived")
     await mind.conversation("deleted").delete()
     await mind.knowledge.add(NewFact("Ann", "lives in", "Rome"))
     owner.execute("update beliefs set valid_at = null, invalid_at = now() - interval '1 second'")
@@ -175,7 +175,7 @@ async def test_what_takes_no_part_in_recall_is_hidden(recollect, readers, owner)
         assert strengths == [{"keyword": "kept"}]
         owner.execute("update memories set expires_at = null")
         assert descriptions(connection, "type = 'event'") == ["the kept one", "the expired one"]
-        await mind.conversation("archived").restore()
+        await mind.conversation("archived").update(state="active")
         assert "said in archived" in descriptions(connection)
         assert kept.id in {row["id"] for row in connection.execute("select id from memory_nodes").fetchall()}
 

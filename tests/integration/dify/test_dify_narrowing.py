@@ -13,8 +13,8 @@ from recollect.doors.dify.conditions import MetadataCondition
 from recollect.doors.dify.knowledge import describe_memory
 from recollect.doors.dify.narrowing import OURS, narrow
 from recollect.models.conversations import NewMessage
+from recollect.models.filters import Filter
 from recollect.models.memories import Kind, NewMemory, Role
-from recollect.models.recall import Filter
 from support.measuring.sizes import Sizes
 
 CONDITIONS = Sizes("conditions", ci=400, long=5_000)
@@ -60,7 +60,7 @@ async def fill(mind):
     )
     said = [NewMessage(role, "a note", name="Ann", occurred_at=DAY) for role in (Role.USER, Role.ASSISTANT)]
     await mind.conversation("c-1").append(said)
-    return {each.id: each for each in (await mind.browse(limit=100)).memories}
+    return {each.id: each for each in (await mind.list(limit=100)).memories}
 
 
 def draw(chance):
@@ -86,7 +86,7 @@ async def test_the_filter_admits_all_that_meets_the_conditions(mind):
         condition = draw(chance)
         only = narrow(condition)
         check_filter(only)
-        admitted = {each.id for each in (await mind.browse(None, 100, only)).memories}
+        admitted = {each.id for each in (await mind.list(limit=100, filter=only)).memories}
         met = {key for key, memory in known.items() if condition.holds(describe_memory(memory))}
         assert met <= admitted, condition
         named |= {*only.named}

@@ -230,7 +230,7 @@ async def test_no_byte_of_an_erased_user_is_left_in_a_dump():
             await live(running, "ada", "mo", steps=EVERYTHING[:30])
             for agent in ("ada", "bea"):
                 mind = await live(running, agent, "li", mark)
-                await mind.conversation("chat-0").describe(mark, {mark: mark})
+                await mind.conversation("chat-0").update(name=mark, metadata={mark: mark})
                 await mind.remember(f"{mark} again", idempotency_key=mark)
             execute_in(haystack.dsn, "analyze")
             needles = {"mark": mark.encode()}

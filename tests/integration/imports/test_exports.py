@@ -236,7 +236,7 @@ async def test_a_key_with_write_alone_brings_new_memories_and_cannot_raise_trust
         assert "origin import:backup of May" in outcome.remarks[0]
         assert outcome.left_out.keys() == {"service/counters", "memories/memory_terms"}
         eve = await recollect.mind("eve", "li")
-        found = (await eve.browse()).memories
+        found = (await eve.list()).memories
         assert [each.content for each in found] == ["Green apples", "They like apples", "A stranger said so"]
         assert {each.origin for each in found} == {"import:backup of May"}
         assert [each.trust for each in found] == [40, 40, 7]
@@ -269,7 +269,7 @@ async def test_rights_and_bounds(recollect):
     admin = await act_with(recollect, list(Right), 100, tenant="elsewhere")
     assert (await exports.import_export_file(admin, BACK, io.BytesIO(data))).restored
     there = await recollect.mind("ada", "li", tenant="elsewhere")
-    [back] = (await there.browse()).memories
+    [back] = (await there.list()).memories
     assert (back.origin, back.trust) == ("library", 100)
 
 

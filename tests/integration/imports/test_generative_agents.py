@@ -70,7 +70,7 @@ async def test_real_folders_come_back_equal(bring, recollect, shared, tmp_path, 
 
 async def test_the_mind_answers_in_our_words(bring, folder):
     mind, _ = await bring(folder)
-    memories = (await mind.browse()).memories
+    memories = (await mind.list()).memories
     assert [memory.depth for memory in memories] == [0, 0, 0, 1, 0, 2, 3, 1, 1, 0]
     assert [memory.content for memory in memories if memory.idle] == ["machine is idle", "Bo 空闲"]
     overview = await mind.overview()
@@ -134,7 +134,7 @@ async def test_a_scope_with_memories_is_refused_and_stays_as_it_was(bring, recol
     await mind.remember("I was here before")
     with pytest.raises(InvalidInputError, match="ann has 1 memories already"):
         await bring(folder)
-    assert [memory.content for memory in (await mind.browse()).memories] == ["I was here before"]
+    assert [memory.content for memory in (await mind.list()).memories] == ["I was here before"]
     assert await mind.profile() == Profile()
     other, arrival = await bring(folder, user="li")
     assert in_folder(arrival)["events"] == (4, 4, 0)
@@ -158,7 +158,7 @@ async def test_strengths_that_the_rules_do_not_give_are_reported(bring, tmp_path
 
 async def test_what_was_remembered_and_forgotten_since_is_in_the_folder(bring, recollect, folder, tmp_path):
     mind, _ = await bring(folder)
-    memories = (await mind.browse()).memories
+    memories = (await mind.list()).memories
     chat, tired = memories[1], memories[3]
     await mind.remember(
         [

@@ -78,7 +78,7 @@ async def test_a_conversation_comes_over_with_all_it_has(bring, dify, recollect)
     assert (again.status, failed.status) == (MessageStatus.DONE, MessageStatus.FAILED)
     mind = await recollect.mind("assistant", "li")
     assert (await mind.get(failed.id)).metadata == {"dify": {"error": "timeout"}}
-    conversation = await mind.conversation(identify("出游")).read()
+    conversation = await mind.conversation(identify("出游")).get()
     assert (conversation.name, conversation.created_at) == ("周末去哪里", BEGINNING.replace(tzinfo=UTC))
     assert conversation.metadata["dify"] == {
         "app": APP, "mode": "agent-chat", "source": "api", "invoked_from": "service-api", "session": "li",
@@ -120,10 +120,10 @@ async def test_what_cannot_be_kept_is_cut_or_cleaned_and_said(bring, dify, recol
     assert (len(said[1].content), said[2].content, len(said[4].attachments)) == (200_000, "[empty]", 64)
     mind = await recollect.mind("assistant", "li")
     assert (await mind.get(said[1].id)).metadata == {"dify": {"cut_from": 200_001}}
-    conversation = await mind.conversation(identify("t")).read()
+    conversation = await mind.conversation(identify("t")).get()
     assert conversation.metadata["dify"]["inputs"] == {"a": "x\ufffdy", "b": "\ufffd"}
     assert conversation.name == "two lines " + "长" * 190
-    assert "inputs" not in (await mind.conversation(identify("large")).read()).metadata["dify"]
+    assert "inputs" not in (await mind.conversation(identify("large")).get()).metadata["dify"]
 
 
 @pytest.mark.parametrize("year", YEARS)
@@ -160,7 +160,7 @@ async def test_running_it_again_brings_over_what_is_new(bring, dify, recollect):
     assert (arrival.messages, arrival.remarks) == (7, {dify_words.LATE: 1})
     assert contents(await read(recollect, "t")) == ["q 1", "a 1", "q 1b", "a 1b"]
     mind = await recollect.mind("assistant", "li")
-    leaves = {leaf.content: leaf.id for leaf in await mind.conversation(identify("t")).leaves()}
+    leaves = {leaf.content: leaf.id for leaf in (await mind.conversation(identify("t")).get()).threads}
     older = await read(recollect, "t", HistoryOptions(1_000_000, leaf=leaves["a 3"]))
     assert contents(older) == ["q 1", "a 1", "q 2", "late", "q 3", "a 3"]
     assert {message.status for message in older} == {MessageStatus.DONE}

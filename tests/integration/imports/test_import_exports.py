@@ -90,8 +90,8 @@ async def test_a_chatgpt_export_comes_over_once_and_grows(bring, mine):
     assert numbers(first) == {"conversations": (3, 2, 0, 1), "messages": (6, 4, 0, 2)}
     assert first.remarks[MALFORMED] == 1
     assert await read(mine, name("茶")) == ["喝什么茶？", "乌龙。"]
-    assert (await mine.conversation(name("茶")).read()).name == "Tea"
-    assert (await mine.conversation(name("茶")).read()).created_at == BEGINNING
+    assert (await mine.conversation(name("茶")).get()).name == "Tea"
+    assert (await mine.conversation(name("茶")).get()).created_at == BEGINNING
     assert await recalled(mine, "who keeps bees", kinds=(Kind.MESSAGE,)) != []
     again = await bring("chatgpt", *conversations)
     assert numbers(again) == {"conversations": (3, 0, 2, 1), "messages": (6, 0, 4, 2)}
@@ -111,7 +111,7 @@ async def test_branches_stay_branches_and_new_ones_join_them(bring, mine):
     await bring("chatgpt", chatgpt_conversation("t", nodes, current="b"))
     conversation = mine.conversation(name("t"))
     assert await read(mine, name("t")) == ["q", "second answer"]
-    leaves = {leaf.content: leaf.id for leaf in await conversation.leaves()}
+    leaves = {leaf.content: leaf.id for leaf in (await conversation.get()).threads}
     assert set(leaves) == {"second answer", "on the first"}
     assert await read(mine, name("t"), leaf=leaves["on the first"]) == ["q", "first answer", "on the first"]
     nodes = [chatgpt_node(*args) for args in (
@@ -175,7 +175,7 @@ async def test_one_conversation_that_is_refused_does_not_keep_the_others_out(rec
         await append_each(access.parts, access.caller, access.scope, [("one", said), ("two", twice), ("three", said)])
     assert [len(await read(mine, key)) for key in ("one", "three")] == [60, 60]
     with pytest.raises(NotFoundError):
-        await mine.conversation("two").read()
+        await mine.conversation("two").get()
 
 
 async def test_a_claude_export_with_its_memory(bring, mine):
@@ -212,7 +212,7 @@ async def test_a_conversation_that_is_in_a_file_twice_comes_over_once(bring, min
     for dry_run in (True, False):
         assert numbers(await bring("chatgpt", *conversations, conversations[0], dry_run=dry_run)) == expected
     assert await read(mine, name("t")) == ["a", "b", "c"]
-    assert [leaf.content for leaf in await mine.conversation(name("t")).leaves()] == ["c"]
+    assert [leaf.content for leaf in (await mine.conversation(name("t")).get()).threads] == ["c"]
 
 
 async def test_a_thread_of_zep_in_two_entries_goes_on(bring, mine):
@@ -232,7 +232,7 @@ async def test_entries_that_are_in_a_file_twice_are_remembered_once(bring, mine,
     relation = {"source": "li", "relationship": "drinks", "target": "oolong"}
     arrival = await bring("mem0", {"results": [], "relations": [relation, relation]}, dry_run=dry_run)
     assert (numbers(arrival), arrival.remarks[TWICE]) == ({"facts": (2, 1, 0, 1)}, 1)
-    assert len((await mine.browse()).memories) == (0 if dry_run else 6)
+    assert len((await mine.list()).memories) == (0 if dry_run else 6)
 
 
 async def test_the_same_words_go_to_each_user_who_said_them(bring, recollect):
@@ -241,7 +241,7 @@ async def test_the_same_words_go_to_each_user_who_said_them(bring, recollect):
     assert numbers(arrival) == {"memories": (2, 2, 0, 0)}
     for user in ("li", "mo"):
         mind = await recollect.mind("assistant", user)
-        assert [memory.content for memory in (await mind.browse()).memories] == ["tea"]
+        assert [memory.content for memory in (await mind.list()).memories] == ["tea"]
     together = await bring("mem0", entries, user="both")
     assert (numbers(together), together.remarks[TWICE]) == ({"memories": (2, 1, 0, 1)}, 1)
 
@@ -272,7 +272,7 @@ async def test_users_are_told_by_what_the_file_says(bring, recollect):
     assert (arrival.remarks[USER_NOT_NAMED], arrival.remarks[RENAMED]) == (1, 1)
     for user, text in (("li", "a"), ("李雷", "b"), ("mo", "c"), ("rest", "d")):
         mind = await recollect.mind("assistant", user)
-        assert [memory.content for memory in (await mind.browse()).memories] == [text]
+        assert [memory.content for memory in (await mind.list()).memories] == [text]
     with pytest.raises(InvalidInputError, match="user-id"):
         await bring("zep", {"threads": []}, user_by=UserField.ACCOUNT)
 

@@ -105,7 +105,7 @@ async def test_without_an_event_loop(recollect, url):
 
     await asyncio.to_thread(carry)
     assert await write(recollect, "elsewhere") == file.getvalue()
-    assert (await (await recollect.mind("bea")).browse()).memories
+    assert (await (await recollect.mind("bea")).list()).memories
     with pytest.raises(NotFoundError):
         await write(recollect, "elsewhere", agent="bea", user="")
 
@@ -121,7 +121,7 @@ async def test_a_write_key_brings_new_memories_and_no_more_trust_than_it_has(rec
             await download(writer, "ada", "li")
         with pytest.raises(ForbiddenError):
             await writer.forget_user("li")
-    [brought] = (await (await recollect.mind("ada", "zoe")).browse()).memories
+    [brought] = (await (await recollect.mind("ada", "zoe")).list()).memories
     assert (brought.content, brought.origin, brought.trust) == ("Li drinks green tea", "import:may", 20)
     async with Client(url, await new_key(recollect, (Right.ADMIN,))) as keeper:
         with pytest.raises(ForbiddenError, match="read"):

@@ -103,7 +103,7 @@ async def test_of_two_puts_at_once_with_the_same_expectation_one_wins(recollect)
     assert (len(won), len(lost)) == (1, 7)
     assert await minds[0].items.get(LI, TEA) == won[0]
     # What lost left no memory behind.
-    assert [memory.id for memory in (await minds[0].browse()).memories] == [won[0].memory_id]
+    assert [memory.id for memory in (await minds[0].list()).memories] == [won[0].memory_id]
 
 
 # Texts are memories.
@@ -121,10 +121,10 @@ async def test_replacing_or_dropping_an_item_forgets_its_memory_with_all_derived
     first = await mind.items.put(LI, TEA, {}, text="Li drinks green tea")
     [thought] = await mind.remember(NewMemory("Li is calm", evidence=(first.memory_id,)))
     second = await mind.items.put(LI, TEA, {}, text="Li drinks black tea")
-    assert [memory.id for memory in (await mind.browse()).memories] == [second.memory_id]
-    assert thought.id not in {memory.id for memory in (await mind.browse()).memories}
+    assert [memory.id for memory in (await mind.list()).memories] == [second.memory_id]
+    assert thought.id not in {memory.id for memory in (await mind.list()).memories}
     await mind.items.put(LI, TEA, {"now": "without a text"})
-    assert (await mind.browse()).memories == ()
+    assert (await mind.list()).memories == ()
     await mind.items.put(LI, TEA, {}, text="Li drinks white tea")
     await mind.items.drop(LI, TEA)
     for table in ("memories", "memory_terms", VECTORS, "evidence", "items"):
@@ -356,7 +356,7 @@ async def test_a_repeated_key_writes_once_and_answers_as_the_first_time(mind):
     again = await mind.items.batch(operations, idempotency_key="k-1")
     assert again[:3] == first[:3]
     assert (first[3], again[3]) == (None, first[0])
-    assert len((await mind.browse()).memories) == 1
+    assert len((await mind.list()).memories) == 1
     with pytest.raises(ConflictError, match="a different request"):
         await mind.items.batch([PutItem(LI, TEA, {"n": 2})], idempotency_key="k-1")
     await mind.remember("a memory", idempotency_key="k-2")

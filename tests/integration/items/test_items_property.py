@@ -229,7 +229,7 @@ class Items(RuleBasedStateMachine):
             name for name, kept in self.model.kept.items() if kept.memory
         }
         # Every memory of the scope is the text of one item.
-        memories = self.run(self.mind.browse(limit=200)).memories
+        memories = self.run(self.mind.list(limit=200)).memories
         assert {memory.id: memory.content for memory in memories} == {
             item.memory_id: item.text for item in held.values() if item.memory_id
         }

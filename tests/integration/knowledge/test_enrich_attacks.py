@@ -39,7 +39,7 @@ WAITING = "select count(*) from procrastinate_jobs where task_name = 'enrich' an
 async def close_all(mind, *conversations, texts=ROWING):
     for conversation in conversations:
         await mind.conversation(conversation).append(said(texts))
-        await mind.conversation(conversation).close_segment()
+        await mind.conversation(conversation).update(close_segment=True)
 
 
 def stepped(running, **steps):
@@ -67,7 +67,8 @@ async def test_what_is_running_in_a_restored_conversation_waits_until_it_is_back
     scope_id = await bring_back(mind, plain, owner)
     fall_silent(owner)
     assert await run(plain, mind, owner) == 0
-    assert await mind.conversation("c").close_segment() == []
+    await mind.conversation("c").update(close_segment=True)
+    assert await mind.conversation("c").segments() == []
     drop_jobs(owner)
     await close_silent(plain.parts.database, 60)
     assert owner.execute(WAITING).fetchone() == (0,)
@@ -122,7 +123,7 @@ async def test_an_extraction_of_what_is_being_forgotten_is_not_kept(recollect, o
     mind = await running.mind("ada", "li")
     receipts = await mind.conversation("c").append(said([*ROWING, SECRET]))
     doomed.append(receipts[-1].id)
-    await mind.conversation("c").close_segment()
+    await mind.conversation("c").update(close_segment=True)
     await run(running, mind, owner)
     assert chat.calls == 2
     [segment] = await segments_of(mind)
@@ -178,7 +179,7 @@ async def test_what_is_forgotten_while_a_segment_is_named_names_it_no_more(plain
     running = stepped(plain, summarise=name)
     mind = await running.mind("ada", "li")
     receipts = await mind.conversation("c").append(said([SECRET, *ROWING]))
-    await mind.conversation("c").close_segment()
+    await mind.conversation("c").update(close_segment=True)
     doomed.append(receipts[0].id)
     await run(running, mind, owner)
     assert names == [SECRET, ROWING[0]]
@@ -236,7 +237,8 @@ async def test_without_the_step_that_cuts_nothing_is_queued(plain, owner):
     running = replace(plain, parts=replace(plain.parts, steps=choose_steps("summarise")))
     mind = await running.mind("ada", "li")
     await mind.conversation("c").append(said(ROWING))
-    assert await mind.conversation("c").close_segment() == []
+    await mind.conversation("c").update(close_segment=True)
+    assert await mind.conversation("c").segments() == []
     fall_silent(owner)
     await Tasks(None, running.parts, IDLE).close_silent(None, 0)
     assert owner.execute(WAITING).fetchone() == (0,)

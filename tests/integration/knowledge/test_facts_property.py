@@ -17,6 +17,7 @@ from recollect.settings import Settings
 from recollect.wiring import connected
 from support.imports.generative_agents import read_golden
 from support.measuring.sizes import Sizes
+from support.memories.past import versions_of
 from support.service.known_numbers import VECTORS
 
 EXAMPLES = Sizes("examples", ci=6, long=400)
@@ -55,13 +56,13 @@ VARIED = [
 
 
 async def all_versions(mind, lineages):
-    return [version for lineage in lineages for version in await mind.knowledge.fact_versions(lineage)]
+    return [version for lineage in lineages for version in await versions_of(mind.knowledge, lineage)]
 
 
 async def act(mind, lineages, action):
     place, start, end, replaces, ends = action
     if ends and lineages and end is not None:
-        current = (await mind.knowledge.fact_versions(lineages[0]))[-1].span
+        current = (await versions_of(mind.knowledge, lineages[0]))[-1].span
         wider = current.invalid_at is not None and moment(end) > current.invalid_at
         if not wider and (current.valid_at is None or current.valid_at < moment(end)):
             await mind.knowledge.end(lineages[0], moment(end))
@@ -189,7 +190,7 @@ async def test_the_golden_cases_through_the_store(mind, recollect, shared):
             lineages[column["id"]] = (await state(mind, fact, unknown=column["valid"] is None)).id
             if column["invalid"] is not None:
                 await mind.knowledge.end(lineages[column["id"]], moment(column["invalid"]))
-        before = {name: (await mind.knowledge.fact_versions(each))[-1] for name, each in lineages.items()}
+        before = {name: (await versions_of(mind.knowledge, each))[-1] for name, each in lineages.items()}
         new = case["new"]
         fact = NewFact(
             "Ann",
@@ -203,7 +204,7 @@ async def test_the_golden_cases_through_the_store(mind, recollect, shared):
         expected = case["expected_new"]
         assert (day(stated.span.valid_at), day(stated.span.invalid_at)) == (expected["valid"], expected["invalid"])
         for column in case["expected_candidates"]:
-            last = (await mind.knowledge.fact_versions(lineages[column["id"]]))[-1]
+            last = (await versions_of(mind.knowledge, lineages[column["id"]]))[-1]
             assert last.span == ValidTime(moment(column["valid"]), moment(column["invalid"])), case["name"]
             changed = column["id"] in case["invalidated"]
             assert (last.created_at == stated.created_at) == changed, case["name"]

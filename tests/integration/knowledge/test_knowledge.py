@@ -17,6 +17,7 @@ from recollect.core.text.names import similarity
 from recollect.errors import ConflictError, InvalidInputError, NotFoundError
 from recollect.models.knowledge import EntityType, NewFact, ValidTime
 from recollect.store.knowledge import entities, facts
+from support.memories.past import versions_of
 from support.service.known_numbers import VECTORS, first_number
 
 START = datetime(2020, 1, 1, tzinfo=UTC)
@@ -42,7 +43,7 @@ async def test_a_fact_is_stated_and_found(mind):
 async def test_a_correction_adds_a_version_and_closes_the_old_one(mind, owner):
     [oslo] = await mind.knowledge.add(NewFact("Ann", "lives in", "Oslo", valid_at=day(0)))
     [rome] = await mind.knowledge.add(NewFact("Ann", "lives in", "Rome", valid_at=day(100), replaces=(oslo.id,)))
-    first, second = await mind.knowledge.fact_versions(oslo.id)
+    first, second = await versions_of(mind.knowledge, oslo.id)
     assert first.superseded_at == second.created_at == rome.created_at
     assert (first.span, second.span, second.superseded_at) == (ValidTime(day(0)), ValidTime(day(0), day(100)), None)
     assert [fact.text for fact in (await mind.knowledge.facts()).facts] == ["Ann lives in Rome"]
@@ -109,9 +110,9 @@ async def test_one_call_changes_a_fact_once_whatever_it_states(mind):
     )
     assert [fact.version for fact in stated] == [1, 1, 1]
     assert stated[2].id == stated[0].id
-    versions = await mind.knowledge.fact_versions(oslo.id)
+    versions = await versions_of(mind.knowledge, oslo.id)
     assert [(each.version, each.span) for each in versions] == [(1, ValidTime(day(0))), (2, ValidTime(day(0), day(50)))]
-    [rome] = await mind.knowledge.fact_versions(stated[0].id)
+    [rome] = await versions_of(mind.knowledge, stated[0].id)
     assert rome.span == ValidTime(day(100), day(120))
 
 
@@ -121,14 +122,14 @@ async def test_a_fact_is_named_by_any_of_its_versions(mind):
     assert (ended.version, ended.span, ended.id) == (2, ValidTime(day(0), day(90)), oslo.id)
     assert await mind.knowledge.end(ended.memory_id, day(90)) == ended
     [rome] = await mind.knowledge.add(NewFact("Ann", "lives in", "Rome", valid_at=day(60), replaces=(ended.memory_id,)))
-    assert [fact.span.invalid_at for fact in await mind.knowledge.fact_versions(ended.memory_id)] == [
+    assert [fact.span.invalid_at for fact in await versions_of(mind.knowledge, ended.memory_id)] == [
         None,
         day(90),
         day(60),
     ]
-    for wrong in (mind.knowledge.end(uuid4(), day(1)), mind.knowledge.fact_versions(uuid4())):
-        with pytest.raises(NotFoundError):
-            await wrong
+    assert await versions_of(mind.knowledge, uuid4()) == []
+    with pytest.raises(NotFoundError):
+        await mind.knowledge.end(uuid4(), day(1))
     with pytest.raises(InvalidInputError):
         await mind.knowledge.end(rome.id, day(60))
 
@@ -162,7 +163,7 @@ async def test_names_find_their_entities(mind):
     names = [each.name for each in (*page.entities, *rest.entities)]
     assert names == ["Apple", "phones", "Ann", "apple", "music"]
     assert [each.name for each in (await known.entities("APP", type=EntityType.THING)).entities] == ["apple"]
-    assert (await known.entity(one.subject)).name == "Apple"
+    assert (await known.entities(ids=[one.subject])).entities[0].name == "Apple"
 
 
 async def test_facts_are_listed_by_entity_and_page(mind):
@@ -224,7 +225,7 @@ async def test_sixteen_writers_state_about_the_same_at_once(recollect, mind, own
 
     written = await asyncio.gather(*(write(number) for number in range(16)))
     assert len({fact.id for fact in written}) == 8
-    versions = await mind.knowledge.fact_versions(oslo.id)
+    versions = await versions_of(mind.knowledge, oslo.id)
     assert versions[-1].span == ValidTime(day(0), day(10))
     assert [fact.version for fact in versions] == list(range(1, len(versions) + 1))
     assert all(one.superseded_at == two.created_at for one, two in pairwise(versions))
@@ -260,7 +261,7 @@ async def test_a_clash_in_the_database_says_what_to_do(mind, owner):
     await mind.knowledge.add(NewFact("Ann", "lives in", "Oslo", valid_at=day(20)))
     with pytest.raises(ConflictError, match="Read the facts"):
         await mind.knowledge.end(fact.id, day(30))
-    assert [each.span.invalid_at for each in await mind.knowledge.fact_versions(fact.id)] == [day(9)]
+    assert [each.span.invalid_at for each in await versions_of(mind.knowledge, fact.id)] == [day(9)]
 
 
 async def test_nothing_is_seen_or_changed_across_scopes_and_tenants(recollect, mind):
@@ -281,14 +282,11 @@ async def test_nothing_is_seen_or_changed_across_scopes_and_tenants(recollect, m
         ):
             with pytest.raises(InvalidInputError):
                 await wrong
-        for wrong in (
-            other.knowledge.entity(fact.subject),
-            other.knowledge.fact_versions(fact.id),
-            other.knowledge.end(fact.id, day(1)),
-        ):
-            with pytest.raises(NotFoundError):
-                await wrong
-        assert (await other.knowledge.facts(fact.subject)).facts == ()
+        assert (await other.knowledge.entities(ids=[fact.subject])).entities == ()
+        with pytest.raises(NotFoundError):
+            await other.knowledge.end(fact.id, day(1))
+        for about in (fact.subject, fact.id, fact.memory_id):
+            assert (await other.knowledge.facts(about, at="any")).facts == ()
     assert (await mind.knowledge.facts()).facts == (fact,)
 
 

@@ -11,7 +11,6 @@ import pytest
 
 from conftest import addresses_of, execute
 from integration.conversations.test_purge import SCOPED, Haystack
-from recollect.errors import NotFoundError
 from recollect.jobs.enrich import close_silent
 from recollect.llm.fake import FakeEmbedder
 from recollect.models.conversations import NewMessage
@@ -21,6 +20,7 @@ from recollect.settings import Settings
 from recollect.store.embedded.cluster import Cluster
 from recollect.verbs.knowledge.enrich import enrich
 from recollect.wiring import connected, prepare
+from support.memories.past import versions_of
 from support.models.fake_chat import FakeChatModel
 from support.models.scripted_extractions import Script, entity, fact
 from support.programs.folders import open_folder
@@ -40,7 +40,7 @@ async def learn(mind, script, conversation, entities, facts=(), text="", days=0)
     view = mind.conversation(conversation)
     at = NOON + timedelta(days=days)
     [said] = await view.append([NewMessage(Role.USER, text, occurred_at=at)])
-    await view.close_segment()
+    await view.update(close_segment=True)
     await enrich(mind.access.parts, first_number(mind))
     return view, said.id
 
@@ -87,12 +87,11 @@ async def test_what_a_deleted_conversation_said_is_out_of_sight_and_comes_back(m
     await conversation.delete()
     assert await names(mind) == {"Ann"}
     assert await texts(mind) == set()
-    with pytest.raises(NotFoundError):
-        await mind.knowledge.entity(oslo.id)
+    assert (await mind.knowledge.entities(ids=[oslo.id])).entities == ()
     # Said again meanwhile, it is a fact of its own, and the one that comes back is not believed any more.
     [again] = await mind.knowledge.add(NewFact("Ann", "lives in", "Oslo", valid_at=day(0)))
     assert again.version == 1
-    await conversation.restore()
+    await conversation.update(state="active")
     assert [each.id for each in (await mind.knowledge.facts()).facts] == [again.id]
     assert await names(mind) == {"Ann", "Oslo"}
 
@@ -136,7 +135,7 @@ async def test_without_the_reason_for_its_end_a_fact_is_believed_as_before(mind,
         "Ann lives in Rome."
     }
     await moved.purge()
-    [after] = await mind.knowledge.fact_versions(before.id)
+    [after] = await versions_of(mind.knowledge, before.id)
     assert after == before
     assert (await mind.knowledge.facts()).facts == (before,)
     hits = [hit for hit in (await mind.recall("Ann lives in")).hits if hit.memory.kind == "fact"]

@@ -45,7 +45,7 @@ async def learn(running):
 
 
 async def rate(mind):
-    page = await mind.browse()
+    page = await mind.list()
     return {each.content: (each.importance, each.importance_from) for each in page.memories}
 
 

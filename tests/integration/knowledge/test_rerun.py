@@ -13,13 +13,14 @@ from recollect.core.knowledge.entities import AnyNameMatches
 from recollect.core.knowledge.extractions import AnyExtraction
 from recollect.errors import BudgetError, ChatModelError, ConflictError, InvalidInputError, NotFoundError
 from recollect.models.conversations import NewMessage
+from recollect.models.filters import Filter
 from recollect.models.knowledge import EnrichRequest, NewFact, ValidTime
 from recollect.models.memories import Kind, Role
-from recollect.models.recall import Filter
 from recollect.settings import Settings
 from recollect.verbs.knowledge import rerun as verb
 from recollect.verbs.knowledge.enrich import enrich
 from recollect.wiring import connected
+from support.memories.past import versions_of
 from support.models.fake_chat import FakeChatModel
 from support.models.scripted_extractions import entity, fact
 
@@ -132,7 +133,7 @@ async def say(mind, *texts, conversation="c", begin=0):
                 NewMessage(Role.ASSISTANT, "I see.", occurred_at=at + timedelta(seconds=9)),
             ]
         )
-        await view.close_segment()
+        await view.update(close_segment=True)
     return view
 
 
@@ -153,7 +154,7 @@ async def enriched(mind, owner):
 
 async def read(mind, kind=Kind.SUMMARY, **times):
     """The memories of one kind that can be seen."""
-    page = await mind.browse(limit=200, only=Filter(**times))
+    page = await mind.list(limit=200, filter=Filter(**times))
     return sorted(each.content for each in page.memories if each.kind is kind)
 
 
@@ -333,13 +334,13 @@ async def test_what_callers_stated_survives_and_what_the_old_model_ended_is_open
     new.answers["likes tea"] = extraction("New.", [ANN, OSLO], [fact("Ann", "visits", "Oslo")])
     await say(mind, TEXTS[0])
     await learn(mind, owner)
-    assert (await mind.knowledge.fact_versions(home.id))[-1].span.invalid_at == NOON
+    assert (await versions_of(mind.knowledge, home.id))[-1].span.invalid_at == NOON
     moment = datetime.now(UTC)
     await reruns(running, new).run(EnrichRequest(model=NEW))
     assert await texts_of(mind) == ["Ann drinks tea", "Ann lives in Rome", "Ann visits Oslo."]
-    [only] = await mind.knowledge.fact_versions(stated.id)
+    [only] = await versions_of(mind.knowledge, stated.id)
     assert only == stated
-    versions = await mind.knowledge.fact_versions(home.id)
+    versions = await versions_of(mind.knowledge, home.id)
     assert [each.span.invalid_at for each in versions] == [None, NOON, None]
     assert await texts_of(mind, as_of=moment) == ["Ann drinks tea", "Ann lives in Oslo."]
     assert "Ann lives in Rome" in {hit.memory.content for hit in (await mind.recall("Rome")).hits}
@@ -373,7 +374,7 @@ async def test_two_runs_one_after_the_other(enriched, running, new, owner):
 
 async def test_a_segment_that_lost_a_message_meanwhile_is_left_out(enriched, running, new, owner):
     switching = verb.switch
-    page = await enriched.browse(limit=200)
+    page = await enriched.list(limit=200)
     [bob] = [each.id for each in page.memories if each.kind is Kind.MESSAGE and "boat" in each.content]
 
     async def forget_and_switch(*given):
@@ -405,7 +406,7 @@ async def test_a_conversation_that_was_deleted_meanwhile_is_left_out(mind, runni
         patch.setattr(verb, "switch", delete_and_switch)
         [done] = await reruns(running, new).run(EnrichRequest(model=NEW))
     assert (done.segments, done.left) == (1, 1)
-    await other.restore()
+    await other.update(state="active")
     assert await texts_of(mind) == ["Ann lives in Oslo.", "Bob is a friend of Ann."]
 
 
@@ -486,7 +487,7 @@ async def test_names_are_found_among_what_the_run_itself_met_and_old_names_are_n
     assert found["Ann"] == (("Annie",), "") and found["Bob"] == ((), "")
     assert "Annie" not in found
     [ann] = (await mind.knowledge.entities("ann")).entities
-    assert {each.subject for each in (await mind.knowledge.facts(entity=ann.id)).facts} == {ann.id}
+    assert {each.subject for each in (await mind.knowledge.facts(ann.id)).facts} == {ann.id}
 
 
 async def test_names_that_only_the_run_met_are_one_entity(mind, running, new):

@@ -40,7 +40,7 @@ async def enriched(recollect, owner):
     for user in ("li", "mo"):
         conversation = (await recollect.mind("ada", user)).conversation("c")
         await conversation.append([NewMessage(Role.USER, "Ann lives in Oslo", occurred_at=NOON)])
-        await conversation.close_segment()
+        await conversation.update(close_segment=True)
     for (number,) in owner.execute("select id from scopes").fetchall():
         await enrich(recollect.parts, number)
     return recollect
@@ -48,7 +48,7 @@ async def enriched(recollect, owner):
 
 async def summaries(recollect):
     minds = [await recollect.mind("ada", user) for user in ("li", "mo")]
-    pages = [await mind.browse() for mind in minds]
+    pages = [await mind.list() for mind in minds]
     return [each.content for page in pages for each in page.memories if each.kind == "summary"]
 
 

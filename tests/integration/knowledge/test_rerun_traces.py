@@ -74,7 +74,7 @@ async def test_an_entity_that_past_facts_need_stays_and_one_that_nothing_needs_g
     found = {each.name: each for each in (await mind.knowledge.entities()).entities}
     assert sorted(found) == ["Ann", "Oslo", "Paris"]
     assert (found["Paris"].id, found["Paris"].aliases, found["Paris"].description) == (before.id, (), "")
-    [past] = (await mind.knowledge.facts(entity=before.id, as_of=moment)).facts
+    [past] = (await mind.knowledge.facts(before.id, as_of=moment)).facts
     assert past.text == "Ann lives in Paris." and past.object == before.id
     assert owner.execute("select count(*) from mentions where mentioned_at = '-infinity'").fetchone() == (0,)
 
@@ -103,7 +103,7 @@ async def test_a_message_that_only_the_run_took_names_from_leaves_none_behind(mi
         ]
     )
     for name in ("c", "d"):
-        await mind.conversation(name).close_segment()
+        await mind.conversation(name).update(close_segment=True)
     await reruns(running, new).run(EnrichRequest(model=NEW))
     assert traces(owner, "Zelda")
     await mind.forget([gone.id])
@@ -129,7 +129,7 @@ async def test_what_is_forgotten_before_a_run_has_taken_over_does_not_come_back_
 
     new.before = away
     await conversation.append([NewMessage(Role.USER, "Bye has moved", occurred_at=NOON + timedelta(days=2))])
-    await conversation.close_segment()
+    await conversation.update(close_segment=True)
     with pytest.raises(ChatModelError):
         await reruns(running, new).run(EnrichRequest(model=NEW))
     await mind.forget([gone.id])

@@ -20,7 +20,7 @@ from recollect.models.knowledge import NewFact
 from recollect.models.memories import Kind, NewMemory, Role, Triple
 from recollect.models.service import KeyBinding
 
-TOOLS = ["remember", "recall", "associate", "history", "context", "revise", "pin", "forget"]
+TOOLS = ["remember", "recall", "associate", "history", "context", "update_memory", "forget"]
 MODES = ["auto", "legacy"]
 
 
@@ -81,7 +81,7 @@ async def test_every_tool_is_described_plainly(client):
         assert all(field["description"] for field in schema["properties"].values())
         assert tool.description.endswith(".")
     hints = {tool.name: tool.annotations for tool in tools}
-    assert [name for name in TOOLS if not hints[name].read_only_hint] == ["remember", "revise", "pin", "forget"]
+    assert [name for name in TOOLS if not hints[name].read_only_hint] == ["remember", "update_memory", "forget"]
     assert [name for name in TOOLS if hints[name].destructive_hint] == ["forget"]
     assert [name for name in TOOLS if not hints[name].idempotent_hint] == ["remember"]
 
@@ -111,7 +111,7 @@ async def test_a_call_that_is_named_is_stored_once(client, mind):
     first, _ = await call(client, "remember", content="the key is under the mat", once="note-1")
     again, _ = await call(client, "remember", content="the key is under the mat", once="note-1")
     assert first["id"] == again["id"]
-    assert len((await mind.browse()).memories) == 1
+    assert len((await mind.list()).memories) == 1
 
 
 async def test_a_recall_goes_by_kind_time_and_topic(client, mind):

@@ -73,8 +73,7 @@ async def test_every_tool_refuses_other_names_than_the_keys(recollect):
         "associate": {"subject": "vault"},
         "history": {"conversation": "c"},
         "context": {"text": "vault"},
-        "revise": {"id": str(receipt.id), "content": "x"},
-        "pin": {"ids": [str(receipt.id)]},
+        "update_memory": {"id": str(receipt.id), "content": "x"},
         "forget": {"ids": [str(receipt.id)]},
     }
     texts = set()

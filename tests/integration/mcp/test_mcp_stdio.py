@@ -28,7 +28,7 @@ async def test_a_process_of_its_own(addresses, owner, mode, tmp_path):
     log = tmp_path / "log"
     options = ("--agent", "ada", "--user", "li")
     async with over_stdio(*options, mode=mode, log=log, **settings_of(addresses, embedder="none")) as client:
-        assert len((await client.list_tools()).tools) == 8
+        assert len((await client.list_tools()).tools) == 7
         stored = (await client.call_tool("remember", {"content": SECRET})).structured_content
         found = (await client.call_tool("recall", {"text": "the vault"})).structured_content
         assert [hit["id"] for hit in found["hits"]] == [stored["id"]]
@@ -57,7 +57,7 @@ async def test_in_front_of_a_server(recollect):
         assert (other.is_error, "is bound" in other.content[0].text) == (True, True)
         gone = (await client.call_tool("forget", {"ids": [stored["id"]]})).structured_content
         assert gone == {"forgotten": [stored["id"]]}
-    assert (await (await recollect.mind("ada", "li")).browse()).memories == ()
+    assert (await (await recollect.mind("ada", "li")).list()).memories == ()
 
 
 def test_nothing_but_the_protocol_on_standard_output(addresses):

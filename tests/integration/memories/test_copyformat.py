@@ -100,5 +100,5 @@ def test_broken_bytes_are_refused(connection):
 async def test_keywords_survive_whatever_they_hold(mind, way):
     keywords = ('say "hi"', "back\\slash", "a,b", "{x}", "null", "茶", "two words", "'single'")
     await getattr(mind, way)([NewMemory("filed", keywords=keywords), NewMemory("not filed")])
-    filed, plain = (await mind.browse()).memories
+    filed, plain = (await mind.list()).memories
     assert (filed.keywords, plain.keywords) == (keywords, ())

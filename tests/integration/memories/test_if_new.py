@@ -13,7 +13,7 @@ from integration.mcp.test_mcp import call
 from recollect.client import Client
 from recollect.errors import ConflictError, InvalidInputError
 from recollect.models.conversations import NewMessage
-from recollect.models.memories import Kind, MemoryUpdate, NewMemory, Role
+from recollect.models.memories import Kind, NewMemory, Role
 from support.programs import command_line
 from support.programs.command_line import settings_of
 from support.service.accesses import with_access
@@ -86,7 +86,7 @@ async def test_kind_speaker_trust_and_state_decide(mind, owner):
     [sure] = await mind.remember("Bo likes rice.", if_new="same")
     assert not sure.known and sure.id != doubtful.id
     # What is past, has expired or has faded is not what is known.
-    await mind.revise(first.id, MemoryUpdate("Li likes coffee."))
+    await mind.update(first.id, content="Li likes coffee.")
     soon = datetime.now(UTC) + timedelta(seconds=0.05)
     await mind.remember(NewMemory("Bread is baked.", expires_at=soon))
     await asyncio.sleep(0.06)

@@ -16,7 +16,7 @@ START = datetime(2020, 1, 1, tzinfo=UTC)
 async def copy(mind, there, path):
     exported = await export_lines(mind, path, lambda _: None)
     assert await import_lines(there, path, lambda _: None) == exported
-    return (await there.browse()).memories
+    return (await there.list()).memories
 
 
 async def test_a_fact_is_exported_without_the_version_that_it_came_from(recollect, mind, tmp_path):

@@ -57,7 +57,7 @@ async def test_ids_follow_the_order_of_writing(mind):
         receipts += await mind.remember([NewMemory(f"memory {number}") for number in range(start, start + 10)])
     ids = [receipt.id for receipt in receipts]
     assert ids == sorted(ids)
-    first, second = await mind.browse(limit=20), await mind.browse(ids[19], limit=20)
+    first, second = await mind.list(limit=20), await mind.list(cursor=ids[19], limit=20)
     assert [memory.id for memory in first.memories + second.memories] == ids
     assert (first.next_cursor, second.next_cursor) == (ids[19], None)
 
@@ -105,7 +105,7 @@ async def test_a_key_used_with_another_body_is_a_conflict(mind):
     await mind.remember("one", idempotency_key="k")
     with pytest.raises(ConflictError):
         await mind.remember("two", idempotency_key="k")
-    assert [memory.content for memory in (await mind.browse()).memories] == ["one"]
+    assert [memory.content for memory in (await mind.list()).memories] == ["one"]
 
 
 @pytest.mark.promise("A repeated key writes too, so that its commit waits as the first one did")
@@ -144,7 +144,7 @@ async def test_forgetting_takes_what_was_derived_along(mind, owner):
     [derived] = await mind.remember(NewMemory("a thought on 1234", evidence=(source.id,)))
     [deeper] = await mind.remember(NewMemory("more on 1234", evidence=(derived.id, other.id)))
     assert set(await mind.forget([source.id])) == {source.id, derived.id, deeper.id}
-    assert [memory.id for memory in (await mind.browse()).memories] == [other.id]
+    assert [memory.id for memory in (await mind.list()).memories] == [other.id]
     for table in ("memory_terms", VECTORS, "pending_embeddings"):
         assert owner.execute(f"select count(*) from {table} where id <> %s", [other.id]).fetchone() == (0,)
     assert count(owner, "evidence") == 0

@@ -8,7 +8,6 @@ from conftest import http_client, new_key
 from integration.mcp.test_mcp import call
 from recollect import sync
 from recollect.client import Client
-from recollect.models.memories import MemoryUpdate
 from support.programs import command_line
 from support.programs.command_line import settings_of
 from support.service.mcp_doors import listening, over_http
@@ -18,7 +17,7 @@ SCOPE = {"agent": "ada", "user": "li"}
 
 async def contents(recollect):
     mind = await recollect.mind("ada", "li")
-    return {each.content: each for each in (await mind.browse(limit=100)).memories}
+    return {each.content: each for each in (await mind.list(limit=100)).memories}
 
 
 async def test_over_http(recollect):
@@ -29,7 +28,7 @@ async def test_over_http(recollect):
         [first] = stored.json()["memories"]
         path = f"/v1/memories/{first['id']}"
         body = SCOPE | {"content": "at five", "importance": 9, "keywords": ["time"], "topic": "day", "pinned": True}
-        answer = await http.post(f"{path}/revise", json=body)
+        answer = await http.patch(f"{path}", json=body)
         revised = answer.json()
         assert (answer.status_code, revised["version"], revised["changed"], revised["contested"]) == (
             200,
@@ -37,19 +36,19 @@ async def test_over_http(recollect):
             True,
             False,
         )
-        again = await http.post(f"{path}/revise", json=SCOPE | {"content": "at six"})
+        again = await http.patch(f"{path}", json=SCOPE | {"content": "at six"})
         assert again.status_code == 409 and revised["id"] in again.json()["detail"]
-        tried = await stranger.post(f"/v1/memories/{revised['id']}/revise", json=SCOPE | {"content": "never"})
+        tried = await stranger.patch(f"/v1/memories/{revised['id']}", json=SCOPE | {"content": "never"})
         assert tried.json()["contested"] is True
-        listed = (await http.get(f"{path}/versions", params=SCOPE)).json()["versions"]
+        listed = (await http.get(f"{path}/evidence", params=SCOPE)).json()["versions"]
         assert [(each["content"], each["contested"]) for each in listed] == [
             ("at four", False), ("at five", False), ("never", True)
         ]  # fmt: skip
-        assert (await http.post(f"{path}/revise", json=SCOPE)).status_code == 422
-        assert (await http.post(f"{path}/revise", json=SCOPE | {"contents": "x"})).status_code == 422
+        assert (await http.patch(f"{path}", json=SCOPE)).status_code == 422
+        assert (await http.patch(f"{path}", json=SCOPE | {"contents": "x"})).status_code == 422
         unknown = first["id"][:-4] + "0000"
-        assert (await http.post(f"/v1/memories/{unknown}/revise", json=SCOPE | {"content": "x"})).status_code == 404
-        assert (await http.get(f"/v1/memories/{unknown}/versions", params=SCOPE)).status_code == 404
+        assert (await http.patch(f"/v1/memories/{unknown}", json=SCOPE | {"content": "x"})).status_code == 404
+        assert (await http.get(f"/v1/memories/{unknown}/evidence", params=SCOPE)).status_code == 404
     [now] = (await contents(recollect)).values()
     assert (now.importance, now.keywords, now.pinned, now.metadata, now.trust) == (9, ("time",), True, {"a": 1}, 80)
 
@@ -60,15 +59,15 @@ async def test_by_both_clients(recollect):
     def without_a_loop(url, memory_id):
         with sync.connect(url, secret) as client:
             mind = client.mind("ada", "li")
-            mind.revise(memory_id, MemoryUpdate("blocking", metadata={}))
-            return [each.content for each in mind.versions(memory_id)]
+            mind.update(memory_id, content="blocking", metadata={})
+            return [each.content for each in mind.evidence(memory_id).versions]
 
     async with listening(recollect) as url, Client(url, secret) as client:
         mind = await client.mind("ada", "li")
         [first] = await mind.remember("first")
-        second = await mind.revise(first.id, MemoryUpdate("second", importance=3))
-        assert (await mind.revise(first.id, MemoryUpdate("second", importance=3))).id == second.id
-        assert [each.content for each in await mind.versions(first.id)] == ["first", "second"]
+        second = await mind.update(first.id, content="second", importance=3)
+        assert (await mind.update(first.id, content="second", importance=3)).id == second.id
+        assert [each.content for each in (await mind.evidence(first.id)).versions] == ["first", "second"]
         assert await asyncio.to_thread(without_a_loop, url, second.id) == ["first", "second", "blocking"]
 
 
@@ -91,8 +90,8 @@ async def test_by_mcp(recollect):
     _, secret = await new_key(recollect)
     async with listening(recollect) as url, over_http(url, secret) as client:
         stored, _ = await call(client, "remember", content="at four", **SCOPE)
-        answer, text = await call(client, "revise", id=stored["id"], content="at five", importance=8, **SCOPE)
+        answer, text = await call(client, "update_memory", id=stored["id"], content="at five", importance=8, **SCOPE)
         assert answer["version"] == 2 and answer["id"] in text
-        same, text = await call(client, "revise", id=answer["id"], content="at five", **SCOPE)
+        same, text = await call(client, "update_memory", id=answer["id"], content="at five", **SCOPE)
         assert same["changed"] is False and text.startswith("Nothing changed")
     assert {*await contents(recollect)} == {"at five"}

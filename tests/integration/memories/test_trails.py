@@ -5,18 +5,22 @@ from __future__ import annotations
 import asyncio
 from uuid import uuid4
 
+import httpx
 import pytest
 
 from conftest import http_client, new_key
 from recollect import sync
 from recollect.client import Client
+from recollect.client.calls import build_request
 from recollect.errors import ForbiddenError, InvalidInputError, NotFoundError
-from recollect.models.memories import Kind, MemoryUpdate, NewMemory
+from recollect.models.memories import Kind, NewMemory
 from recollect.models.service import KeyBinding, Right
 from recollect.store.memories import evidence
 from support.service.mcp_doors import listening
 
 SCOPE = {"agent": "ada", "user": "li"}
+MAX_REQUEST_LINE = 8_000
+"""What common proxies accept."""
 
 
 def thought(content, *sources):
@@ -33,22 +37,34 @@ def told(steps):
 
 async def test_many_are_read_in_the_order_of_their_ids(mind):
     first, second, third = await remember(mind, "one", "two", "three")
-    revised = await mind.revise(second, MemoryUpdate(content="two, again"))
+    revised = await mind.update(second, content="two, again")
     asked = [third, uuid4(), first, second, revised.id, third]
-    assert [each.content for each in await mind.get_many(asked)] == ["three", "one", "two", "two, again"]
+    assert [each.content for each in (await mind.list(ids=asked)).memories] == ["three", "one", "two", "two, again"]
 
 
-async def test_many_is_at_most_two_hundred_and_at_least_one(mind):
-    for ids in ([], [uuid4() for _ in range(201)]):
-        with pytest.raises(InvalidInputError, match="1 to 200"):
-            await mind.get_many(ids)
+async def test_many_are_at_most_two_hundred_without_a_filter(mind):
+    with pytest.raises(InvalidInputError, match="at most 200"):
+        await mind.list(ids=[uuid4() for _ in range(201)])
+    for more in ({"filter": {"kinds": ["chat"]}}, {"words": "tea"}, {"cursor": uuid4()}):
+        with pytest.raises(InvalidInputError, match="cannot be combined"):
+            await mind.list(ids=[uuid4()], **more)
+
+
+async def test_two_hundred_ids_fit_in_the_line_of_a_request(recollect):
+    _, secret = await new_key(recollect, rights=(Right.READ, Right.WRITE))
+    async with listening(recollect) as url, Client(url, secret) as client:
+        view = await client.mind("ada" * 40, "li" * 60)
+        made = [receipt.id for receipt in await view.remember([f"memory {number}" for number in range(200)])]
+        assert [each.id for each in (await view.list(ids=made[::-1])).memories] == made[::-1]
+        _, path, content = build_request(view, "list", {"ids": made})
+    assert len(f"GET {httpx.URL(path, params=content['params'])} HTTP/1.1") < MAX_REQUEST_LINE
 
 
 async def test_memories_of_another_scope_or_tenant_are_unknown(recollect, mind):
     [own] = await remember(mind, "mine")
     for other in (await recollect.mind("ada", "wu"), await recollect.mind("ada", "li", tenant="other")):
         await remember(other, "theirs")
-        assert await other.get_many([own]) == []
+        assert (await other.list(ids=[own])).memories == ()
         with pytest.raises(NotFoundError):
             await other.evidence(own)
 
@@ -110,28 +126,26 @@ async def test_over_http_and_by_both_clients(recollect):
     [source] = await remember(mind, "source")
     [made] = await remember(mind, thought("made", source))
     async with http_client(recollect, secret) as http:
-        read = await http.post("/v1/memories/read", json=SCOPE | {"ids": [str(made), str(source)]})
+        read = await http.get("/v1/memories", params=SCOPE | {"ids": [str(made), str(source)]})
         assert [each["content"] for each in read.json()["memories"]] == ["made", "source"]
         walked = (await http.get(f"/v1/memories/{made}/evidence", params=SCOPE | {"depth": 1, "limit": 1})).json()
         [step] = walked["sources"]
         assert (step["memory"]["content"], step["of"], step["depth"]) == ("source", str(made), 1)
         assert (walked["derived"], walked["whole"]) == ([], True)
         assert (await http.get(f"/v1/memories/{uuid4()}/evidence", params=SCOPE)).status_code == 404
-        assert (await http.post("/v1/memories/read", json=SCOPE | {"ids": []})).status_code == 422
-        for method in ("GET", "DELETE", "PUT"):
-            wrong = await http.request(method, "/v1/memories/read")
-            assert (wrong.status_code, wrong.json()["code"]) == (405, "method_not_allowed")
+        many = [str(uuid4()) for _ in range(201)]
+        assert (await http.get("/v1/memories", params=SCOPE | {"ids": many})).status_code == 422
         assert (await http.get(f"/v1/memories/{made}/evidence", params=SCOPE | {"depth": 7})).status_code == 422
 
     def without_a_loop(url):
         with sync.connect(url, secret) as client:
             view = client.mind("ada", "li")
-            return view.get_many([made]), view.evidence(made)
+            return view.list(ids=[made]), view.evidence(made)
 
     async with listening(recollect) as url, Client(url, secret) as client:
         view = await client.mind("ada", "li")
-        here = await mind.get_many([made]), await mind.evidence(made)
-        assert (await view.get_many([made]), await view.evidence(made)) == here
+        here = await mind.list(ids=[made]), await mind.evidence(made)
+        assert (await view.list(ids=[made]), await view.evidence(made)) == here
         assert await asyncio.to_thread(without_a_loop, url) == here
 
 
@@ -143,13 +157,13 @@ async def test_a_bound_key_reads_in_its_own_scope_alone(recollect):
         assert (await http.get(f"/v1/memories/{own}/evidence", params={"agent": ""})).status_code == 200
         for other in ({"agent": "ada", "user": "wu"}, {"agent": "bo"}):
             assert (await http.get(f"/v1/memories/{own}/evidence", params=other)).status_code == 403
-            assert (await http.post("/v1/memories/read", json=other | {"ids": [str(own)]})).status_code == 403
+            assert (await http.get("/v1/memories", params=other | {"ids": [str(own)]})).status_code == 403
 
 
 async def test_a_key_without_the_right_reads_nothing(recollect):
     _, secret = await new_key(recollect, rights=(Right.WRITE,))
     async with listening(recollect) as url, Client(url, secret) as client:
         view = await client.mind("ada", "li")
-        for asked in (view.get_many([uuid4()]), view.evidence(uuid4())):
+        for asked in (view.list(ids=[uuid4()]), view.evidence(uuid4())):
             with pytest.raises(ForbiddenError):
                 await asked

@@ -13,6 +13,7 @@ from recollect.models.knowledge import NewFact
 from recollect.models.memories import Kind
 from recollect.models.recall import Cue
 from support.engines.mirrored import feed_of, follow, held_ids, mirrored, scope_of
+from support.service.purge_receipts import receipts_of
 
 pytestmark = pytest.mark.engines
 NAME, ALONE = "neo4j", ("neo4j",)
@@ -86,7 +87,7 @@ async def test_what_is_forgotten_goes_with_entities_that_nothing_speaks_of(recol
     [gone] = await state(mind, ("Bo", "owns", "a boat"))
     await follow(recollect)
     assert await names(recollect, mind) == ["Bo", "Li", "Wells", "a boat"]
-    memory = next(each for each in (await mind.browse(limit=50)).memories if "Bo" in each.content)
+    memory = next(each for each in (await mind.list(limit=50)).memories if "Bo" in each.content)
     await mind.forget([memory.id])
     await follow(recollect)
     assert await names(recollect, mind) == ["Li", "Wells"]
@@ -110,7 +111,7 @@ async def test_a_merged_entity_leads_on(recollect, mind):
 async def test_an_older_batch_is_refused_as_a_whole(recollect, mind):
     feed, scope = await feed_of(recollect, NAME), await scope_of(mind)
     rows = [row async for page in feed.mirror.walk(feed.generation, scope) for row in page]
-    [memory] = (await mind.browse(limit=50)).memories
+    [memory] = (await mind.list(limit=50)).memories
     await mind.forget([memory.id])
     await follow(recollect)
     with pytest.raises(MirrorError, match="has advanced"):
@@ -137,7 +138,7 @@ async def test_a_purge_waits_for_both_ends_and_names(running_purge):
     receipt = await conversation.purge()
     assert receipt.finished_at is None
     await follow(recollect)
-    assert (await conversation.receipts())[0].finished_at is not None
+    assert (await receipts_of(conversation))[0].finished_at is not None
 
 
 @pytest.fixture
@@ -186,19 +187,19 @@ async def test_a_deleted_conversation_takes_its_names_out_of_sight(addresses, em
         conversation = mind.conversation("talk")
         await conversation.append(["Ann lives in Rome."])
         script.extraction([entity("Ann", "person"), entity("Rome", "place")], [fact("Ann", "lives in", "Rome")])
-        await conversation.close_segment()
+        await conversation.update(close_segment=True)
         await enrich(recollect.parts, await scope_of(mind))
         await follow(recollect)
         assert await names(recollect, mind) == ["Ann", "Rome"]
         await conversation.delete()
         await follow(recollect)
         assert await names(recollect, mind) == []
-        await conversation.restore()
+        await conversation.update(state="active")
         await follow(recollect)
         assert await names(recollect, mind) == ["Ann", "Rome"] and await differing(recollect) == 0
         await conversation.purge()
         await follow(recollect)
-        [receipt] = await conversation.receipts()
+        [receipt] = await receipts_of(conversation)
         assert receipt.finished_at is not None and await names(recollect, mind) == []
         feed = await feed_of(recollect, NAME)
         assert (

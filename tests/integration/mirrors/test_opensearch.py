@@ -12,9 +12,10 @@ from recollect.core.mirrors.rows import MirrorBatch, MirroredTable, RowKey
 from recollect.errors import ConflictError, InvalidInputError, MirrorError, NotFoundError
 from recollect.jobs import mirror as job
 from recollect.jobs.mirror import check, feed_tenant
-from recollect.models.memories import Kind, MemoryUpdate, NewMemory
+from recollect.models.memories import Kind, NewMemory
 from recollect.models.recall import Cue
 from support.engines.mirrored import feed_of, follow, held_ids, mirrored, scope_of, search_settings
+from support.service.purge_receipts import receipts_of
 
 pytestmark = pytest.mark.engines
 ALONE = ("opensearch",)
@@ -68,7 +69,7 @@ async def test_what_changes_in_the_record_changes_in_the_mirror(recollect):
 
     [rice] = await remember(mind, "Bo brings the rice.")
     await follow(recollect)
-    revised = await mind.revise(rice, MemoryUpdate(content="Bo brings the noodles."))
+    revised = await mind.update(rice, content="Bo brings the noodles.")
     await mind.forget([harbour])
     await follow(recollect)
     assert await held_ids(recollect, NAME, mind) == {tea, revised.id}
@@ -146,7 +147,7 @@ async def test_a_receipt_is_finished_when_the_mirror_has_been_seen_without_it(re
     receipt = await conversation.purge()
     assert receipt.erased_at is not None and receipt.finished_at is None and receipt.mirrors == {}
     await follow(recollect)
-    [receipt] = await conversation.receipts()
+    [receipt] = await receipts_of(conversation)
     assert receipt.finished_at >= receipt.erased_at
     assert receipt.mirrors[NAME].startswith("seen without it 20")
     assert not set(said) & await held_ids(recollect, NAME, mind)
@@ -162,11 +163,11 @@ async def test_a_receipt_waits_while_the_mirror_still_has_a_row(recollect, mind,
     monkeypatch.setattr(type(feed.mirror), "apply", lambda *_: nothing())
     with pytest.raises(MirrorError, match="still contains rows"):
         await follow(recollect)
-    [receipt] = await conversation.receipts()
+    [receipt] = await receipts_of(conversation)
     assert receipt.finished_at is None
     monkeypatch.undo()
     await follow(recollect)
-    assert (await conversation.receipts())[0].finished_at is not None
+    assert (await receipts_of(conversation))[0].finished_at is not None
 
 
 async def nothing():
@@ -194,7 +195,7 @@ async def test_dropping_ends_what_waits_with_a_note(recollect, mind, owner):
     await conversation.append("Shall we cook?")
     await conversation.purge()
     assert await recollect.operator.mirrors.drop(NAME) == (1, True)
-    [receipt] = await conversation.receipts()
+    [receipt] = await receipts_of(conversation)
     assert receipt.finished_at is not None and receipt.mirrors == {NAME: "dropped, with all its data"}
     assert await method(mind) == "skipped: the mirror is not built"
     with pytest.raises(NotFoundError):

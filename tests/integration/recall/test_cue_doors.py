@@ -20,8 +20,9 @@ from recollect.doors.http.bodies.memories import FilterBody, RecallOptionsBody
 from recollect.doors.mcp.arguments import FilterArguments
 from recollect.errors import ForbiddenError
 from recollect.models.conversations import NewMessage
+from recollect.models.filters import FIELDS, Filter
 from recollect.models.memories import Kind, NewMemory, RecallState, Role
-from recollect.models.recall import FIELDS, Cue, Filter, Mode, StreamWeights
+from recollect.models.recall import Cue, Mode, StreamWeights
 from recollect.models.service import Right
 from recollect.settings import Settings
 from recollect.wiring import connected
@@ -148,8 +149,8 @@ async def test_a_list_is_restricted_alike_at_every_door(recollect, mind):
         remote = await client.mind("ada", "li")
         for named in TRIED:
             only = Filter(**named)
-            page = await mind.browse(only=only)
-            assert await remote.browse(only=only) == page, named
+            page = await mind.list(filter=only)
+            assert await remote.list(filter=only) == page, named
             blank = {"topics_only": True} if only.topics else {}
             listed = await remote.recall(Cue("", **named, **blank, touch=False))
             assert {hit.memory.id for hit in listed.hits} == {each.id for each in page.memories}, named

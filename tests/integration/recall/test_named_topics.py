@@ -7,9 +7,10 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from recollect.errors import InvalidInputError
+from recollect.models.filters import Filter
 from recollect.models.memories import Kind, NewMemory
-from recollect.models.recall import Cue, Filter
-from recollect.verbs.memories.read import Browsing, browse
+from recollect.models.recall import Cue
+from recollect.verbs.memories.read import ListQuery, list_memories
 from support.measuring.sizes import Sizes
 
 NOW = datetime(2026, 1, 31, 12, tzinfo=UTC)
@@ -92,7 +93,7 @@ async def test_only_what_is_filed_is_found_if_the_caller_says_so(mind):
         await mind.recall(Cue("tea", topics_only=True))
 
     async def list_filed(**only):
-        page = await browse(mind.access.parts, mind.access.scope, None, 10, Browsing(Filter(**only)))
+        page = await list_memories(mind.access.parts, mind.access.scope, ListQuery(Filter(**only), limit=10))
         return {each.content for each in page.memories}
 
     assert await list_filed(topics=("travel",)) == {"tea at home"}

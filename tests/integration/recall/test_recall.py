@@ -149,7 +149,7 @@ async def test_recall_goes_on_without_the_embedder(mind, embedder):
 async def test_an_unknown_scope_is_empty(recollect):
     mind = await recollect.mind("nobody")
     assert (await mind.recall("anything")).hits == ()
-    assert (await mind.browse()).memories == ()
+    assert (await mind.list()).memories == ()
     assert (await locate(recollect.parts.database, mind.access.scope)).scope_id is None
 
 

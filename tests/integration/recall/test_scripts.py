@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import pytest
 
+from recollect.models.filters import Filter
 from recollect.models.knowledge import NewFact
 from recollect.models.memories import NewMemory
-from recollect.models.recall import Cue, Filter
+from recollect.models.recall import Cue
 
 SCRIPTS = pytest.mark.parametrize(
     ("stored", "asked"),
@@ -41,7 +42,7 @@ async def test_by_keyword(mind, stored, asked):
 async def test_by_speaker(mind, stored, asked):
     await mind.remember([NewMemory("quiet", speaker=stored[1]), NewMemory("loud", speaker="Bo")])
     assert await find(mind, "quiet loud", channels=("text",), speakers=(asked[1],)) == ["quiet"]
-    page = await mind.browse(only=Filter(speakers=(asked[1],)))
+    page = await mind.list(filter=Filter(speakers=(asked[1],)))
     assert [memory.content for memory in page.memories] == ["quiet"]
 
 

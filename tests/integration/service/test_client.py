@@ -40,8 +40,8 @@ async def test_the_client_has_the_same_verbs(served):
         assert (memory.keywords, memory.metadata, memory.origin) == (("fruit",), {"a": [1]}, "http:test")
         hits = (await mind.recall(Cue("apples", kinds=(Kind.MESSAGE,)), limit=3)).hits
         assert [hit.memory.id for hit in hits] == [receipt.id]
-        page = await mind.browse(limit=1)
-        assert (await mind.browse(page.next_cursor)).memories[0].id == derived.id
+        page = await mind.list(limit=1)
+        assert (await mind.list(cursor=page.next_cursor)).memories[0].id == derived.id
         assert set(await mind.forget([receipt.id])) == {receipt.id, derived.id}
 
 
@@ -85,7 +85,7 @@ async def test_a_retried_write_is_stored_once(recollect):
     async with serving(gateway) as url, Client(url, secret) as client:
         mind = await client.mind("ada")
         await mind.remember("only once")
-        assert len((await mind.browse()).memories) == 1
+        assert len((await mind.list()).memories) == 1
 
 
 async def test_the_blocking_twin_needs_no_event_loop(served):
@@ -95,12 +95,12 @@ async def test_the_blocking_twin_needs_no_event_loop(served):
             [receipt] = mind.remember("green apples")
             assert mind.recall("apples").hits[0].memory.id == receipt.id
             assert mind.get(receipt.id).content == "green apples"
-            assert len(mind.browse().memories) == 1
+            assert len(mind.list().memories) == 1
             assert mind.overview().memories == 1
             mind.set_profile(Profile(limit=3))
             assert mind.profile() == Profile(limit=3)
             assert mind.associate(Triple("nobody")) == [Association(Triple("nobody"), (), ())]
-            assert mind.last_chat("nobody") is None
+            assert mind.list(keyword="nobody").memories == ()
             assert mind.feedback(mind.recall(Cue("apples", channels=("stream",))), [receipt.id]) == 1
             assert mind.forget([receipt.id]) == [receipt.id]
 

@@ -1,4 +1,4 @@
-"""Reflect, converse, load, tune and metadata through the blocking client: a real server, the values of the process."""
+"""Reflect, chat, load, tune and profiles through the blocking client: a real server, the values of the process."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ from recollect.models.conversations import HistoryOptions
 from recollect.models.memories import Kind, NewMemory
 from recollect.models.recall import StreamWeights
 from recollect.models.service import KeyBinding, Right
-from recollect.verbs.conversations.converse import AssistantReply
+from recollect.verbs.conversations.chat import AssistantReply
 from recollect.wiring import connected
 from support.models.fake_chat import FakeChatModel
 from support.service.made_settings import make_settings
@@ -212,9 +212,9 @@ async def test_an_answer_comes_with_its_prompt_and_both_messages_are_appended(th
 
         def work(mind):
             conversation = mind.conversation("c")
-            first = conversation.converse("My cat is Pascal.", 500)
+            first = conversation.chat("My cat is Pascal.", 500)
             last = first.appended[-1].id
-            return conversation.converse(
+            return conversation.chat(
                 "Its name?", 500, window=HistoryOptions(leaf=last), system="Be kind.", report=shown.append
             )
 
@@ -230,21 +230,21 @@ async def test_an_answer_comes_with_its_prompt_and_both_messages_are_appended(th
 async def test_an_answer_without_a_model_or_with_a_silent_one_keeps_its_error(thinking, chat, recollect):
     async with blocking(recollect) as call:
         with pytest.raises(InvalidInputError, match=NO_MODEL):
-            await call(lambda mind: mind.conversation("c").converse("hello"))
+            await call(lambda mind: mind.conversation("c").chat("hello"))
     chat.script = {AssistantReply: AssistantReply(text=" ")}
     async with blocking(thinking) as call:
         with pytest.raises(ChatModelError, match="empty answer"):
-            await call(lambda mind: mind.conversation("c").converse("hello"))
+            await call(lambda mind: mind.conversation("c").chat("hello"))
     _, reader = await new_key(thinking, rights=(Right.READ,))
     async with blocking(thinking, reader) as call:
         with pytest.raises(ForbiddenError):
-            await call(lambda mind: mind.conversation("c").converse("hello"))
+            await call(lambda mind: mind.conversation("c").chat("hello"))
 
 
 async def test_an_answer_that_is_lost_on_the_way_is_not_asked_for_again(thinking, chat):
     async with blocking(thinking, wrap=losing(iter([True]))) as call:
         with pytest.raises(UnavailableError):
-            await call(lambda mind: mind.conversation("c").converse("hello"))
+            await call(lambda mind: mind.conversation("c").chat("hello"))
     assert chat.calls == 1
     here = (await thinking.mind("ada", "li")).conversation("c")
     assert [message.content for message in (await here.history()).messages] == ["hello", "Pascal."]
@@ -254,11 +254,11 @@ async def test_a_caller_gives_up_on_an_answer_in_time(thinking, chat):
     chat.going.clear()
     async with blocking(thinking) as call:
         with pytest.raises(UnavailableError, match=r"No answer within 0\.05 seconds"):
-            await call(lambda mind: mind.conversation("c").converse("hello", timeout_seconds=0.05))
+            await call(lambda mind: mind.conversation("c").chat("hello", timeout_seconds=0.05))
         chat.going.set()
     chat.going.clear()
     with pytest.raises(UnavailableError, match=r"No answer within 0\.05 seconds"):
-        await (await thinking.mind("ada", "li")).conversation("c").converse("hello", timeout_seconds=0.05)
+        await (await thinking.mind("ada", "li")).conversation("c").chat("hello", timeout_seconds=0.05)
 
 
 async def test_an_answer_may_take_as_long_as_the_chat_model_and_no_other_request(thinking):
@@ -273,9 +273,9 @@ async def test_an_answer_may_take_as_long_as_the_chat_model_and_no_other_request
         return noting
 
     async with blocking(thinking, wrap=wrap) as call:
-        await call(lambda mind: (mind.conversation("c").converse("hello"), mind.overview()))
+        await call(lambda mind: (mind.conversation("c").chat("hello"), mind.overview()))
     usual = thinking.settings.request_timeout_seconds
-    assert granted == {"/v1/converse": usual + thinking.settings.chat.timeout_seconds, "/v1/overview": usual}
+    assert granted == {"/v1/chat": usual + thinking.settings.chat.timeout_seconds, "/v1/overview": usual}
 
 
 @pytest.fixture
@@ -298,7 +298,7 @@ async def test_a_load_in_parts_is_as_one_and_every_part_is_stored_once(recollect
     here, twin = await recollect.mind("ada", "li"), await recollect.mind("ada", "twin")
     whole = await twin.load(chain(5))
     for scope, stored in ((here, ids), (twin, whole)):
-        memories = (await scope.browse()).memories
+        memories = (await scope.list()).memories
         assert [memory.id for memory in memories] == stored
         assert [memory.content for memory in memories] == [f"memory {n}" for n in range(5)]
         read = [set((await scope.get(memory.id)).evidence) for memory in memories]
@@ -316,7 +316,7 @@ async def test_a_load_that_fails_says_how_much_is_stored_and_goes_on_under_its_k
         assert ids == await call(lambda mind: mind.load(good, idempotency_key="k"))
         with pytest.raises(ConflictError, match=r"^0 of 5"):
             await call(lambda mind: mind.load(chain(5, importance=9.0), idempotency_key="k"))
-    memories = (await (await recollect.mind("ada", "li")).browse()).memories
+    memories = (await (await recollect.mind("ada", "li")).list()).memories
     assert [memory.id for memory in memories] == ids
 
 
@@ -352,16 +352,22 @@ async def test_weights_are_learned_and_applied_from_afar(recollect):
     await here.set_profile(Profile(StreamWeights(recency=4.0, similarity=2.0, importance=0.1), limit=8))
     await mark_by_importance(here, 24)
     _, reader = await new_key(recollect, rights=(Right.READ,))
-    async with blocking(recollect, reader) as call:
-        [tuning] = await call(lambda mind: mind.tune())
-        assert [tuning] == await here.tune()
+    _, secret = await new_key(recollect)
+
+    def tune(secret, agent="ada", **chosen):
+        with sync.connect(url, secret) as client:
+            return client.tune(agent, **chosen)
+
+    async with serving(create_app(recollect=recollect)) as url:
+        [tuning] = await asyncio.to_thread(tune, reader)
+        assert [tuning] == await recollect.tenant.tune(here.access.caller, "ada")
         assert tuning.recommended
         with pytest.raises(ForbiddenError):
-            await call(lambda mind: mind.tune(apply=True))
-    async with blocking(recollect) as call:
-        assert await call(lambda mind: mind.tune(apply=True)) == [replace(tuning, applied=True)]
-        with pytest.raises(InvalidInputError, match="tuning needs"):
-            await call(lambda mind: mind.tune(), agent="bob")
+            await asyncio.to_thread(tune, reader, apply=True)
+        assert await asyncio.to_thread(tune, secret, apply=True) == [replace(tuning, applied=True)]
+        for agent, problem in (("bob", "tuning needs"), ("", "agent")):
+            with pytest.raises(InvalidInputError, match=problem):
+                await asyncio.to_thread(tune, secret, agent)
     assert (await here.profile()).weighing == StreamWeights(**tuning.after)
 
 
@@ -370,9 +376,11 @@ async def test_what_is_kept_of_an_agent_is_read_from_afar(recollect, owner):
     await here.set_profile(Profile(limit=3))
     owner.execute("""update agents set metadata = '{"a": [1, null], "b": {"c": "d"}}'""")
     async with blocking(recollect) as call:
-        kept = await call(lambda mind: mind.metadata())
-        assert kept == await here.metadata() == {"a": [1, None], "b": {"c": "d"}}
-        assert await call(lambda mind: mind.metadata(), agent="nobody") == {}
+        kept = await call(lambda mind: mind.profile())
+        assert kept == await here.profile() == Profile(limit=3, metadata={"a": [1, None], "b": {"c": "d"}})
+        assert (await call(lambda mind: mind.overview())).profile == Profile(limit=3)
+        assert await call(lambda mind: mind.set_profile(replace(kept, limit=4))) == replace(kept, limit=4)
+        assert await call(lambda mind: mind.profile(), agent="nobody") == Profile()
 
 
 async def test_the_blocking_client_sees_and_retries_jobs(thinking, chat, owner):

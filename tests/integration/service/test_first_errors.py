@@ -155,7 +155,7 @@ async def test_an_ambiguous_short_id_is_refused(minds, monkeypatch):
 
 async def test_the_name_of_a_conversation_is_refused_in_a_sentence(minds):
     for mind in minds:
-        for call in (mind.conversation("a b c").append("hello"), mind.conversation("a b c").read()):
+        for call in (mind.conversation("a b c").append("hello"), mind.conversation("a b c").get()):
             with pytest.raises(InvalidInputError, match=r"conversation must be 1 to 128 characters \(A-Z") as raised:
                 await call
             assert "pattern" not in str(raised.value)

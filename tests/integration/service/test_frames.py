@@ -41,7 +41,7 @@ def stopped(monkeypatch):
 CALLS = {
     "recall": lambda mind: mind.recall("apples"),
     "remember": lambda mind: mind.remember("Li likes apples."),
-    "browse": lambda mind: mind.browse(),
+    "list": lambda mind: mind.list(),
     "topics": lambda mind: mind.topics.tree(),
     "append": lambda mind: mind.conversation("c").append("Hello."),
 }

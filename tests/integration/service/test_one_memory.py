@@ -13,18 +13,18 @@ import pytest
 from recollect.core.agents.reflection import Insight, Insights, Questions
 from recollect.models.agents import EnrichSource, Profile
 from recollect.models.conversations import NewMessage
+from recollect.models.filters import Filter
 from recollect.models.imports import ExportRequest, ImportOptions
 from recollect.models.memories import (
     FadeReason,
     FadingRules,
     ImportanceFrom,
     Kind,
-    MemoryUpdate,
     NewMemory,
     RecallState,
     Role,
 )
-from recollect.models.recall import Cue, Filter
+from recollect.models.recall import Cue
 from recollect.verbs.knowledge.enrich import enrich
 from support.models.fake_chat import FakeChatModel
 from support.service.known_numbers import first_number
@@ -110,7 +110,7 @@ async def test_both_are_stored_scored_recalled_shown_and_enriched_alike(walk):
     only = Filter(since=MORNING + timedelta(minutes=1), until=MORNING + timedelta(minutes=3), kinds=(kind,))
     found = await mind.recall(Cue("Li", since=only.since, until=only.until, kinds=only.kinds))
     assert {hit.memory.id for hit in found.hits} == {*ids[1:3]}
-    assert {each.id for each in (await mind.browse(only=only)).memories} == {*ids[1:3]}
+    assert {each.id for each in (await mind.list(filter=only)).memories} == {*ids[1:3]}
     streamed = await mind.recall(Cue("Li", channels=("stream",), min_importance=8, touch=False))
     assert {hit.memory.id for hit in streamed.hits} == {ids[0], ids[3]}
     made = await mind.conversation("new").context("What is the cat of Li called?")
@@ -119,7 +119,7 @@ async def test_both_are_stored_scored_recalled_shown_and_enriched_alike(walk):
     # Enrich to facts: the model's word on importance takes the place of the rules'.
     assert await walk.learn() >= 1
     assert FACT["text"] in {fact.text for fact in (await mind.knowledge.facts()).facts}
-    [summary, *_] = (await mind.browse(only=Filter(kinds=(Kind.SUMMARY,)))).memories
+    [summary, *_] = (await mind.list(filter=Filter(kinds=(Kind.SUMMARY,)))).memories
     assert set(summary.evidence) <= {*ids}
     rated = [await mind.get(each) for each in ids]
     assert {each.importance_from for each in rated} == {ImportanceFrom.MODEL}
@@ -142,7 +142,7 @@ async def test_both_are_reflected_on_revised_and_forgotten_alike(walk):
     # Revise: the old words are past, and reached by the moment they were believed at.
     before = datetime.now(UTC) + timedelta(seconds=1)
     walk.owner.execute("select pg_sleep(1.1)")
-    revised = await mind.revise(ids[1], MemoryUpdate(content="Li plays the viola in an orchestra on Thursdays"))
+    revised = await mind.update(ids[1], content="Li plays the viola in an orchestra on Thursdays")
     assert (revised.version, revised.changed) == (2, True)
     now = {hit.memory.content for hit in (await mind.recall(Cue("orchestra", kinds=(kind,)))).hits}
     assert any("viola" in text for text in now) and not any("cello" in text for text in now)
@@ -161,8 +161,8 @@ async def test_both_fade_and_come_back_alike(walk):
     [fading, *_] = await walk.store()
     walk.owner.execute("update memories set created_at = now() - interval '900 days', importance = 1")
     walk.owner.execute("update memories set occurred_at = now() - interval '900 days'")
-    [judged] = await mind.fading.explain([fading])
-    faded = await mind.fading.fade(FadingRules(days=1))
+    [judged] = (await mind.fade(ids=[fading], dry_run=True)).judgements
+    faded = await mind.fade(FadingRules(days=1))
     if walk.kind is Kind.MESSAGE:
         # What is said in a conversation stays as long as that does.
         assert (judged.grounds, faded.faded) == (FadeReason.HELD, 0)
@@ -170,7 +170,7 @@ async def test_both_fade_and_come_back_alike(walk):
     assert faded.faded == len(LIVED)
     gone = await mind.recall(Cue("Li", state=RecallState.FADED))
     assert fading in {hit.memory.id for hit in gone.hits}
-    await mind.fading.revive([fading])
+    await mind.restore([fading])
     assert fading in {hit.memory.id for hit in (await mind.recall("Li moved to Ghent")).hits}
 
 
@@ -184,6 +184,6 @@ async def test_both_leave_and_come_back_the_same(walk, recollect):
     await recollect.operator.exports.import_export_file(caller, order, io.BytesIO(data))
     other = await recollect.mind("eve", "li")
     for kinds in ((walk.kind,), (Kind.FACT,), (Kind.THOUGHT,), (Kind.SUMMARY,)):
-        one, two = [(await mind.browse(only=Filter(kinds=kinds))).memories for mind in (walk.mind, other)]
+        one, two = [(await mind.list(filter=Filter(kinds=kinds))).memories for mind in (walk.mind, other)]
         assert [each.content for each in one] == [each.content for each in two] != []
     assert len((await other.knowledge.facts()).facts) == len((await walk.mind.knowledge.facts()).facts) > 0

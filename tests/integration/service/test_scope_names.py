@@ -60,7 +60,7 @@ async def test_the_same_name_in_another_form_is_refused(recollect):
 async def test_what_is_done_later_is_done_for_names_of_any_script(recollect, mind):
     conversation = mind.conversation("dinner")
     await conversation.append("周五七点，李雷带米饭。")
-    await conversation.close_segment()
+    await conversation.update(close_segment=True)
     async with asyncio.timeout(60):
         await recollect.work(until_empty=True)
         assert await recollect.wait()

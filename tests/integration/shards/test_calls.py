@@ -94,15 +94,15 @@ async def test_what_has_been_written_in_part_is_not_written_again(many, layout, 
     moved = asyncio.Event()
     from recollect.mind import memories
 
-    async def write_twice(parts, scope, ids, *, pinned):
-        await pin(parts, scope, ids, pinned=pinned)
+    async def write_twice(parts, caller, scope, asked, changes):
+        await update(parts, caller, scope, asked, changes)
         moved.set()
         raise ScopeMovedError("gone")
 
-    pin = memories.pin
-    monkeypatch.setattr(memories, "pin", write_twice)
+    update = memories.update_memory
+    monkeypatch.setattr(memories, "update_memory", write_twice)
     with pytest.raises(ScopeMovedError):
-        await mind.pin([receipt.id])
+        await mind.update(receipt.id, pinned=True)
     assert moved.is_set()
 
 

@@ -54,7 +54,7 @@ def count(layout, shard, query):
 
 
 async def contents(minds):
-    return {user: [each.content for each in (await mind.browse()).memories] for user, mind in minds.items()}
+    return {user: [each.content for each in (await mind.list()).memories] for user, mind in minds.items()}
 
 
 async def test_scopes_of_two_shards_leave_and_come_back_by_keys_of_the_home(many, opening, layout, tmp_path):

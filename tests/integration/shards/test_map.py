@@ -79,7 +79,7 @@ async def touch(database, number, *, writing):
         await agents.fetch(database, scope)
         return
     async with database.transaction(number) as connection:
-        await agents.store_agent(connection, scope, agents.Agent(profile=agents.Profile(), metadata={}))
+        await agents.store_agent(connection, scope, agents.Profile())
 
 
 async def test_a_suspended_tenant_is_read_and_not_written(layout):
@@ -99,7 +99,7 @@ async def test_a_suspension_waits_for_the_writes_under_way(layout):
         home = await servers.home(number)
         with psycopg.connect(layout.shards["north"][1], autocommit=True) as owner:
             async with home.transaction(number, pipelined=False) as connection:
-                await agents.store_agent(connection, Scope(number, "ada"), agents.Agent(agents.Profile(), {}))
+                await agents.store_agent(connection, Scope(number, "ada"), agents.Profile())
                 owner.execute("set lock_timeout = '100ms'")
                 with pytest.raises(psycopg.errors.LockNotAvailable):
                     owner.execute("select suspend_writes(%s)", [number])

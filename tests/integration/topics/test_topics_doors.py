@@ -43,7 +43,7 @@ async def test_every_way_in_gives_the_same_answer(recollect, mind, filed):
             assert await there.tree("travel", 1) == await here.tree("travel", 1)
             assert await there.links("travel->Japan") == await here.links("travel->Japan")
             assert await there.links(memory_id=filed[0]) == await here.links(memory_id=filed[0])
-            assert await there.related("travel->Japan") == await here.related("travel->Japan")
+            assert await there.tree("travel->Japan") == await here.tree("travel->Japan")
             topic = await there.link(
                 "food->noodles", [filed[1], NewTopicLink(filed[0], LinkStrength(0.1, 0.2, 0.3), ("sea",))]
             )
@@ -53,21 +53,21 @@ async def test_every_way_in_gives_the_same_answer(recollect, mind, filed):
                 LinkStrength(0.1, 0.2, 0.3),
             }
             assert await there.unlink("food->noodles", [filed[1]]) == [filed[1]]
-            assert (await there.rename("food", "meals")).path == "meals"
-            assert (await there.move("meals->noodles", "travel")).path == "travel->noodles"
-            assert (await there.merge("travel->noodles", "travel->Japan")).memories == 2
+            assert (await there.update("food", name="meals")).path == "meals"
+            assert (await there.update("meals->noodles", parent="travel")).path == "travel->noodles"
+            assert (await there.update("travel->noodles", into="travel->Japan")).memories == 2
             [receipt] = await remote.remember(NewMemory("sushi", topic="meals", reach=LinkStrength(1, 1, 1)))
             [link] = await there.links(memory_id=receipt.id)
             assert (link.path, link.reach) == ("meals", LinkStrength(1, 1, 1))
             with pytest.raises(NotFoundError):
-                await there.move("nowhere")
+                await there.update("nowhere", parent="")
             with pytest.raises(ConflictError):
-                await there.rename("meals", "travel")
+                await there.update("meals", name="travel")
 
         def block():
             with sync.using(Client(url, secret)) as opened:
                 topics = opened.mind("ada", "li").topics
-                return topics.tree(), topics.links("meals"), topics.rename("sea", "Sea")
+                return topics.tree(), topics.links("meals"), topics.update("sea", name="Sea")
 
         tree, links, renamed = await asyncio.to_thread(block)
     assert (links, renamed.path) == (await mind.topics.links("meals"), "Sea")
@@ -88,13 +88,13 @@ async def test_http_speaks_of_topics(recollect, http, filed):
     assert (await http.post("/v1/topics/links", json=body)).status_code == 422
     assert (await http.get("/v1/topics", params=SCOPE | {"path": "nowhere"})).status_code == 404
     assert (await http.get("/v1/topics/links", params=SCOPE)).status_code == 422
-    assert (await http.post("/v1/topics/rename", json=SCOPE | {"path": "food", "name": "travel"})).status_code == 409
+    assert (await http.patch("/v1/topics", json=SCOPE | {"path": "food", "name": "travel"})).status_code == 409
     body = SCOPE | {"memories": [{"content": "miso", "topic": "food", "related_topics": ["->"]}]}
     assert (await http.post("/v1/memories", json=body)).status_code == 422
     _, secret = await new_key(recollect, rights=(Right.READ,))
     async with http_client(recollect, secret) as reader:
         assert (await reader.get("/v1/topics", params=SCOPE)).status_code == 200
-        assert (await reader.post("/v1/topics/move", json=SCOPE | {"path": "food"})).status_code == 403
+        assert (await reader.patch("/v1/topics", json=SCOPE | {"path": "food", "name": "meals"})).status_code == 403
 
 
 async def test_the_command_line_shows_and_changes_topics(addresses, mind, filed, monkeypatch):
@@ -112,8 +112,8 @@ async def test_the_command_line_shows_and_changes_topics(addresses, mind, filed,
     assert "ryokan" in await call("links", "travel->Japan")
     assert "food" in await call("related", "travel->Japan")
     assert "food->tea: 1 memories, 0 below it" in await call("link", "food->tea", str(filed[1]), "--related", "rest")
-    assert "trips: 0 memories, 2 below it" in await call("rename", "travel", "trips")
-    assert "Japan: 2 memories" in await call("move", "trips->Japan")
+    assert "trips: 0 memories, 2 below it" in await call("update", "travel", "--name", "trips")
+    assert "Japan: 2 memories" in await call("update", "trips->Japan", "--parent", "")
     assert "Japan: 2 memories" in await call("merge", "food->tea", "Japan")
     assert "1 memories taken" in await call("unlink", "Japan", str(filed[1]))
     assert [topic.path for topic in (await mind.topics.tree()).topics] == ["food", "Japan"]

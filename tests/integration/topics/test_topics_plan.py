@@ -6,8 +6,8 @@ import psycopg
 import pytest
 
 from recollect.channels.topic import MAX_LINKS, compose
+from recollect.models.filters import Filter
 from recollect.models.memories import NewMemory
-from recollect.models.recall import Filter
 from support.database.plans import MODES
 
 TOPICS, LINKS = 2_000, 3_000

@@ -84,15 +84,15 @@ class World:
 
     async def rename(self, path, name):
         target = show_topic((*parse_topic(path)[:-1], name))
-        await self.change(self.mind.topics.rename(path, name), path, target, joins=key(path) == key(target))
+        await self.change(self.mind.topics.update(path, name=name), path, target, joins=key(path) == key(target))
 
     async def move(self, path, under):
         target = show_topic((*parse_topic(under), parse_topic(path)[-1]))
-        await self.change(self.mind.topics.move(path, under), path, target, joins=key(path) == key(target))
+        await self.change(self.mind.topics.update(path, parent=under), path, target, joins=key(path) == key(target))
 
     async def merge(self, path, into):
         refused = key(path) == key(into) or key(into) not in closure(self.links)
-        await self.change(self.mind.topics.merge(path, into), path, into, joins=True, refused=refused)
+        await self.change(self.mind.topics.update(path, into=into), path, into, joins=True, refused=refused)
 
     async def change(self, call, path, target, *, joins, refused=False):
         """Do as asked if it can be done: from a topic that is there, not below itself, onto another only by a merge."""

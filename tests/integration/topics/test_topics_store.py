@@ -79,6 +79,7 @@ async def test_a_memory_is_filed_in_the_transaction_that_stores_it(mind, owner):
         ]
     )
     tree = await mind.topics.tree()
+    assert tree.related == ()
     assert tree.topics == (
         Topic("Food", "Food", 0, 0),
         Topic("Food->Noodles", "Noodles", 0, 0),
@@ -89,7 +90,7 @@ async def test_a_memory_is_filed_in_the_transaction_that_stores_it(mind, owner):
     assert (link.path, link.related, link.reach) == ("Travel->Japan", ("Food->Noodles",), LinkStrength())
     assert {each.memory_id for each in await mind.topics.links("TRAVEL->japan")} == {ryokan.id, ramen.id}
     assert (await recall(mind, "travel->Japan")) == ["ramen in Tokyo", "a ryokan in Kyoto"]
-    [related] = await mind.topics.related("Travel->Japan")
+    [related] = (await mind.topics.tree("Travel->Japan")).related
     assert (related.path, related.diffusion, related.links) == ("Food->Noodles", 0.35, 1)
     with pytest.raises(InvalidInputError):
         await mind.remember(NewMemory("x", topic="->"))
@@ -156,7 +157,7 @@ async def test_names_from_a_purged_conversation_go_with_it(mind, owner):
         NewMemory("Both spoke.", kind=Kind.SUMMARY, evidence=tuple(each.id for each in appended), topic="Health->Talks")
     )
     await mind.remember(NewMemory("runs daily", topic="Health"))
-    await conversation.archive()
+    await conversation.update(state="archived")
     assert await paths(mind) == ["Health", "Health->Cancer", "Health->Talks", "Hospitals"]
     assert (await recall(mind, "Health->Cancer")) == ["runs daily"]
     await conversation.delete()
@@ -164,7 +165,7 @@ async def test_names_from_a_purged_conversation_go_with_it(mind, owner):
     assert await mind.topics.links(memory_id=summary.id) == []
     with pytest.raises(NotFoundError):
         await mind.topics.tree("Health->Cancer")
-    await conversation.restore()
+    await conversation.update(state="active")
     assert await paths(mind) == ["Health", "Health->Cancer", "Health->Talks", "Hospitals"]
     await conversation.purge()
     assert owner.execute("select name from topics").fetchall() == [("Health",)]
@@ -182,9 +183,9 @@ async def test_what_lost_some_of_its_evidence_is_filed_nowhere(mind, owner):
 
 async def test_a_topic_is_renamed_with_all_below_it(mind):
     await remember(mind, "x", topic="a->b->c", related_topics=("a->b->d",))
-    assert await mind.topics.rename("a->B", "Bees") == Topic("a->Bees", "Bees", 0, 1)
+    assert await mind.topics.update("a->B", name="Bees") == Topic("a->Bees", "Bees", 0, 1)
     assert await paths(mind) == ["a", "a->Bees", "a->Bees->c", "a->Bees->d"]
-    assert (await mind.topics.rename("a->bees", "BEES")).path == "a->BEES"
+    assert (await mind.topics.update("a->bees", name="BEES")).path == "a->BEES"
     assert (await mind.topics.links("a->bees->c"))[0].related == ("a->BEES->d",)
     assert (await recall(mind, "a->bees->c")) == ["x"]
 
@@ -192,10 +193,10 @@ async def test_a_topic_is_renamed_with_all_below_it(mind):
 async def test_a_topic_is_moved_and_what_it_leaves_empty_goes(mind):
     await remember(mind, "x", topic="a->b->c")
     await remember(mind, "y", topic="d")
-    assert (await mind.topics.move("a->b", "d->e")).path == "d->e->b"
+    assert (await mind.topics.update("a->b", parent="d->e")).path == "d->e->b"
     assert await paths(mind) == ["d", "d->e", "d->e->b", "d->e->b->c"]
-    await mind.topics.move("d->e->b->c")
-    assert await paths(mind) == ["c", "d"]
+    assert (await mind.topics.update("d->e->b->c", name="C", parent="")).path == "C"
+    assert await paths(mind) == ["C", "d"]
 
 
 async def test_topics_are_merged_with_what_lies_below_them(mind):
@@ -204,7 +205,7 @@ async def test_topics_are_merged_with_what_lies_below_them(mind):
     await mind.topics.link(
         "auto->price", NewTopicLink(both, LinkStrength(0.1, 0.2, 0.3), ("x",), NOW + timedelta(days=1))
     )
-    merged = await mind.topics.merge("auto", "car")
+    merged = await mind.topics.update("auto", into="car")
     assert merged == Topic("car", "car", 0, 2)
     assert await paths(mind) == ["car", "car->price", "car->price->sales", "x"]
     [link] = await mind.topics.links("car->price")
@@ -216,7 +217,7 @@ async def test_topics_are_merged_with_what_lies_below_them(mind):
 async def test_a_topic_is_merged_into_the_one_above_it(mind):
     await remember(mind, "x", topic="a->b->b->c")
     await remember(mind, "y", topic="a->b")
-    assert (await mind.topics.merge("a->b", "a")).memories == 1
+    assert (await mind.topics.update("a->b", into="a")).memories == 1
     assert await paths(mind) == ["a", "a->b", "a->b->c"]
 
 
@@ -226,15 +227,17 @@ async def test_what_cannot_be_done_to_the_tree_is_refused_and_nothing_changes(mi
     before = await paths(mind)
     topics = mind.topics
     refused = [
-        (topics.rename("a", "c"), ConflictError),
-        (topics.rename("a", "c->d"), InvalidInputError),
-        (topics.rename("nowhere", "x"), NotFoundError),
-        (topics.move("a", "a->b"), InvalidInputError),
-        (topics.move("nowhere", "a"), NotFoundError),
-        (topics.merge("a", "a->b"), InvalidInputError),
-        (topics.merge("a", "A"), InvalidInputError),
-        (topics.merge("a", "nowhere"), NotFoundError),
-        (topics.move("a", "->".join("efghijklmnopqrs")), InvalidInputError),
+        (topics.update("a", name="c"), ConflictError),
+        (topics.update("a", name="c->d"), InvalidInputError),
+        (topics.update("nowhere", name="x"), NotFoundError),
+        (topics.update("a", parent="a->b"), InvalidInputError),
+        (topics.update("nowhere", parent="a"), NotFoundError),
+        (topics.update("a"), InvalidInputError),
+        (topics.update("a", name="b", into="c"), InvalidInputError),
+        (topics.update("a", into="a->b"), InvalidInputError),
+        (topics.update("a", into="A"), InvalidInputError),
+        (topics.update("a", into="nowhere"), NotFoundError),
+        (topics.update("a", parent="->".join("efghijklmnopqrs")), InvalidInputError),
         (topics.link("a", uuid4()), NotFoundError),
         (topics.link("a", []), InvalidInputError),
         (topics.links(), InvalidInputError),
@@ -253,11 +256,11 @@ async def test_only_who_may_write_changes_topics(recollect, mind):
     await remember(mind, "x", topic="a")
     assert await paths(reader) == ["a"]
     with pytest.raises(ForbiddenError):
-        await reader.topics.rename("a", "b")
+        await reader.topics.update("a", name="b")
     nobody = await recollect.mind("nobody")
     assert (await nobody.topics.tree()).topics == ()
     with pytest.raises(NotFoundError):
-        await nobody.topics.rename("a", "b")
+        await nobody.topics.update("a", name="b")
 
 
 async def test_another_tenant_sees_and_changes_no_topic(recollect, mind):
@@ -267,6 +270,6 @@ async def test_another_tenant_sees_and_changes_no_topic(recollect, mind):
     with pytest.raises(NotFoundError):
         await stranger.topics.link("a", own)
     with pytest.raises(NotFoundError):
-        await stranger.topics.merge("a", "b")
+        await stranger.topics.update("a", into="b")
     assert await paths(stranger) == ["b"]
     assert await paths(mind) == ["a"]

@@ -19,7 +19,7 @@ PAUSE_SECONDS = 0.1
 LONG = "of which there is much to say " * 80
 """So long that the fake embedder takes a thread, and a write that does not wait goes on without a vector."""
 WRITES = {"remember": 9, "append": 6, "state": 3, "put": 3, "forget": 3, "revoke": 1}
-READS = {"recall": 4, "context": 3, "show": 1, "browse": 1}
+READS = {"recall": 4, "context": 3, "show": 1, "list_memories": 1}
 UNAVAILABLE = 503
 
 
@@ -148,7 +148,7 @@ class Visitor:
     async def show(self, agent: str, _: str) -> None:
         await self._ask("POST", "/v1/blocks", json={"agent": agent, "text": "question"})
 
-    async def browse(self, agent: str, _: str) -> None:
+    async def list_memories(self, agent: str, _: str) -> None:
         await self._ask("GET", "/v1/memories", params={"agent": agent, "limit": "20"})
 
     async def _write(self, path: str, nonce: str, **body: object) -> dict | None:

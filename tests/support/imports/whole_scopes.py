@@ -16,7 +16,7 @@ from recollect.models.agents import Profile
 from recollect.models.conversations import Attachment, ConversationState, NewMessage
 from recollect.models.items import PutItem
 from recollect.models.knowledge import NewFact
-from recollect.models.memories import Kind, MemoryUpdate, NewMemory, Role, Triple
+from recollect.models.memories import Kind, NewMemory, Role, Triple
 from recollect.models.recall import Cue
 from recollect.models.topics import NewTopicLink
 from recollect.verbs.knowledge.enrich import enrich
@@ -69,7 +69,7 @@ class Talks:
                 [entity("Ann", "person", "Annie"), entity(f"Town {number}", "place", description="a town")],
                 [fact("Ann", "lives in", f"Town {number}", "2024-01-01")],
             )
-        await self.mind.conversation(name).close_segment()
+        await self.mind.conversation(name).update(close_segment=True)
         await enrich(self.mind.access.parts, (await self.mind.access.locate()).scope_id)
         self.script.extractions.clear()
 
@@ -91,21 +91,22 @@ class Talks:
         name = f"chat-{number % 3}"
         there = (await self.mind.conversations()).conversations
         if name in [each.id for each in there]:
-            await getattr(self.mind.conversation(name), how)()
-            alive = {each.id for each in (await self.mind.browse(limit=200)).memories}
+            conversation = self.mind.conversation(name)
+            await (conversation.update(state="archived") if how == "archive" else getattr(conversation, how)())
+            alive = {each.id for each in (await self.mind.list(limit=200)).memories}
             self.ids = [each for each in self.ids if each in alive]
             self.messages = [each for each in self.messages if each[0] != name or how == "archive"]
 
     async def revise(self, number, text):
         """Revise what was said or remembered; who is trusted less only contests."""
         mine = [each for _, each in self.messages] if number % 2 else self.ids
-        standing = {each.id for each in (await self.mind.browse(limit=200)).memories}
+        standing = {each.id for each in (await self.mind.list(limit=200)).memories}
         chosen = self.pick(number, [each for each in mine if each in standing])
         if chosen is None:
             return
         trust = 20 if number in {3, 4} else self.mind.access.caller.trust
         writer = with_access(self.mind, caller=replace(self.mind.access.caller, trust=trust))
-        revised = await writer.revise(chosen, MemoryUpdate(f"{text} revised", importance=1 + number / 1.1))
+        revised = await writer.update(chosen, content=f"{text} revised", importance=1 + number / 1.1)
         if not revised.contested:
             self.ids = [revised.id if each == chosen else each for each in self.ids]
             self.messages = [(name, revised.id if each == chosen else each) for name, each in self.messages]
@@ -202,7 +203,7 @@ class Life(Talks, Names):
             await self.mind.feedback(found, [found.hits[number % len(found.hits)].memory.id])
 
     async def fade(self, _, __):
-        await self.mind.fading.fade()
+        await self.mind.fade()
 
     async def forget(self, number, _):
         if chosen := self.pick(number, self.ids):
@@ -213,7 +214,7 @@ class Life(Talks, Names):
 
     async def pin(self, number, _):
         if chosen := self.pick(number, self.ids):
-            await self.mind.pin([chosen], pinned=number % 2 == 0)
+            await self.mind.update(chosen, pinned=number % 2 == 0)
 
     async def link(self, number, _):
         if chosen := self.pick(number, self.ids):

@@ -8,9 +8,10 @@ from datetime import UTC, datetime, timedelta
 from recollect.core.recall.cues import parse_cue
 from recollect.core.topics.paths import encode, find_topics
 from recollect.models.conversations import NewMessage
+from recollect.models.filters import Filter
 from recollect.models.knowledge import NewFact
 from recollect.models.memories import FadingRules, Kind, NewMemory, RecallState, Role, Triple
-from recollect.models.recall import Cue, Filter, Period
+from recollect.models.recall import Cue, Period
 from recollect.store.service.scopes import locate
 from recollect.verbs.recall.channels import PlannedCue, ask_channels
 from support.service.accesses import with_access
@@ -152,7 +153,7 @@ async def fill(mind, owner):
     [as_of] = owner.execute("select max(created_at) from memories").fetchone()
     for fact in facts[::2]:
         await mind.knowledge.end(fact.id, NOW - DAY / 2)
-    await mind.conversation("c2").archive()
+    await mind.conversation("c2").update(state="archived")
     await erase(mind)
     await fade(mind, owner)
     return as_of
@@ -195,7 +196,7 @@ async def fade(mind, owner):
         "where n %% 6 = 0))",
         [long_ago],
     )
-    await mind.fading.fade(FadingRules(days=30))
+    await mind.fade(FadingRules(days=30))
 
 
 async def propose(mind, channel, only, limit, **more):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from datetime import UTC, datetime
 
+from recollect.models.filters import Filter
 from recollect.models.memories import Kind, NewMemory
 
 LONG_AGO = datetime(2020, 1, 1, tzinfo=UTC)
@@ -60,3 +61,14 @@ def end(owner, ids):
     """Let facts have ended just now, as if their time had come; nothing else notices."""
     ended = "update beliefs set invalid_at = clock_timestamp() where id = any (%s)"
     assert owner.execute(ended, [ids]).rowcount == len(ids)
+
+
+async def versions_of(knowledge, fact_id):
+    """All versions of a fact, by its ID or that of any of them, oldest first."""
+    return list((await knowledge.facts(fact_id, at="any", limit=200)).facts)
+
+
+async def last_chat(mind, name, **times):
+    """Find the last chat with somebody."""
+    chats = Filter(kinds=(Kind.CHAT,), **times)
+    return next(iter((await mind.list(keyword=name, filter=chats, order="newest", limit=1)).memories), None)

@@ -92,8 +92,8 @@ class Seeder:
         headers = {"Authorization": f"Bearer {key}"}
         self.http = httpx.Client(base_url=url, headers=headers, timeout=60, trust_env=False)
 
-    def post(self, path: str, **body):
-        answer = self.http.post(path, json=body)
+    def post(self, path: str, method: str = "POST", **body):
+        answer = self.http.request(method, path, json=body)
         assert answer.is_success, answer.text
         return answer.json()
 
@@ -140,11 +140,11 @@ def fill(url: str, key: str, agent: str = "ada", user: str = "li") -> None:
     evidence = {0: moving[0], 1: moving[0], 2: dinner[2], 3: moving[0], 4: moving[4], 6: moving[6], 8: dinner[7]}
     stated = [fact_of(row, evidence.get(number)) for number, row in enumerate(FACTS)]
     facts = seeder.post("/v1/facts", **scope, facts=stated)["facts"]
-    seeder.post(f"/v1/facts/{facts[0]['id']}/end", **scope, at="2026-02-01T00:00:00Z")
+    seeder.post(f"/v1/facts/{facts[0]['id']}", "PATCH", **scope, invalid_at="2026-02-01T00:00:00Z")
     seeder.post("/v1/recall", **scope, text="What must Li not eat?", keep=True, touch=False)
     seeder.post("/v1/recall", **scope, text="Who climbs with Li?", keep=True, touch=False)
     for name in list(TALKS)[:3]:
-        seeder.post(f"/v1/conversations/{name}/segments", **scope)
+        seeder.post(f"/v1/conversations/{name}", "PATCH", **scope, close_segment=True)
 
 
 def fill_others(url: str, key: str) -> None:

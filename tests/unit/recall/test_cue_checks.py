@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from contextlib import suppress
 from datetime import UTC, datetime
 from zoneinfo import ZoneInfo
@@ -14,6 +15,9 @@ from hypothesis import strategies as st
 from recollect.core.dates.periods import find_zone
 from recollect.core.recall.checks import check_cue, check_weights
 from recollect.errors import InvalidInputError
+from recollect.misspelt import read_filter
+from recollect.models.filters import Filter
+from recollect.models.memories import Kind, RecallState
 from recollect.models.recall import Cue, StreamWeights
 
 MAY, JUNE = datetime(2025, 5, 1, tzinfo=UTC), datetime(2025, 6, 1, tzinfo=UTC)
@@ -91,3 +95,27 @@ def test_what_is_no_zone_is_refused(name):
 def test_any_text_is_a_zone_or_refused(name):
     with suppress(InvalidInputError):
         assert find_zone(name) is not None
+
+
+def test_a_filter_may_be_a_dict_with_the_same_fields():
+    written = {"kinds": ["chat"], "where": ["a == 1"], "since": "2025-01-01T00:00:00+00:00", "state": "faded"}
+    read = Filter(
+        kinds=(Kind.CHAT,), where=("a == 1",), since=datetime(2025, 1, 1, tzinfo=UTC), state=RecallState.FADED
+    )
+    assert read_filter(written) == read
+    assert hash(read_filter(written)) == hash(read)
+    assert read_filter(read) is read
+    assert read_filter(None) == read_filter({}) == Filter()
+
+
+@pytest.mark.parametrize(
+    ("wrong", "said"),
+    [
+        ({"kind": "chat"}, "`kind` is not known here; did you mean `kinds`?"),
+        ({"kinds": ["talk"]}, "kinds.0: Input should be 'message', "),
+        ({"since": "yesterday"}, "since: "),
+    ],
+)
+def test_a_wrong_dict_names_the_field_that_was_meant(wrong, said):
+    with pytest.raises(InvalidInputError, match=re.escape(f"filter: {said}")):
+        read_filter(wrong)

@@ -36,11 +36,11 @@ from recollect.models.recall import (
     Period,
     QueryAnalysis,
     QuestionType,
+    SavedHit,
     Script,
     Status,
     StreamWeights,
 )
-from recollect.models.saved_recalls import SavedHit
 from support.measuring.sizes import Sizes
 
 EXAMPLES = Sizes("ranking_inputs", fast=10, ci=30, long=1_000)

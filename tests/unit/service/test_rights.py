@@ -12,7 +12,8 @@ from recollect.core.recall import checks as cues
 from recollect.core.service import numbers, permissions
 from recollect.core.text import checks as texts
 from recollect.errors import ForbiddenError, InvalidInputError
-from recollect.models.recall import Cue, Filter
+from recollect.models.filters import Filter
+from recollect.models.recall import Cue
 from recollect.models.service import Caller, KeyBinding, KeyRequest, Right
 
 NOW = datetime(2026, 1, 31, 12, tzinfo=UTC)

@@ -75,7 +75,7 @@ describe('a request', () => {
   it('that a model is paid for is sent once', async () => {
     const { recollect, asked } = scripted(new TypeError('network'));
     const body = { agent: 'ada', conversation: 'c', text: 'Hello' };
-    await expect(take(recollect.api.POST('/v1/converse', { body }))).rejects.toMatchObject({ code: 'unreachable' });
+    await expect(take(recollect.api.POST('/v1/chat', { body }))).rejects.toMatchObject({ code: 'unreachable' });
     expect(asked).toHaveLength(1);
   });
 

@@ -28,7 +28,9 @@ export function Others({ scope, placings, scale, onOpen }: Props) {
     queryKey: ['read', scope, ids],
     enabled: open && ids.length > 0,
     queryFn: async ({ signal }) => {
-      const answer = await take(api.POST('/v1/memories/read', { body: { ...scope, ids: ids.slice(-200) }, signal }));
+      // Without dashes, 200 fit in a request line of 8 KB.
+      const last = ids.slice(-200).map((id) => id.replaceAll('-', ''));
+      const answer = await take(api.GET('/v1/memories', { params: { query: { ...scope, ids: last } }, signal }));
       return new Map(answer.memories.map((memory) => [memory.id, memory]));
     },
   });

@@ -1,5 +1,5 @@
 /** Archive, restore, delete, purge: what can be done depends on the state; what removes shows first how much goes. */
-import { useQuery, useQueryClient } from '@tanstack/react-query';
+import { useQueryClient } from '@tanstack/react-query';
 import { useState } from 'react';
 import { api, take } from '../../api/client';
 import { useRights } from '../../api/me';
@@ -8,7 +8,7 @@ import { Counts } from '../../parts/counts';
 import { Confirm } from '../../parts/dialog';
 import { Answer } from '../../parts/states';
 import { useWords } from '../../words';
-import { type Conversation, useRemoval } from './queries';
+import { type Conversation, useConversation, useRemoval } from './queries';
 
 const OFFERED = {
   active: ['archive', 'delete'],
@@ -17,21 +17,26 @@ const OFFERED = {
   purging: [],
 } as const;
 type Act = 'archive' | 'restore' | 'delete' | 'purge';
+type Path = { conversation: string };
+
+const setState = (scope: Scope, path: Path, state: 'archived' | 'active') =>
+  take(api.PATCH('/v1/conversations/{conversation}', { params: { path }, body: { ...scope, state } }));
+const perform: Record<Act, (scope: Scope, path: Path) => Promise<unknown>> = {
+  archive: (scope, path) => setState(scope, path, 'archived'),
+  restore: (scope, path) => setState(scope, path, 'active'),
+  delete: (scope, path) => take(api.DELETE('/v1/conversations/{conversation}', { params: { path, query: scope } })),
+  purge: (scope, path) => take(api.POST('/v1/conversations/{conversation}/purge', { params: { path }, body: scope })),
+};
 
 export function Acts({ scope, id, onGone }: { scope: Scope; id: string; onGone: () => void }) {
   const words = useWords();
   const { writes } = useRights();
   const queries = useQueryClient();
   const [asked, setAsked] = useState<Act | null>(null);
-  const params = { path: { conversation: id } };
-  const about = useQuery({
-    queryKey: ['conversation', scope, id],
-    queryFn: ({ signal }) =>
-      take(api.GET('/v1/conversations/{conversation}', { params: { ...params, query: scope }, signal })),
-  });
+  const about = useConversation(scope, id);
   if (!writes || !about.data) return null;
-  const perform = async (act: Act) => {
-    await take<unknown>(api.POST(`/v1/conversations/{conversation}/${act}`, { params, body: scope }));
+  const finish = async (act: Act) => {
+    await perform[act](scope, { conversation: id });
     if (act !== 'archive') onGone();
     await queries.invalidateQueries({ predicate: (query) => query.queryKey[0] !== 'me' });
   };
@@ -48,7 +53,7 @@ export function Acts({ scope, id, onGone }: { scope: Scope; id: string; onGone: 
           conversation={about.data}
           act={asked}
           onClose={() => setAsked(null)}
-          onConfirm={() => perform(asked)}
+          onConfirm={() => finish(asked)}
         />
       )}
     </div>

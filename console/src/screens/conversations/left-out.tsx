@@ -16,7 +16,7 @@ export function LeftOut({ scope, prompt, onOpen }: Props) {
     queryKey: ['read', scope, ids],
     enabled: ids.length > 0,
     queryFn: async ({ signal }) => {
-      const { memories } = await take(api.POST('/v1/memories/read', { body: { ...scope, ids }, signal }));
+      const { memories } = await take(api.GET('/v1/memories', { params: { query: { ...scope, ids } }, signal }));
       return new Map(memories.map((memory) => [memory.id, memory]));
     },
   });

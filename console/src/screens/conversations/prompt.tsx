@@ -8,7 +8,7 @@ import { Kind } from '../../parts/memory';
 import { Answer } from '../../parts/states';
 import { useWords } from '../../words';
 import { LeftOut } from './left-out';
-import { type Prompt, type Question, useLeaves } from './queries';
+import { type Prompt, type Question, useConversation } from './queries';
 
 type Props = {
   scope: Scope;
@@ -51,7 +51,7 @@ type AskedProps = Pick<Props, 'scope' | 'conversation' | 'question' | 'change'>;
 /** The question, the budget and the branch: each change builds the prompt anew, a moment later. */
 function Asked({ scope, conversation, question, change }: AskedProps) {
   const words = useWords();
-  const leaves = useLeaves(scope, conversation);
+  const threads = useConversation(scope, conversation).data?.threads ?? [];
   const [text, setText] = useState(question.text);
   const [budget, setBudget] = useState(question.budget);
   useEffect(() => {
@@ -77,12 +77,12 @@ function Asked({ scope, conversation, question, change }: AskedProps) {
           onChange={(event) => setBudget(Number(event.target.value))}
         />
       </label>
-      {(leaves.data?.length ?? 0) > 1 && (
+      {threads.length > 1 && (
         <label className="field">
           <span>{words.conversations.branch}</span>
           <select value={question.leaf ?? ''} onChange={(event) => change({ leaf: event.target.value })}>
             <option value="">{words.conversations.newest}</option>
-            {leaves.data?.map((leaf) => (
+            {threads.map((leaf) => (
               <option key={leaf.id} value={leaf.id}>
                 {`${leaf.number} · ${leaf.content.slice(0, 40)}`}
               </option>

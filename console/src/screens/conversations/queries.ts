@@ -41,12 +41,12 @@ export const useSegments = (scope: Scope, conversation: string) =>
     },
   });
 
-export const useLeaves = (scope: Scope, conversation: string) =>
+export const useConversation = (scope: Scope, conversation: string) =>
   useQuery({
-    queryKey: ['leaves', scope, conversation],
-    queryFn: async ({ signal }) => {
-      const params = { path: { conversation }, query: { ...scope, limit: 50 } };
-      return (await take(api.GET('/v1/conversations/{conversation}/leaves', { params, signal }))).leaves;
+    queryKey: ['conversation', scope, conversation],
+    queryFn: ({ signal }) => {
+      const params = { path: { conversation }, query: scope };
+      return take(api.GET('/v1/conversations/{conversation}', { params, signal }));
     },
   });
 
@@ -80,9 +80,12 @@ export const useRemoval = (scope: Scope, conversation: string, act: 'delete' | '
     enabled: act !== null,
     staleTime: 0,
     queryFn: async ({ signal }) => {
-      const asked = { params: { path: { conversation } }, body: { ...scope, dry_run: true }, signal };
-      return act === 'delete'
-        ? (await take(api.POST('/v1/conversations/{conversation}/delete', asked))).hidden
-        : (await take(api.POST('/v1/conversations/{conversation}/purge', asked))).removed;
+      const [path, asked] = [{ conversation }, { ...scope, dry_run: true }];
+      if (act === 'delete') {
+        const params = { path, query: asked };
+        return (await take(api.DELETE('/v1/conversations/{conversation}', { params, signal }))).hidden;
+      }
+      const params = { path };
+      return (await take(api.POST('/v1/conversations/{conversation}/purge', { params, body: asked, signal }))).removed;
     },
   });

@@ -79,34 +79,36 @@ export function EntityHead({ scope, id, times, onMerged, children }: HeadProps) 
   const [merging, setMerging] = useState(false);
   return (
     <Answer query={entity} lines={1}>
-      {(data) => (
-        <header className="between entity-head">
-          <div>
-            <h2>
-              <EntityName entity={data} />
-            </h2>
-            {data.aliases.length > 0 && (
-              <p className="soft small">
-                {words.knowledge.aliases} <bdi>{data.aliases.join(', ')}</bdi>
-              </p>
-            )}
-            {data.description && (
-              <p className="soft small">
-                <bdi>{data.description}</bdi>
-              </p>
-            )}
-          </div>
-          <div className="actions">
-            {children}
-            {writes && (
-              <button type="button" onClick={() => setMerging(true)}>
-                {words.knowledge.merge} …
-              </button>
-            )}
-          </div>
-          {merging && <MergeDialog scope={scope} kept={data} onClose={() => setMerging(false)} onDone={onMerged} />}
-        </header>
-      )}
+      {(data) =>
+        data && (
+          <header className="between entity-head">
+            <div>
+              <h2>
+                <EntityName entity={data} />
+              </h2>
+              {data.aliases.length > 0 && (
+                <p className="soft small">
+                  {words.knowledge.aliases} <bdi>{data.aliases.join(', ')}</bdi>
+                </p>
+              )}
+              {data.description && (
+                <p className="soft small">
+                  <bdi>{data.description}</bdi>
+                </p>
+              )}
+            </div>
+            <div className="actions">
+              {children}
+              {writes && (
+                <button type="button" onClick={() => setMerging(true)}>
+                  {words.knowledge.merge} …
+                </button>
+              )}
+            </div>
+            {merging && <MergeDialog scope={scope} kept={data} onClose={() => setMerging(false)} onDone={onMerged} />}
+          </header>
+        )
+      }
     </Answer>
   );
 }

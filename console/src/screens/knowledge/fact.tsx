@@ -129,7 +129,7 @@ function Acts({ scope, fact, onDone }: { scope: Scope; fact: Fact; onDone: () =>
   if (!writes || fact.superseded_at) return null;
   const end = async () => {
     const params = { path: { fact_id: fact.id } };
-    await take(api.POST('/v1/facts/{fact_id}/end', { params, body: { ...scope, at: toInstant(at) ?? '' } }));
+    await take(api.PATCH('/v1/facts/{fact_id}', { params, body: { ...scope, invalid_at: toInstant(at) ?? '' } }));
     onDone();
   };
   return (

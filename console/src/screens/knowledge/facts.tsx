@@ -4,7 +4,7 @@ import { day } from '../../parts/format';
 import { type Extent, extent, placeMoment, placeSpan, ticks } from '../../parts/spans';
 import { Answer, Empty } from '../../parts/states';
 import { useWords } from '../../words';
-import { type Relation, type Times, useTimeline } from './queries';
+import { type Fact, type Times, useTimeline } from './queries';
 
 type Props = {
   scope: Scope;
@@ -23,11 +23,9 @@ export function Facts({ scope, id, times, chosen, onChoose, onWalk }: Props) {
       <h2>{words.knowledge.facts}</h2>
       <Answer query={pages} lines={5}>
         {(data) => {
-          const relations = data.pages.flatMap((page) => page.relations);
-          if (relations.length === 0) return <Empty>{words.knowledge.noFacts}</Empty>;
-          return (
-            <Table id={id} relations={relations} at={times.at} chosen={chosen} onChoose={onChoose} onWalk={onWalk} />
-          );
+          const facts = data.pages.flatMap((page) => page.facts);
+          if (facts.length === 0) return <Empty>{words.knowledge.noFacts}</Empty>;
+          return <Table id={id} facts={facts} at={times.at} chosen={chosen} onChoose={onChoose} onWalk={onWalk} />;
         }}
       </Answer>
       {pages.hasNextPage && (
@@ -40,14 +38,14 @@ export function Facts({ scope, id, times, chosen, onChoose, onWalk }: Props) {
 }
 
 type TableProps = Pick<Props, 'id' | 'chosen' | 'onChoose' | 'onWalk'> & {
-  relations: Relation[];
+  facts: Fact[];
   at: string | undefined;
 };
 
-function Table({ id, relations, at, chosen, onChoose, onWalk }: TableProps) {
+function Table({ id, facts, at, chosen, onChoose, onWalk }: TableProps) {
   const words = useWords();
   const now = at ? Date.parse(at) : Date.now();
-  const line = extent(relations.map(spanOf), now);
+  const line = extent(facts.map(spanOf), now);
   return (
     <table className="times">
       <thead>
@@ -63,23 +61,23 @@ function Table({ id, relations, at, chosen, onChoose, onWalk }: TableProps) {
         </tr>
       </thead>
       <tbody>
-        {relations.map((relation) => (
-          <tr key={relation.memory_id} data-chosen={relation.fact_id === chosen}>
-            <th scope="row" className={relation.superseded_at ? 'gone' : ''}>
+        {facts.map((fact) => (
+          <tr key={fact.memory_id} data-chosen={fact.id === chosen}>
+            <th scope="row" className={fact.superseded_at ? 'gone' : ''}>
               <button
                 type="button"
                 className="plain"
-                aria-pressed={relation.fact_id === chosen}
-                onClick={() => onChoose(relation.fact_id)}
+                aria-pressed={fact.id === chosen}
+                onClick={() => onChoose(fact.id)}
               >
-                <bdi>{relation.text}</bdi> {relation.version > 1 && <small>v{relation.version}</small>}
+                <bdi>{fact.text}</bdi> {fact.version > 1 && <small>v{fact.version}</small>}
               </button>
             </th>
             <td>
-              <Line relation={relation} line={line} now={now} />
+              <Line fact={fact} line={line} now={now} />
             </td>
             <td>
-              <Walk relation={relation} from={id} onWalk={onWalk} />
+              <Walk fact={fact} from={id} onWalk={onWalk} />
             </td>
           </tr>
         ))}
@@ -88,7 +86,7 @@ function Table({ id, relations, at, chosen, onChoose, onWalk }: TableProps) {
   );
 }
 
-const spanOf = (relation: Relation) => ({ from: relation.valid_at, to: relation.invalid_at });
+const spanOf = ({ span }: Fact) => ({ from: span.valid_at, to: span.invalid_at });
 
 function Axis({ line }: { line: Extent }) {
   return (
@@ -102,11 +100,11 @@ function Axis({ line }: { line: Extent }) {
   );
 }
 
-function Line({ relation, line, now }: { relation: Relation; line: Extent; now: number }) {
+function Line({ fact, line, now }: { fact: Fact; line: Extent; now: number }) {
   const words = useWords();
-  const { x, width } = placeSpan(spanOf(relation), line);
-  const gone = relation.superseded_at !== null;
-  const says = `${day(relation.valid_at)} – ${day(relation.invalid_at)}, ${gone ? words.knowledge.noLonger : words.knowledge.believed}`;
+  const { x, width } = placeSpan(spanOf(fact), line);
+  const gone = fact.superseded_at !== null;
+  const says = `${day(fact.span.valid_at)} – ${day(fact.span.invalid_at)}, ${gone ? words.knowledge.noLonger : words.knowledge.believed}`;
   return (
     <svg viewBox="0 0 100 6" preserveAspectRatio="none" role="img" aria-label={says}>
       <title>{says}</title>
@@ -120,12 +118,12 @@ function Line({ relation, line, now }: { relation: Relation; line: Extent; now: 
 }
 
 /** The way to the entity at the other end, for those who do not use the graph. */
-function Walk({ relation, from, onWalk }: { relation: Relation; from: string; onWalk: (entity: string) => void }) {
-  const other = relation.subject.id === from ? relation.object : relation.subject;
-  if (other.id === from) return null;
+function Walk({ fact, from, onWalk }: { fact: Fact; from: string; onWalk: (entity: string) => void }) {
+  const [other, name] = fact.subject === from ? [fact.object, fact.object_name] : [fact.subject, fact.subject_name];
+  if (other === from) return null;
   return (
-    <button type="button" className="plain walk" onClick={() => onWalk(other.id)}>
-      <bdi>{other.name}</bdi> →
+    <button type="button" className="plain walk" onClick={() => onWalk(other)}>
+      <bdi>{name}</bdi> →
     </button>
   );
 }

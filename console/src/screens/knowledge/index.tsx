@@ -11,7 +11,7 @@ import { useWords } from '../../words';
 import { EntityHead, EntityList } from './entities';
 import { FactView } from './fact';
 import { Facts } from './facts';
-import { type Times, useEntities, useNeighbours } from './queries';
+import { type Times, useEntities, useNeighbors } from './queries';
 
 const GraphView = lazy(() => import('../../parts/graph-view'));
 
@@ -74,7 +74,7 @@ function Shown({ scope, id, times, onOpen }: ShownProps) {
   const queries = useQueryClient();
   const [filters, change] = useFilters();
   const hops = Math.min(3, Math.max(1, Number(filters.get('hops')) || 1));
-  const around = useNeighbours(scope, id, hops, times);
+  const around = useNeighbors(scope, id, hops, times);
   const fact = filters.get('fact');
   const refresh = () => queries.invalidateQueries({ predicate: (query) => query.queryKey[0] !== 'me' });
   const walk = (entity: string) => change({ entity, fact: null, memory: null });

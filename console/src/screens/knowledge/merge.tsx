@@ -7,7 +7,7 @@ import { Confirm } from '../../parts/dialog';
 import { Answer } from '../../parts/states';
 import { useWords } from '../../words';
 import { EntityName } from './entities';
-import { type Entity, useProposals } from './queries';
+import { type Entity, useDuplicates } from './queries';
 
 type Props = { scope: Scope; kept: Entity; onClose: () => void; onDone: () => void };
 
@@ -15,7 +15,7 @@ export function MergeDialog({ scope, kept, onClose, onDone }: Props) {
   const words = useWords();
   const [search, setSearch] = useState('');
   const [chosen, setChosen] = useState<Entity | null>(null);
-  const proposals = useProposals(scope, true);
+  const proposals = useDuplicates(scope, true);
   const found = useQuery({
     queryKey: ['merge-search', scope, search],
     enabled: search !== '',

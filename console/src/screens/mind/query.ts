@@ -5,7 +5,7 @@ import { toInstant } from '../../parts/format';
 
 export const KINDS = ['message', 'event', 'chat', 'thought', 'fact', 'summary'] as const;
 export const STATES = ['current', 'in_archived', 'faded', 'past', 'withheld'] as const;
-export type Query = NonNullable<operations['browse']['parameters']['query']>;
+export type Query = NonNullable<operations['list_memories']['parameters']['query']>;
 
 /** A day stands for its beginning on the reader's clock. */
 const dayStart = (day: string | null): string | undefined => toInstant(day ? `${day}T00:00` : null);

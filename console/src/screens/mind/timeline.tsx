@@ -21,7 +21,7 @@ export function Timeline({ scope, filters, chosen, onChoose }: Props) {
   const words = useWords();
   const query = toQuery(scope, filters);
   const pages = useInfiniteQuery({
-    queryKey: ['browse', query],
+    queryKey: ['memories', query],
     initialPageParam: '',
     placeholderData: keepPreviousData,
     queryFn: ({ pageParam, signal }) =>

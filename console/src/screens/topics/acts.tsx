@@ -49,13 +49,8 @@ function ActDialog({ act, scope, topic, topics, onMoved, onClose }: Props & { ac
   const [said, setSaid] = useState(act === 'rename' ? topic.name : act === 'move' ? above(topic.path) : '');
   const others = topics.filter((each) => each.path !== topic.path && !each.path.startsWith(`${topic.path}${ARROW}`));
   const perform = async () => {
-    const { path } = topic;
-    const moved =
-      act === 'rename'
-        ? await take(api.POST('/v1/topics/rename', { body: { ...scope, path, name: said } }))
-        : act === 'move'
-          ? await take(api.POST('/v1/topics/move', { body: { ...scope, path, under: said } }))
-          : await take(api.POST('/v1/topics/merge', { body: { ...scope, path, into: said } }));
+    const change = { rename: { name: said }, move: { parent: said }, merge: { into: said } }[act];
+    const moved = await take(api.PATCH('/v1/topics', { body: { ...scope, path: topic.path, ...change } }));
     await queries.invalidateQueries({ predicate: (query) => query.queryKey[0] !== 'me' });
     onMoved(moved.path);
   };

@@ -19,7 +19,7 @@ export function Linked({ scope, path, onOpen }: { scope: Scope; path: string; on
       );
       const ids = [...new Set(links.map((link) => link.memory_id))];
       if (ids.length === 0) return [];
-      return (await take(api.POST('/v1/memories/read', { body: { ...scope, ids }, signal }))).memories;
+      return (await take(api.GET('/v1/memories', { params: { query: { ...scope, ids } }, signal }))).memories;
     },
   });
   return (

@@ -27,7 +27,7 @@ export async function say(
   const id = crypto.randomUUID();
   if (may.model && may.writes) {
     const body = { ...scope, conversation, text, budget: BUDGET };
-    const reply = await take(api.POST('/v1/converse', { body }));
+    const reply = await take(api.POST('/v1/chat', { body }));
     const stored = reply.appended.map((each) => each.id);
     return { id, text, answer: reply.answer, prompt: reply.context, stored };
   }

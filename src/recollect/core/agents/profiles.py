@@ -32,8 +32,10 @@ def to_profile(kept: JSON) -> Profile:
 
 
 def from_profile(profile: Profile) -> dict[str, JSON]:
-    """Write only fields that are set, so that later changes of a default reach all other agents."""
-    written: dict[str, JSON] = PROFILE.dump_python(profile, mode="json", exclude_defaults=True, exclude_none=True)
+    """Write only settings that are set, so that later changes of a default reach all other agents."""
+    written: dict[str, JSON] = PROFILE.dump_python(
+        profile, mode="json", exclude={"metadata"}, exclude_defaults=True, exclude_none=True
+    )
     return written
 
 

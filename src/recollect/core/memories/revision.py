@@ -53,13 +53,18 @@ def rated_by_rules(memory: Memory) -> bool:
 
 def check_revision(new: NewMemory, revision: MemoryUpdate) -> None:
     """Refuse an update that makes an invalid memory."""
-    if all(getattr(revision, field.name) is None for field in fields(MemoryUpdate)):
+    if not named_fields(revision):
         raise InvalidInputError("nothing to update: set at least one field")
     if revision.related_topics and not revision.topic:
         raise InvalidInputError("related_topics requires topic")
     # A message without text, for example with only an image, may stay without text.
     blank = revision.content is None and not new.content.strip()
     check_new_memory(replace(new, content="-") if blank else new)
+
+
+def named_fields(revision: MemoryUpdate) -> list[str]:
+    """List the fields that an update changes."""
+    return [field.name for field in fields(MemoryUpdate) if getattr(revision, field.name) is not None]
 
 
 def is_changed(memory: Memory, new: NewMemory, revision: MemoryUpdate) -> bool:

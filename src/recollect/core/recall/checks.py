@@ -12,7 +12,8 @@ from recollect.core.recall.weights import EVERY_CHANNEL, NAMES
 from recollect.core.text.checks import MAX_CUE_LENGTH, check_limit, check_line, check_moment, check_text
 from recollect.core.topics.paths import read_topic
 from recollect.errors import InvalidInputError
-from recollect.models.recall import MAX_CONDITIONS, Cue, Filter, StreamWeights
+from recollect.models.filters import MAX_CONDITIONS, Filter
+from recollect.models.recall import Cue, StreamWeights
 from recollect.models.service import IDENTIFIER
 
 MAX_TOPICS = 16

@@ -18,7 +18,8 @@ from recollect.core.text.keywords import normalise_keyword
 from recollect.core.text.terms import UNSPACED, analyse_cue, script_of
 from recollect.core.text.variants import fold_characters, fold_variants
 from recollect.core.text.words import QUESTION_WORDS, STOP_CHARACTERS, STOP_WORDS
-from recollect.models.recall import Cue, Filter, Period, QueryAnalysis, QuestionType, Script, StreamWeights
+from recollect.models.filters import Filter
+from recollect.models.recall import Cue, Period, QueryAnalysis, QuestionType, Script, StreamWeights
 
 _TOLD = r"(?:has|have|had|does|do|did|are|were|was|is|can|could|would|will|might|help|make|made)"
 PATTERNS: Mapping[QuestionType, re.Pattern[str]] = MappingProxyType(

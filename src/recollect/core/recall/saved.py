@@ -31,9 +31,9 @@ from recollect.models.recall import (
     QueryAnalysis,
     RankedCandidate,
     RecallResult,
+    SavedHit,
     Status,
 )
-from recollect.models.saved_recalls import SavedHit
 
 VERSION = b"4"
 """The first byte of encoded input; later versions of the encoding have another byte."""

@@ -28,6 +28,7 @@ from recollect.doors.cli.terminal import (
     table_of,
     with_mind,
     with_options,
+    with_service,
 )
 from recollect.doors.greeting import translate
 from recollect.models.agents import Association, EnrichSource, FitQuality, Overview, Profile, Tuning, TuningTarget
@@ -37,6 +38,7 @@ from recollect.models.service import Change
 
 if TYPE_CHECKING:
     from recollect.mind.mind import Mind
+    from recollect.mind.service import Recollect
 
 commands = typer.Typer()
 
@@ -228,7 +230,7 @@ def watch(
 
 async def show_change(mind: Mind, change: Change) -> None:
     """Print one change: its time and operation, and those of its memories that still exist."""
-    about = await mind.get_many(change.ids[:MAX_LISTED]) if change.ids else []
+    about = (await mind.list(ids=change.ids[:MAX_LISTED])).memories if change.ids else ()
     lines = [each.content.replace("\n", " ") for each in about] or [f"{len(change.ids)} ids" if change.ids else ""]
     for line in lines:
         out.print(f"{change.at:%F %T} {change.operation:12} {escape(line)}", highlight=False, soft_wrap=True)
@@ -271,8 +273,13 @@ def tune(
     tenant: Tenant = "default",
 ) -> list[Tuning]:
     """Learn an agent's ranking weights from feedback and show the effect on held-out feedback."""
+
+    async def tune_here(recollect: Recollect) -> list[Tuning]:
+        caller = await recollect.operator.act_for(tenant)
+        return await recollect.tenant.tune(caller, agent, apply=apply)
+
     with err.status("learning"):
-        return with_mind(agent, "", tenant, lambda mind: mind.tune(apply=apply))
+        return with_service(tenant, lambda client: client.tune(agent, apply=apply), tune_here)
 
 
 def show_tuning(tuning: Tuning) -> Table:

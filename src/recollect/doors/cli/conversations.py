@@ -5,9 +5,10 @@ from __future__ import annotations
 import asyncio
 import json
 import sys
-from collections.abc import Awaitable, Callable, Coroutine, Mapping
+from collections.abc import Awaitable, Callable, Coroutine, Mapping, Sequence
 from contextlib import AsyncExitStack, suppress
 from dataclasses import asdict
+from functools import partial
 from typing import Annotated, Any, TypeVar
 
 import typer
@@ -15,6 +16,7 @@ from rich.markup import escape
 from rich.progress import Progress
 from rich.table import Table
 
+from recollect.client.client import Client
 from recollect.doors.cli import recall
 from recollect.doors.cli.terminal import (
     Agent,
@@ -28,6 +30,7 @@ from recollect.doors.cli.terminal import (
     run,
     table_of,
     with_mind,
+    with_service,
 )
 from recollect.doors.greeting import translate
 from recollect.errors import ConflictError, NotFoundError, RecollectError
@@ -40,8 +43,9 @@ from recollect.models.conversations import (
     ConversationPage,
     ConversationState,
     HistoryOptions,
+    ListedReceipt,
     NewMessage,
-    PurgeReceipt,
+    PurgeReceiptPage,
 )
 from recollect.models.knowledge import SegmentRecord
 from recollect.models.memories import Role
@@ -61,6 +65,7 @@ Limit = Annotated[int, typer.Option(help="Maximum number of results.")]
 CountOnly = Annotated[bool, typer.Option("--dry-run", help="Only count what would be deleted.")]
 T = TypeVar("T")
 Run = Callable[[Coroutine[Any, Any, T]], T]
+ARCHIVE, RESTORE = (partial(Conversation.update, state=state) for state in ("archived", "active"))
 BAR = 40
 MAX_LISTED = 10
 HELP = "/history: show the thread; /leaves: list branches; /quit: exit. Anything else is sent as a message."
@@ -101,7 +106,7 @@ def show_conversation(found: ConversationInfo) -> None:
 @on_mind
 async def show(mind: Mind, conversation: Name) -> ConversationInfo:
     """Show a conversation, whatever its state."""
-    return await mind.conversation(conversation).read()
+    return await mind.conversation(conversation).get(0)
 
 
 def show_segments(found: list[SegmentRecord]) -> None:
@@ -124,19 +129,21 @@ async def segments(
 ) -> list[SegmentRecord]:
     """List the topic segments of a conversation and their status."""
     view = mind.conversation(conversation)
-    return await (view.close_segment() if close else view.segments())
+    if close:
+        await view.update(close_segment=True)
+    return await view.segments(200)
 
 
 @app.command()
 def archive(conversation: Name, agent: Agent, user: User = "", tenant: Tenant = "default") -> None:
     """Exclude a conversation from recall. It stays readable; a new message reactivates it."""
-    describe_state(move(agent, user, tenant, conversation, Conversation.archive))
+    describe_state(move(agent, user, tenant, conversation, ARCHIVE))
 
 
 @app.command()
 def restore(conversation: Name, agent: Agent, user: User = "", tenant: Tenant = "default") -> None:
     """Restore an archived or deleted conversation."""
-    describe_state(move(agent, user, tenant, conversation, Conversation.restore))
+    describe_state(move(agent, user, tenant, conversation, RESTORE))
 
 
 @app.command()
@@ -169,15 +176,15 @@ def purge(
         typer.confirm(translate("Erase {conversation} for good?", conversation=conversation), abort=True, err=True)
 
     async def finish(view: Conversation) -> ConversationInfo:
-        before = await view.read()
+        before = await view.get(0)
         await view.purge()
         return before
 
     move(agent, user, tenant, conversation, finish)
-    show_receipts(with_mind(agent, user, tenant, lambda mind: mind.conversation(conversation).receipts(1)))
+    show_receipts(read_receipts(agent, user, tenant, conversation, 1))
 
 
-def show_receipts(found: list[PurgeReceipt]) -> None:
+def show_receipts(found: Sequence[ListedReceipt]) -> None:
     """Show what purges removed."""
     table = table_of("conversation", "asked by", "begun", "finished", "removed")
     for each in found:
@@ -189,14 +196,27 @@ def show_receipts(found: list[PurgeReceipt]) -> None:
 
 @app.command()
 @printing(show_receipts)
-@on_mind
-async def receipts(
-    mind: Mind,
+def receipts(
+    agent: Agent,
+    user: User = "",
     conversation: Annotated[str, typer.Option(help="Only receipts of this conversation.", show_default="all")] = "",
     limit: Limit = 50,
-) -> list[PurgeReceipt]:
+    tenant: Tenant = "default",
+) -> Sequence[ListedReceipt]:
     """List purge receipts, newest first."""
-    return await mind.conversation(conversation).receipts(limit)
+    return read_receipts(agent, user, tenant, conversation, limit)
+
+
+def read_receipts(agent: str, user: str, tenant: str, conversation: str, limit: int) -> Sequence[ListedReceipt]:
+    """Read receipts on the server that runs, else in the database."""
+
+    async def ask(client: Client) -> PurgeReceiptPage:
+        return await client.receipts(agent, user, conversation=conversation, limit=limit)
+
+    async def look(recollect: Recollect) -> PurgeReceiptPage:
+        return await recollect.receipts(agent, user, conversation=conversation, limit=limit, tenant=tenant)
+
+    return with_service(tenant, ask, look).receipts
 
 
 def describe_counts(counts: Mapping[str, int]) -> str:
@@ -264,7 +284,7 @@ def chat(
 async def check(view: Conversation) -> None:
     """Check before the first message whether there can be a chat."""
     with suppress(NotFoundError):
-        state = (await view.read()).state
+        state = (await view.get(0)).state
         if state in {ConversationState.DELETED, ConversationState.PURGING}:
             raise ConflictError(
                 f"This conversation is {state}: restore it with `recollect mind conversations restore`."
@@ -304,7 +324,7 @@ def run_chat_command(run: Run[Any], view: Conversation, line: str, budget: int, 
     elif line.startswith("/"):
         out.print(translate(HELP), highlight=False)
     elif line and answering:
-        reply = run(view.converse(line, budget, report=show_prompt))
+        reply = run(view.chat(line, budget, report=show_prompt))
         out.print(f"[bold]assistant>[/bold] {escape(reply.answer)}", highlight=False)
     elif line:
         answer_by_hand(run, view, line, budget)
@@ -352,7 +372,7 @@ async def show_history(view: Conversation, budget: int) -> None:
 async def show_leaves(view: Conversation) -> None:
     """Show the ends of the threads."""
     table = Table("number", "who", "when", "how it begins")
-    for leaf in await view.leaves():
+    for leaf in (await view.get()).threads:
         table.add_row(str(leaf.number), leaf.role.value, f"{leaf.occurred_at:%F %R}", escape(leaf.content))
     out.print(table)
 

@@ -45,8 +45,16 @@ from recollect.errors import InvalidInputError
 from recollect.mind.recall import compare_evaluations, fit_relevance
 from recollect.mind.recall import evaluate as evaluate_mind
 from recollect.models.evaluations import Evaluation, RelevanceCalibration
-from recollect.models.recall import CandidateOutcome, ChannelScore, Cue, Explanation, Period, RankedCandidate
-from recollect.models.saved_recalls import Replay, SavedRecallPage
+from recollect.models.recall import (
+    CandidateOutcome,
+    ChannelScore,
+    Cue,
+    Explanation,
+    Period,
+    RankedCandidate,
+    Replay,
+    SavedRecallPage,
+)
 
 if TYPE_CHECKING:
     from recollect.mind.mind import Mind

@@ -14,14 +14,7 @@ from rich.tree import Tree
 from recollect.doors.cli.terminal import err, on_mind, out, printing, table_of
 from recollect.doors.greeting import translate
 from recollect.errors import NotFoundError
-from recollect.models.knowledge import (
-    FactPath,
-    GraphFormat,
-    MergeProposal,
-    Neighbors,
-    Relation,
-    TimelinePage,
-)
+from recollect.models.knowledge import FactPath, GraphFormat, MergeProposal, Neighbors, Relation
 
 if TYPE_CHECKING:
     from recollect.mind.mind import Mind
@@ -38,17 +31,17 @@ At = Annotated[
 LONG_PAGE = 200
 
 
-def print_neighbours(found: Neighbors) -> None:
+def print_neighbors(found: Neighbors) -> None:
     """Print what facts lead to, as a tree."""
     out.print(grow(found))
     if not found.whole:
         err.print("There may be more: the beam was too narrow for all of it.")
 
 
-@commands.command("neighbours")
-@printing(print_neighbours)
+@commands.command("neighbors")
+@printing(print_neighbors)
 @on_mind
-async def show_neighbours(
+async def show_neighbors(
     mind: Mind,
     entity: Whom,
     hops: Annotated[int, typer.Option(help="Number of hops.", min=1, max=3)] = 1,
@@ -58,10 +51,10 @@ async def show_neighbours(
 ) -> Neighbors:
     """Show the entities around an entity as a tree."""
     found = await find_entity_id(mind, entity)
-    return await mind.knowledge.neighbours(found, hops, beam, as_of=in_utc(as_of), at=in_utc(at))
+    return await mind.knowledge.neighbors(found, hops, beam, as_of=in_utc(as_of), at=in_utc(at))
 
 
-def print_connections(found: list[FactPath]) -> None:
+def print_paths(found: list[FactPath]) -> None:
     """Print paths, the shortest first."""
     table = table_of("hops", "path", "facts")
     for path in found:
@@ -70,10 +63,10 @@ def print_connections(found: list[FactPath]) -> None:
     out.print(table if found else translate("no path found"))
 
 
-@commands.command("connections")
-@printing(print_connections)
+@commands.command("paths")
+@printing(print_paths)
 @on_mind
-async def show_connections(
+async def show_paths(
     mind: Mind,
     ends: Annotated[tuple[str, str], typer.Argument(metavar="START END", help="Two entities, by name or ID.")],
     hops: Annotated[int, typer.Option(help="Maximum path length.", min=1, max=6)] = 4,
@@ -83,31 +76,7 @@ async def show_connections(
 ) -> list[FactPath]:
     """Show how two entities are connected, shortest path first."""
     start, end = [await find_entity_id(mind, name) for name in ends]
-    return await mind.knowledge.connections(start, end, hops, limit, as_of=in_utc(as_of), at=in_utc(at))
-
-
-def print_timeline(found: TimelinePage) -> None:
-    """Print versions of facts."""
-    table = table_of("true", "fact", "version", "believed")
-    for each in found.relations:
-        true, believed = format_span(each.valid_at, each.invalid_at), format_span(each.created_at, each.superseded_at)
-        table.add_row(true, escape(each.text), str(each.version), believed)
-    out.print(table)
-    if found.next_cursor:
-        out.print(translate("There are more than {limit}.", limit=len(found.relations)))
-
-
-@commands.command("timeline")
-@printing(print_timeline)
-@on_mind
-async def show_timeline(
-    mind: Mind,
-    entity: Whom,
-    limit: Annotated[int, typer.Option(help="Maximum number of versions.", min=1, max=LONG_PAGE)] = 50,
-    as_of: AsOf = None,
-) -> TimelinePage:
-    """Show every version of the facts about an entity in chronological order."""
-    return await mind.knowledge.timeline(await find_entity_id(mind, entity), as_of=in_utc(as_of), limit=limit)
+    return await mind.knowledge.paths(start, end, hops, limit, as_of=in_utc(as_of), at=in_utc(at))
 
 
 @commands.command("export")
@@ -166,17 +135,17 @@ def print_proposals(proposals: list[MergeProposal]) -> None:
     out.print(table if proposals else "No two entities look like one.")
 
 
-@commands.command("proposals")
+@commands.command("duplicates")
 @printing(print_proposals)
 @on_mind
-async def propose_merges(
+async def list_duplicates(
     mind: Mind, judge: Annotated[bool, typer.Option(help="Ask the chat model to confirm duplicates.")] = False
 ) -> list[MergeProposal]:
     """List entities that may be duplicates, with IDs for `recollect mind graph merge`."""
-    page = await mind.knowledge.proposed_merges(judge=judge)
+    page = await mind.knowledge.duplicates(judge=judge)
     found = [*page.proposals]
     while page.next_cursor:
-        page = await mind.knowledge.proposed_merges(judge=judge, cursor=page.next_cursor)
+        page = await mind.knowledge.duplicates(judge=judge, cursor=page.next_cursor)
         found += page.proposals
     return found
 
@@ -202,14 +171,14 @@ def in_utc(time: datetime | None) -> datetime | None:
 
 
 def grow(found: Neighbors) -> Tree:
-    """Draw the path to every neighbour, each fact once."""
+    """Draw the path to every neighbor, each fact once."""
     root = Tree(f"{escape(found.entity.name)} ({found.entity.type})")
     relations = {relation.memory_id: relation for relation in found.relations}
     branches = {found.entity.id: root}
-    for neighbour in found.neighbours:
-        relation = relations.pop(neighbour.led_by)
-        source = relation.object if relation.subject.id == neighbour.entity.id else relation.subject
-        branches[neighbour.entity.id] = branches[source.id].add(label(relation, neighbour.entity.id))
+    for neighbor in found.neighbors:
+        relation = relations.pop(neighbor.led_by)
+        source = relation.object if relation.subject.id == neighbor.entity.id else relation.subject
+        branches[neighbor.entity.id] = branches[source.id].add(label(relation, neighbor.entity.id))
     for relation in relations.values():
         branches[relation.subject.id].add(f"[dim]{escape(relation.predicate)} {escape(relation.object.name)}[/dim]")
     return root

@@ -30,8 +30,8 @@ from recollect.doors.imports import dify, exports, jsonl
 from recollect.doors.imports.generative_agents.folder import find_name
 from recollect.doors.imports.generative_agents.transfer import FolderExport, FolderReport, export_folder, import_folder
 from recollect.mind.service import Recollect
+from recollect.models.filters import Filter
 from recollect.models.imports import ExportReport, ExportRequest, ImportOptions, ImportResult
-from recollect.models.recall import Filter
 
 commands = typer.Typer()
 

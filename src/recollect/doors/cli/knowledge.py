@@ -12,7 +12,7 @@ from rich.progress import Progress
 from rich.table import Column, Table
 
 from recollect.doors.cli import graph
-from recollect.doors.cli.graph import AsOf, At, Limit, find_entity_id, format_span, in_utc
+from recollect.doors.cli.graph import AsOf, At, Limit, Whom, find_entity_id, format_span, in_utc
 from recollect.doors.cli.terminal import (
     ProgressBars,
     Tenant,
@@ -34,6 +34,7 @@ from recollect.models.knowledge import (
     EnrichPlan,
     EnrichRequest,
     EnrichResult,
+    EntityOrder,
     EntityPage,
     EntityType,
     Fact,
@@ -90,14 +91,23 @@ async def list_facts(
     return await mind.knowledge.facts(about, predicate, as_of=in_utc(as_of), at=in_utc(at), limit=limit)
 
 
+@facts_app.command("timeline")
+@printing(show_facts)
+@on_mind
+async def show_timeline(mind: Mind, entity: Whom, limit: Limit = 50, as_of: AsOf = None) -> FactPage:
+    """List every version of the facts about an entity in chronological order."""
+    about = await find_entity_id(mind, entity)
+    return await mind.knowledge.facts(about, as_of=in_utc(as_of), at="any", limit=limit)
+
+
 @facts_app.command("versions")
 @printing(show_facts)
 @on_mind
 async def list_versions(
-    mind: Mind, fact_id: Annotated[str, typer.Argument(metavar="ID", help="Fact ID, full or short.")]
+    mind: Mind, fact_id: Annotated[str, typer.Argument(metavar="ID", help="Fact ID, full or short.")], limit: Limit = 50
 ) -> FactPage:
     """List all versions of a fact."""
-    return FactPage(tuple(await mind.knowledge.fact_versions(await find_id(mind, fact_id))))
+    return await mind.knowledge.facts(await find_id(mind, fact_id), at="any", limit=limit)
 
 
 def show_stated(fact: Fact) -> None:
@@ -150,18 +160,20 @@ def show_entities(page: EntityPage) -> None:
 @on_mind
 async def entities(
     mind: Mind,
-    search: Annotated[str, typer.Argument(help="Part of a name.", show_default="all")] = "",
+    search: Annotated[
+        str, typer.Argument(help="Part of a name, or a text for --order meaning.", show_default="all")
+    ] = "",
     type: Annotated[EntityType | None, typer.Option(help="Only entities of this type.", show_default="all")] = None,  # noqa: A002
     limit: Limit = 50,
-    meaning: Annotated[
-        str, typer.Option(help="Sort by similarity to this text.", show_default="the oldest first")
-    ] = "",
+    order: Annotated[
+        EntityOrder, typer.Option(help="facts: most facts first; meaning: like the text.")
+    ] = EntityOrder.AGE,
     as_of: Annotated[
         datetime | None, typer.Option(help="Entities as they were merged at this time (UTC).", show_default="now")
     ] = None,
 ) -> EntityPage:
     """List entities and their aliases."""
-    return await mind.knowledge.entities(search, type=type, meaning=meaning, as_of=in_utc(as_of), limit=limit)
+    return await mind.knowledge.entities(search, type=type, order=order, as_of=in_utc(as_of), limit=limit)
 
 
 @commands.command()

@@ -35,18 +35,17 @@ from recollect.doors.cli.terminal import (
     with_options,
 )
 from recollect.doors.greeting import translate
+from recollect.models.filters import Filter
 from recollect.models.memories import (
     IfNew,
     Kind,
     Memory,
     MemoryOrder,
     MemoryPage,
-    MemoryUpdate,
     NewMemory,
     Receipt,
     UpdateResult,
 )
-from recollect.models.recall import Filter
 
 if TYPE_CHECKING:
     from recollect.mind.mind import Mind
@@ -159,10 +158,10 @@ async def list_memories(
     """List memories, newest first."""
     only, order = Filter(**read_filter(given)), MemoryOrder.OLDEST if given["oldest"] else MemoryOrder.NEWEST
     cursor = await find_id(mind, given["after"]) if given["after"] else None
-    return await mind.browse(cursor, limit, only, order=order, words=words)
+    return await mind.list(filter=only, words=words, order=order, limit=limit, cursor=cursor)
 
 
-def show_updated(found: UpdateResult | list[Memory]) -> None:
+def show_updated(found: UpdateResult | tuple[Memory, ...]) -> None:
     """Show what an update did, or the versions of a memory."""
     if isinstance(found, UpdateResult):
         said = "contested" if found.contested else found.progress if found.changed else "unchanged"
@@ -190,17 +189,19 @@ async def update(
     pin: Annotated[bool | None, typer.Option("--pin/--unpin", help="Include it in every prompt, or not.")] = None,
     versions: Annotated[bool, typer.Option("--versions", help="Only show the versions.")] = False,
     **chosen: Any,  # noqa: ANN401 - what `with_options` names
-) -> UpdateResult | list[Memory] | None:
+) -> UpdateResult | tuple[Memory, ...]:
     """Update a memory, or show its versions."""
     found, keywords = await find_id(mind, memory_id), tuple(chosen["keyword"]) if chosen["keyword"] else None
     if versions:
-        return await mind.versions(found)
-    changed = MemoryUpdate(content or None, chosen["importance"], keywords=keywords, topic=chosen["topic"], pinned=pin)
-    if pin is None or changed != MemoryUpdate(pinned=pin):
-        return await mind.revise(found, changed)
-    said = "{count} of {all} memories are pinned." if pin else "{count} of {all} memories are no longer pinned."
-    out.print(translate(said, count=len(await mind.pin([found], pinned=pin)), all=1), highlight=False)
-    return None
+        return (await mind.evidence(found)).versions
+    return await mind.update(
+        found,
+        content=content or None,
+        importance=chosen["importance"],
+        keywords=keywords,
+        topic=chosen["topic"],
+        pinned=pin,
+    )
 
 
 @commands.command()
@@ -240,7 +241,7 @@ def forget(
         return
 
     async def forget_memories(mind: Mind) -> list[UUID]:
-        return await mind.forget(await find_ids(mind, ids), only, dry_run=dry_run)
+        return await mind.forget(await find_ids(mind, ids), filter=only, dry_run=dry_run)
 
     gone = with_mind(agent, user, tenant, forget_memories)
     said = "{count} memories would be forgotten." if dry_run else "{count} memories are forgotten."

@@ -8,6 +8,7 @@ from collections.abc import Awaitable, Callable, Coroutine, Mapping
 from datetime import UTC, datetime
 from functools import wraps
 from inspect import Parameter, Signature, signature
+from types import GenericAlias
 from typing import TYPE_CHECKING, Annotated, Any, TypeVar, cast
 from uuid import UUID
 
@@ -20,7 +21,7 @@ from recollect.client.client import Client
 from recollect.client.transport import BlockingTransport, SyncRunner
 from recollect.doors.local_server import RunningServer, check_local, choose_server
 from recollect.loading import load
-from recollect.models.memories import Kind, RecallState, Role
+from recollect.models.filters import FILTER_FIELDS, FilterField
 from recollect.settings import Settings
 
 if TYPE_CHECKING:
@@ -46,40 +47,24 @@ AsJson = Annotated[bool, typer.Option("--json", help="Print JSON.")]
 MemoryId = Annotated[str, typer.Argument(metavar="ID", help="Memory ID, full or short.")]
 MemoryIds = Annotated[list[str], typer.Argument(metavar="ID...", help="Memory IDs, full or short.")]
 Yes = Annotated[bool, typer.Option("--yes", help="Do not ask for confirmation.")]
-MOMENTS = ("since", "until", "as_of", "at")
+
+
+def describe_option(each: FilterField) -> object:
+    """Return the option for a field of the filter."""
+    option = f"--{each.name.replace('_', '-')}"
+    if each.many:
+        return Annotated[GenericAlias(list, each.type) | None, typer.Option(help=f"{each.help} Repeatable.")]
+    if each.type is datetime:
+        return Annotated[datetime | None, typer.Option(help=f"{each.help} In UTC.")]
+    if each.type is bool:
+        names = f"{option}/--not-{each.name}" if each.optional else option
+        return Annotated[bool | None, typer.Option(names, help=each.help)]
+    return Annotated[each.type | None, typer.Option(help=each.help)]
+
+
+FILTER_OPTIONS: Mapping[str, object] = {each.name: describe_option(each) for each in FILTER_FIELDS}
+MOMENTS = tuple(each.name for each in FILTER_FIELDS if each.type is datetime)
 """Options with a time without an offset, which means UTC."""
-Names = list[str] | None
-FILTER_OPTIONS: dict[str, object] = {
-    "kinds": Annotated[list[Kind] | None, typer.Option(help="Only this kind. Repeatable.", show_default="all")],
-    "conversations": Annotated[Names, typer.Option(help="Only messages of this conversation. Repeatable.")],
-    "roles": Annotated[list[Role] | None, typer.Option(help="Only messages of this role. Repeatable.")],
-    "speakers": Annotated[Names, typer.Option(help="Only messages of this speaker. Repeatable.")],
-    "origins": Annotated[Names, typer.Option(help="Only memories from this origin. Repeatable.")],
-    "topics": Annotated[
-        Names, typer.Option(help="Prefer memories of this topic, for example travel->Japan. Repeatable.")
-    ],
-    "below": Annotated[bool | None, typer.Option("--below", help="Include subtopics.")],
-    "topics_only": Annotated[bool | None, typer.Option("--topics-only", help="Only memories of the given topics.")],
-    "since": Annotated[datetime | None, typer.Option(help="Only memories from this time on (UTC).")],
-    "until": Annotated[datetime | None, typer.Option(help="Only memories from before this time (UTC).")],
-    "min_trust": Annotated[int | None, typer.Option(help="Minimum trust, 0 to 100.", show_default="0")],
-    "min_importance": Annotated[float | None, typer.Option(help="Minimum importance, 1 to 10.", show_default="0")],
-    "as_of": Annotated[
-        datetime | None, typer.Option(help="Use only data stored by this time (UTC).", show_default="now")
-    ],
-    "at": Annotated[
-        datetime | None,
-        typer.Option(help="Use only data that was true at this time (UTC).", show_default="all that has not ended"),
-    ],
-    "pinned": Annotated[
-        bool | None,
-        typer.Option("--pinned/--not-pinned", help="Only pinned, or only unpinned memories.", show_default="both"),
-    ],
-    "state": Annotated[RecallState | None, typer.Option(help="Only memories in this state.", show_default="current")],
-    "where": Annotated[
-        Names, typer.Option(help="Metadata condition, for example project==alpha. Repeatable.", metavar="CONDITION")
-    ],
-}
 
 
 class ProgressBars:
@@ -126,15 +111,24 @@ def with_mind(
     agent: str, user: str, tenant: str, work: Callable[[Mind], Coroutine[Any, Any, T]], *, here: bool = False
 ) -> T:
     """Open one scope for one command: on the server that runs, else on the database, as always where `here`."""
-    settings = Settings()
-    server = None if here else choose_server(settings, tenant)
-    if server is not None:
-        return ask_server(server, settings, lambda client: ask_mind(client, agent, user, work))
 
     async def opened(recollect: Recollect) -> T:
         return await work(await recollect.mind(agent, user, tenant=tenant))
 
-    return run(opened)
+    return with_service(tenant, lambda client: ask_mind(client, agent, user, work), opened, here=here)
+
+
+def with_service(
+    tenant: str,
+    remote: Callable[[Client], Awaitable[T]],
+    local: Callable[[Recollect], Awaitable[T]],
+    *,
+    here: bool = False,
+) -> T:
+    """Run one command on the server that runs, else on the database, as always where `here`."""
+    settings = Settings()
+    server = None if here else choose_server(settings, tenant)
+    return run(local) if server is None else ask_server(server, settings, remote)
 
 
 def on_mind(command: Callable[..., Coroutine[Any, Any, T]]) -> Callable[..., T]:
@@ -223,7 +217,7 @@ async def find_id(mind: Mind, written: str) -> UUID:
     try:
         return UUID(written)
     except ValueError:
-        return (await mind.blocks.resolve(written)).memory.id
+        return (await mind.get(written)).id
 
 
 async def find_ids(mind: Mind, written: list[str] | None) -> list[UUID]:

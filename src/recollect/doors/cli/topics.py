@@ -1,4 +1,4 @@
-"""Commands for topics: show the tree and its memories; file memories; rename, move and merge topics."""
+"""Commands for topics: show the tree and its memories; file memories; update and merge topics."""
 
 from __future__ import annotations
 
@@ -78,11 +78,13 @@ async def show_links(
 ) -> list[tuple[TopicLink, Memory]]:
     """List the memories of a topic, newest first."""
     links = await mind.topics.links(path, limit=limit)
-    known = {each.id: each for each in await mind.get_many([link.memory_id for link in links])} if links else {}
+    if not links:
+        return []
+    known = {each.id: each for each in (await mind.list(ids=[link.memory_id for link in links])).memories}
     return [(link, known[link.memory_id]) for link in links if link.memory_id in known]
 
 
-def print_related(found: list[RelatedTopic]) -> None:
+def print_related(found: tuple[RelatedTopic, ...]) -> None:
     """Print topics, the strongest first."""
     table = table_of("topic", "diffusion", "links")
     for related in found:
@@ -93,9 +95,9 @@ def print_related(found: list[RelatedTopic]) -> None:
 @app.command("related")
 @printing(print_related)
 @on_mind
-async def show_related(mind: Mind, path: Path) -> list[RelatedTopic]:
+async def show_related(mind: Mind, path: Path) -> tuple[RelatedTopic, ...]:
     """List related topics, strongest first."""
-    return await mind.topics.related(path)
+    return (await mind.topics.tree(path, 1)).related
 
 
 @app.command("link")
@@ -119,29 +121,25 @@ async def unlink(mind: Mind, path: Path, ids: MemoryIds) -> None:
     out.print(f"{len(gone)} memories taken from it.", highlight=False)
 
 
-@app.command("rename")
+@app.command("update")
 @on_mind
-async def rename(mind: Mind, path: Path, name: Annotated[str, typer.Argument(help="New name.")]) -> None:
-    """Rename a topic."""
-    describe_topic(await mind.topics.rename(path, name))
-
-
-@app.command("move")
-@on_mind
-async def move(
+async def update(
     mind: Mind,
     path: Path,
-    under: Annotated[str, typer.Option(help="Path of the new parent topic.", show_default="to the roots")] = "",
+    name: Annotated[str | None, typer.Option(help="New name.", show_default="unchanged")] = None,
+    parent: Annotated[
+        str | None, typer.Option(help="Path of the new parent topic; empty for the root.", show_default="unchanged")
+    ] = None,
 ) -> None:
-    """Move a topic and its subtopics under another topic. Creates the target if needed."""
-    describe_topic(await mind.topics.move(path, under))
+    """Rename a topic, or move it with its subtopics. Creates the parent if needed."""
+    describe_topic(await mind.topics.update(path, name=name, parent=parent))
 
 
 @app.command("merge")
 @on_mind
 async def merge(mind: Mind, path: Path, into: Annotated[str, typer.Argument(help="Path of the target topic.")]) -> None:
     """Merge a topic and its subtopics into another topic."""
-    describe_topic(await mind.topics.merge(path, into))
+    describe_topic(await mind.topics.update(path, into=into))
 
 
 def describe_topic(topic: Topic) -> None:

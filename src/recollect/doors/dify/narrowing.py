@@ -14,8 +14,8 @@ from enum import StrEnum
 from typing import TypeVar
 
 from recollect.doors.dify.conditions import NO_VALUE, FieldTest, MetadataCondition, to_number
+from recollect.models.filters import MAX_CONDITIONS, Filter
 from recollect.models.memories import Kind, Role
-from recollect.models.recall import MAX_CONDITIONS, Filter
 
 OURS = frozenset(
     {"id", "kind", "occurred_at", "created_at", "conversation", "speaker", "role", "importance", "trust", "keywords"}

@@ -14,6 +14,8 @@ from typing import Any, cast
 from fastapi import APIRouter, FastAPI, Request
 from fastapi.responses import HTMLResponse, RedirectResponse
 
+from recollect.doors.http.problems import Problem
+
 PREFIX = "#/components/schemas/"
 SPARSE = frozenset({"Health"})
 """Answers that leave out null fields."""
@@ -39,7 +41,10 @@ class HttpDoor(FastAPI):
     def openapi(self) -> dict[str, Any]:
         """Describe all routes, once."""
         if self.openapi_schema is None:
-            require_answers(super().openapi())
+            document = super().openapi()
+            problem = Problem.model_json_schema(ref_template=f"{PREFIX}{{model}}")
+            document["components"]["schemas"] |= {**problem.pop("$defs"), "Problem": problem}
+            require_answers(document)
         return super().openapi()
 
 

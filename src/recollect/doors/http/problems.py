@@ -100,7 +100,6 @@ def document_problems(*statuses: int) -> dict[int | str, dict[str, object]]:
     """Document the problems that an operation can answer with."""
     return {
         status: {
-            "model": Problem,
             "description": TITLES[status],
             "content": {PROBLEM: {"schema": {"$ref": "#/components/schemas/Problem"}}},
             **({"headers": RETRY_AFTER} if status in LATER else {}),

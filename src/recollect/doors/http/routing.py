@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Awaitable, Callable, Mapping, Sequence
+from functools import cache, partial
 from typing import Annotated, Any, TypeAlias, get_type_hints
 
 from fastapi import APIRouter, Query, Response
@@ -144,11 +145,11 @@ def writer(operation: Operation, kind: Any) -> Callable[[Any], Response]:
     """Return a function that writes an answer: alone, or under the name of its field."""
     if kind is Response:
         return lambda answer: answer
-    adapter: TypeAdapter[Any] = TypeAdapter(kind)
+    adapter = cache(partial(TypeAdapter[Any], kind))  # made for the first answer, because all together take long
     before, after = (f'{{"{operation.answer}":'.encode(), b"}") if operation.answer else (b"", b"")
 
     def write_response(answer: Any) -> Response:
-        return Response(before + adapter.dump_json(answer) + after, operation.status, media_type=JSON)
+        return Response(before + adapter().dump_json(answer) + after, operation.status, media_type=JSON)
 
     return write_response
 

@@ -16,8 +16,8 @@ from recollect.doors.http.bodies.memories import MemoryBody
 from recollect.errors import InvalidInputError
 from recollect.mind.mind import Mind
 from recollect.misspelt import UNKNOWN, explain_name, known_fields
+from recollect.models.filters import NO_FILTER, Filter
 from recollect.models.memories import Memory, NewMemory, Triple
-from recollect.models.recall import NO_FILTER, Filter
 
 CHUNK = 20_000
 LEFT_OUT = {
@@ -101,7 +101,7 @@ async def export_lines(mind: Mind, path: Path, report: Callable[[int], None], on
     cursor = None
     with path.open("w", encoding="utf-8") as file:
         while True:
-            page = await mind.browse(cursor, 200, only)
+            page = await mind.list(cursor=cursor, limit=200, filter=only)
             for memory in page.memories:
                 file.write(to_line(memory, written) + "\n")
                 written.add(memory.id)

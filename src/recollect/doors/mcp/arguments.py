@@ -6,18 +6,21 @@ import json
 from collections.abc import Awaitable, Callable, Mapping
 from contextlib import suppress
 from datetime import datetime
-from typing import Annotated, Any, Literal, TypeAlias, TypeVar
+from enum import Enum
+from types import GenericAlias
+from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeAlias, TypeVar
 from uuid import UUID
 
 from mcp.server.context import ServerRequestContext
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError, WithJsonSchema
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError, WithJsonSchema, create_model
 
 from recollect.client import RemoteMind
 from recollect.errors import ForbiddenError, InvalidInputError
 from recollect.loading import local_timezone
 from recollect.mind.mind import Mind
 from recollect.misspelt import UNKNOWN, explain_name
-from recollect.models.memories import Kind, MemoryUpdate, NewMemory, RecallState, Role, Triple
+from recollect.models.filters import FILTER_FIELDS, FilterField
+from recollect.models.memories import Kind, NewMemory, Triple
 from recollect.models.recall import Cue
 from recollect.models.service import KeyBinding
 
@@ -56,8 +59,6 @@ def parse_list(value: object) -> object:
 
 
 Texts = Annotated[list[Annotated[str, Field(max_length=2_000)]], BeforeValidator(parse_list)]
-KindNames = Annotated[list[KindName], BeforeValidator(parse_list)]
-RoleNames = Annotated[list[RoleName], BeforeValidator(parse_list)]
 Ids = Annotated[list[UUID], BeforeValidator(parse_list)]
 Either = Annotated[bool | None, WithJsonSchema({"type": "boolean"})]
 Likely = Annotated[float | None, Field(ge=0, le=1), WithJsonSchema({"type": "number", "minimum": 0, "maximum": 1})]
@@ -120,38 +121,45 @@ class RememberArguments(Arguments):
         )
 
 
-class FilterArguments(Arguments):
-    """What to find only."""
+def describe_argument(each: FilterField) -> tuple[Any, Any]:
+    """Return the type and the rules of a filter's field as an argument."""
+    if each.many:
+        names = [*map(str, each.type)] if issubclass(each.type, Enum) else []
+        text = Annotated[str, Field(max_length=each.bounds.get("length"))]
+        items = GenericAlias(list, Literal[*names] if names else text)
+        said = f"{each.help} One or more of {', '.join(names)}." if names else each.help
+        rules = Field(default_factory=list[Any], max_length=each.bounds["items"], description=said)
+        return Annotated[items, BeforeValidator(parse_list)], rules
+    if each.type is datetime:
+        return str, Field("", max_length=40, description=f"{each.help} ISO 8601 {MOMENT}.")
+    if issubclass(each.type, Enum):
+        return Literal["", *map(str, each.type)], Field("", description=each.help)
+    if each.type is bool:
+        return Either if each.optional else bool, Field(None if each.optional else False, description=each.help)
+    return each.type, Field(each.type(0), description=each.help, **each.bounds)
 
-    kinds: KindNames = Field(default_factory=list[KindName], description=f"Only these kinds, of {KINDS}; all if empty.")
-    conversations: Texts = Field(default_factory=list[str], max_length=64, description="Only these conversations.")
-    roles: RoleNames = Field(default_factory=list[RoleName], description=f"Only messages of these roles, of {ROLES}.")
-    speakers: Texts = Field(default_factory=list[str], max_length=64, description="Only these speakers.")
-    origins: Texts = Field(default_factory=list[str], max_length=64, description="Only memories from these origins.")
-    topics: Texts = Field(default_factory=list[str], max_length=16, description="Prefer these topics.")
-    below: bool = Field(default=False, description="Include subtopics.")
-    topics_only: bool = Field(default=False, description="Only these topics.")
-    since: str = Field("", max_length=40, description=f"Only memories from this time on, {MOMENT}.")
-    until: str = Field("", max_length=40, description="Only memories from before this time.")
-    min_trust: int = Field(0, ge=0, le=100, description="Minimum trust, 0 to 100.")
-    min_importance: float = Field(0.0, ge=0, le=10, description="Minimum importance, 1 to 10.")
-    as_of: str = Field("", max_length=40, description="Only memories stored by this time.")
-    at: str = Field("", max_length=40, description="Only memories that were true at this time.")
-    pinned: Either = Field(None, description="true: only pinned; false: only unpinned.")
-    state: Literal["", "current", "in_archived", "faded", "past", "withheld"] = Field(
-        "", description="Only memories in this state. Default: current."
-    )
-    where: Texts = Field(
-        default_factory=list[str], max_length=16, description="Metadata conditions, e.g. project == alpha."
-    )
+
+class Filtering(Arguments):
+    """The restrictions of a read, as arguments."""
 
     def to_fields(self) -> dict[str, Any]:
         """Turn the arguments into fields of a filter."""
-        given = {name: getattr(self, name) for name in FilterArguments.model_fields}
-        lists = {name: tuple(each) for name, each in given.items() if isinstance(each, list)}
-        moments = {name: read_moment(name, given[name]) for name in ("since", "until", "as_of", "at")}
-        named = {"kinds": tuple(map(Kind, self.kinds)), "roles": tuple(map(Role, self.roles))}
-        return {**given, **lists, **moments, **named, "state": RecallState(self.state) if self.state else None}
+        return {each.name: read_value(each, getattr(self, each.name)) for each in FILTER_FIELDS}
+
+
+if TYPE_CHECKING:
+
+    class FilterArguments(Filtering):
+        """What to find only."""
+
+else:
+    FilterArguments = create_model(
+        "FilterArguments",
+        __base__=Filtering,
+        __doc__="What to find only.",
+        __module__=__name__,
+        **{each.name: describe_argument(each) for each in FILTER_FIELDS},
+    )
 
 
 class CueArguments(FilterArguments):
@@ -221,7 +229,7 @@ class ForgetArguments(FilterArguments):
     dry_run: bool = Field(default=False, description="Only list what would be deleted.")
 
 
-class ReviseArguments(Arguments):
+class UpdateArguments(Arguments):
     """The memory to update, and the new values; empty fields stay unchanged."""
 
     id: UUID = Field(description="Memory ID from recall.")
@@ -230,23 +238,16 @@ class ReviseArguments(Arguments):
     topic: str = Field("", max_length=2_000, description="New topic path, e.g. travel->Japan.")
     keywords: Texts = Field(default_factory=list[str], max_length=64, description="Keywords to find it by.")
     occurred_at: str = Field("", max_length=40, description=f"When it happened, {MOMENT}.")
-
-    def to_value(self) -> MemoryUpdate:
-        """Turn the arguments into a value."""
-        return MemoryUpdate(
-            content=self.content or None,
-            importance=self.importance,
-            keywords=tuple(self.keywords) or None,
-            occurred_at=read_moment("occurred_at", self.occurred_at),
-            topic=self.topic or None,
-        )
+    pinned: Either = Field(None, description="Include it in every context, or not.")
 
 
-class PinArguments(Arguments):
-    """Which memories to pin, or not to pin any longer."""
-
-    ids: Ids = Field(min_length=1, max_length=100, description="Memory IDs from recall.")
-    pinned: bool = Field(default=True, description="false to unpin.")
+def read_value(each: FilterField, given: Any) -> object:  # noqa: ANN401 - of any type
+    """Read an argument as the value of a filter's field."""
+    if each.many:
+        return tuple(map(each.type, given))
+    if each.type is datetime:
+        return read_moment(each.name, given)
+    return (each.type(given) if given else None) if issubclass(each.type, Enum) else given
 
 
 def read_moment(name: str, text: str) -> datetime | None:

@@ -107,23 +107,22 @@ async def read_entities(mind: AnyMind) -> str:
 
 async def read_entity(mind: AnyMind, name: str) -> str:
     """Read an entity by its ID, its name or an alias, and the facts about it."""
-    try:
-        entity = await mind.knowledge.entity(UUID(name))
-    except ValueError:
-        entity = await find_entity(mind, name)
+    entity = await find_entity(mind, name)
     facts = await mind.knowledge.facts(entity.id, limit=PAGE)
     return KNOWN.dump_json({"entity": entity, "facts": list(facts.facts)}).decode()
 
 
 async def find_entity(mind: AnyMind, name: str) -> Entity:
-    """Find the entity that is called exactly so, or else one whose name contains it."""
-    found = (await mind.knowledge.entities(name, limit=PAGE)).entities
-    for entity in found:
-        if name.casefold() in (called.casefold() for called in (entity.name, *entity.aliases)):
-            return await mind.knowledge.entity(entity.id)
+    """Find the entity with this ID or exactly this name, or else one whose name contains it."""
+    try:
+        asked = mind.knowledge.entities(ids=[UUID(name)])
+    except ValueError:
+        asked = mind.knowledge.entities(name, limit=PAGE)
+    found = (await asked).entities
     if not found:
         raise NotFoundError("Unknown entity. Read memory://entities for a list.")
-    return await mind.knowledge.entity(found[0].id)
+    same = (each for each in found if name.casefold() in map(str.casefold, (each.name, *each.aliases)))
+    return next(same, found[0])
 
 
 def read_id(text: str) -> UUID:

@@ -87,13 +87,7 @@ class ForgetToolResult(BaseModel):
     forgotten: list[UUID]
 
 
-class PinnedMemories(BaseModel):
-    """The pinned or unpinned memories."""
-
-    pinned: list[UUID]
-
-
-class RevisedMemory(BaseModel):
+class UpdatedMemory(BaseModel):
     """The version that was written, or the current one if nothing changed."""
 
     id: UUID
@@ -103,20 +97,20 @@ class RevisedMemory(BaseModel):
     outdated: list[UUID] = Field(description="Derived memories waiting to be derived again.")
 
 
-def format_update(revised: UpdateResult) -> tuple[RevisedMemory, str]:
+def format_update(updated: UpdateResult) -> tuple[UpdatedMemory, str]:
     """Return the result of an update, and its text."""
-    if not revised.changed:
-        said = f"Nothing changed: it is {revised.id} still."
-    elif revised.contested:
-        said = f"Kept as contested, {revised.id}: the memory is trusted more than you, and stays as it is."
+    if not updated.changed:
+        said = f"Nothing changed: it is {updated.id} still."
+    elif updated.contested:
+        said = f"Kept as contested, {updated.id}: the memory is trusted more than you, and stays as it is."
     else:
-        said = f"Revised: from now on it is {revised.id}."
-    shown = RevisedMemory(
-        id=revised.id,
-        version=revised.version,
-        changed=revised.changed,
-        contested=revised.contested,
-        outdated=list(revised.outdated),
+        said = f"Updated: it is {updated.id} now."
+    shown = UpdatedMemory(
+        id=updated.id,
+        version=updated.version,
+        changed=updated.changed,
+        contested=updated.contested,
+        outdated=list(updated.outdated),
     )
     return shown, said
 
@@ -199,8 +193,3 @@ def format_forgotten(ids: list[UUID], *, dry_run: bool) -> tuple[ForgetToolResul
     """Return the IDs that were or would be deleted, and their text."""
     said = "Would be forgotten" if dry_run else "Forgotten"
     return ForgetToolResult(forgotten=ids), f"{said}: {len(ids)}, with all that was derived from them."
-
-
-def format_pinned(ids: list[UUID], *, pinned: bool) -> tuple[PinnedMemories, str]:
-    """Return the memories that were pinned or unpinned, and their text."""
-    return PinnedMemories(pinned=ids), f"{'Pinned' if pinned else 'No longer pinned'}: {len(ids)}."

@@ -19,14 +19,14 @@ from recollect.doors.mcp.arguments import (
     ForgetArguments,
     Given,
     HistoryArguments,
-    PinArguments,
     RecallArguments,
     RememberArguments,
-    ReviseArguments,
     ScopeArguments,
+    UpdateArguments,
+    read_moment,
 )
 from recollect.mind.mind import OPERATIONS
-from recollect.models.recall import Filter
+from recollect.models.filters import Filter
 from recollect.models.service import Right
 
 READ = str(Right.READ)
@@ -63,7 +63,7 @@ class ToolSpec(Generic[Given]):
     def describe_tool(self) -> Tool:
         """Describe the tool as clients list it."""
         hints = ToolAnnotations(
-            title=self.name.capitalize(),
+            title=self.name.capitalize().replace("_", " "),
             read_only_hint=self.reads,
             destructive_hint=self.destroys,
             idempotent_hint=self.repeatable,
@@ -71,7 +71,7 @@ class ToolSpec(Generic[Given]):
         )
         return Tool(
             name=self.name,
-            title=self.name.capitalize(),
+            title=self.name.capitalize().replace("_", " "),
             description=self.run.__doc__,
             input_schema=self.arguments.model_json_schema(),
             output_schema=self.gives.model_json_schema(mode="serialization"),
@@ -117,18 +117,22 @@ async def context(mind: AnyMind, given: ContextArguments) -> tuple[BaseModel, st
 
 async def forget(mind: AnyMind, given: ForgetArguments) -> tuple[BaseModel, str]:
     """Permanently delete memories by ID. Ask the user first."""
-    gone = await mind.forget(given.ids, Filter(**given.to_fields()), dry_run=given.dry_run)
+    gone = await mind.forget(given.ids, filter=Filter(**given.to_fields()), dry_run=given.dry_run)
     return results.format_forgotten(gone, dry_run=given.dry_run)
 
 
-async def revise(mind: AnyMind, given: ReviseArguments) -> tuple[BaseModel, str]:
-    """Correct or update a memory by ID. The old version is kept but no longer recalled."""
-    return results.format_update(await mind.revise(given.id, given.to_value()))
-
-
-async def pin(mind: AnyMind, given: PinArguments) -> tuple[BaseModel, str]:
-    """Pin memories so that every context includes them, or unpin them."""
-    return results.format_pinned(await mind.pin(given.ids, pinned=given.pinned), pinned=given.pinned)
+async def update_memory(mind: AnyMind, given: UpdateArguments) -> tuple[BaseModel, str]:
+    """Correct, update or pin a memory by ID. The old version is kept but no longer recalled."""
+    updated = await mind.update(
+        given.id,
+        content=given.content or None,
+        importance=given.importance,
+        keywords=given.keywords or None,
+        occurred_at=read_moment("occurred_at", given.occurred_at),
+        topic=given.topic or None,
+        pinned=given.pinned,
+    )
+    return results.format_update(updated)
 
 
 TOOLS: dict[str, ToolSpec[Any]] = {
@@ -139,8 +143,7 @@ TOOLS: dict[str, ToolSpec[Any]] = {
         ToolSpec(AssociateArguments, results.AssociateResult, associate),
         ToolSpec(HistoryArguments, results.HistoryAnswer, history),
         ToolSpec(ContextArguments, results.ContextResult, context),
-        ToolSpec(ReviseArguments, results.RevisedMemory, revise),
-        ToolSpec(PinArguments, results.PinnedMemories, pin),
+        ToolSpec(UpdateArguments, results.UpdatedMemory, update_memory),
         ToolSpec(ForgetArguments, results.ForgetToolResult, forget, destroys=True),
     )
 }

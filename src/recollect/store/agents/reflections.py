@@ -10,8 +10,8 @@ from recollect.core.memories.ids import fingerprint
 from recollect.core.service.numbers import tenant_of
 from recollect.errors import NotFoundError
 from recollect.models.agents import Reflection
+from recollect.models.filters import Filter
 from recollect.models.memories import Kind, Memory, MemoryProgress, Receipt
-from recollect.models.recall import Filter
 from recollect.models.service import Scope
 from recollect.store.database.pool import Database, load_queries
 from recollect.store.memories import memories

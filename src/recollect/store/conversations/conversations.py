@@ -12,7 +12,6 @@ from uuid import UUID
 from psycopg import AsyncCursor
 from psycopg.rows import DictRow
 from psycopg.sql import SQL
-from psycopg.types.json import Jsonb
 
 from recollect.core.conversations.appends import OpenConversation, ParentMessage, PositionedMessage, check_open
 from recollect.core.conversations.budget import price_image
@@ -31,13 +30,13 @@ from recollect.models.conversations import (
     PartType,
     ThreadEnd,
 )
-from recollect.models.memories import JSON, Role
-from recollect.models.recall import Filter
+from recollect.models.filters import Filter
+from recollect.models.memories import Role
 from recollect.models.service import Scope
 from recollect.store.database.filter import bind
 from recollect.store.database.pool import Connection, Database, load_queries
 from recollect.store.memories.columns import write_json
-from recollect.store.service.scopes import lock_scope, names
+from recollect.store.service.scopes import names
 
 PIECES = load_queries(__file__)
 QUERIES, THEN = (
@@ -197,18 +196,6 @@ async def page(
     return [to_conversation(row) for row in await found.fetchall()]
 
 
-async def store_conversation_details(
-    database: Database, scope: Scope, conversation: str, name: str | None, metadata: Mapping[str, JSON] | None
-) -> bool:
-    """Change a conversation's name or metadata; return whether the conversation exists."""
-    wrapped = None if metadata is None else Jsonb(dict(metadata))
-    parameters = {**names(scope), "conversation": conversation, "name": name, "metadata": wrapped}
-    async with database.transaction(scope.tenant_id) as connection:
-        await lock_scope(connection, scope)
-        changed = await connection.execute(QUERIES["describe"], parameters)
-        return await changed.fetchone() is not None
-
-
 async def fetch_appended(database: Database, scope: Scope, ids: Sequence[UUID]) -> list[DictRow]:
     """Fetch the numbers, parents and token counts of messages."""
     async with database.reading(scope.tenant_id) as connection:
@@ -275,15 +262,15 @@ async def page_messages(
     return [to_read(row, tokenizer).message for row in await found.fetchall()]
 
 
-async def list_leaves(database: Database, scope: Scope, conversation: str, limit: int) -> list[ThreadEnd]:
+async def list_leaves(database: Database, scope: Scope, conversation: str, limit: int) -> tuple[ThreadEnd, ...]:
     """List the ends of a conversation's threads, newest first."""
     parameters = {**names(scope), "conversation": conversation, "limit": limit}
     async with database.reading(scope.tenant_id) as connection:
         found = await connection.execute(QUERIES["leaves"], parameters)
-    return [
+    return tuple(
         ThreadEnd(row["id"], row["number"], Role(row["role"]), row["content"], row["occurred_at"])
         for row in await found.fetchall()
-    ]
+    )
 
 
 async def ask_summary(connection: Connection, scope: Scope, conversation: str, only: Filter) -> AsyncCursor[DictRow]:

@@ -106,13 +106,6 @@ cross join lateral (
     order by messages.id limit 1
 ) found
 
--- name: describe
-update conversations
-set name = coalesce(%(name)s, name), metadata = coalesce(%(metadata)s, metadata)
-where scope_id = {this_scope}
-  and id = %(conversation)s and state in ('active', 'archived')
-returning id
-
 -- name: find
 select id, name, state, last_number, created_at, updated_at, changed_at, metadata
 from conversations

@@ -8,13 +8,15 @@ from datetime import datetime
 from uuid import UUID
 
 from psycopg.rows import DictRow
+from psycopg.types.json import Jsonb
 
 from recollect.core.agents.profiles import to_profile
 from recollect.core.conversations.retention import ConversationAge, RetentionRules, find_due, move, rules_for
 from recollect.core.memories.erasure import decide
 from recollect.core.service.erasures import ErasureLog
 from recollect.core.service.numbers import tenant_of
-from recollect.models.conversations import ConversationState, DueConversation, ListedReceipt, PurgeReceipt
+from recollect.models.conversations import ConversationState, DueConversation, ListedReceipt
+from recollect.models.memories import JSON
 from recollect.models.service import Scope
 from recollect.store.database.erasures import log_erasure
 from recollect.store.database.pool import Connection, Database, load_queries
@@ -39,20 +41,22 @@ class MovedChunk:
 
 @dataclass(frozen=True, slots=True)
 class StateChange:
-    """A requested state of a conversation."""
+    """A requested state of a conversation, and its new name and metadata; None keeps each."""
 
-    wanted: ConversationState
+    wanted: ConversationState | None
     asked_by: str
     idle_since: datetime | None = None
     """Set if the change applies only if nobody has used the conversation since then."""
     receipt: UUID | None = None
     """Set if a purge that already has a receipt is repeated."""
+    name: str | None = None
+    metadata: Mapping[str, JSON] | None = None
 
 
 async def change(database: Database, scope: Scope, conversation: str, wanted: StateChange) -> int | None:
-    """Set the state of a conversation, and queue a job for its memories.
+    """Change a conversation, and queue a job for its memories if its state changes.
 
-    Returns the number of the scope; None if the conversation does not exist.
+    Returns the number of the scope; None if the conversation does not exist, or is to be described but is deleted.
     """
     named = {**names(scope), "conversation": conversation}
     async with database.transaction(scope.tenant_id) as connection:
@@ -63,14 +67,17 @@ async def change(database: Database, scope: Scope, conversation: str, wanted: St
             return None
         scope_id: int = found["scope_id"]
         used = wanted.idle_since is not None and found["idle_since"] != wanted.idle_since
-        if used or not move(ConversationState(found["state"]), wanted.wanted):
+        place = {"scope_id": scope_id, "conversation": conversation}
+        if wanted.wanted and not used and move(ConversationState(found["state"]), wanted.wanted):
+            await connection.execute(QUERIES["change"], {**place, "state": wanted.wanted.value})
+            await defer_sync(connection, scope_id)
+            if wanted.wanted is ConversationState.PURGING:
+                await begin_purge(connection, database.erasures, place, wanted)
+        if wanted.name is None and wanted.metadata is None:
             return scope_id
-        parameters = {"scope_id": scope_id, "conversation": conversation, "state": wanted.wanted.value}
-        await connection.execute(QUERIES["change"], parameters)
-        await defer_sync(connection, scope_id)
-        if wanted.wanted is ConversationState.PURGING:
-            await begin_purge(connection, database.erasures, parameters, wanted)
-    return scope_id
+        metadata = None if wanted.metadata is None else Jsonb(dict(wanted.metadata))
+        described = await connection.execute(QUERIES["describe"], {**place, "name": wanted.name, "metadata": metadata})
+        return scope_id if await described.fetchone() else None
 
 
 async def begin_purge(
@@ -203,19 +210,11 @@ async def defer_rederiving(connection: Connection, scope_id: int) -> None:
         await jobs.defer(connection, "rederive", f"rederive:{scope_id}", {"scope_id": scope_id})
 
 
-async def list_receipts(database: Database, scope: Scope, conversation: str, limit: int) -> list[PurgeReceipt]:
-    """List receipts of purges, latest first; of one conversation, or of all if none is named."""
-    parameters = {**names(scope), "conversation": conversation, "limit": limit}
-    async with database.reading(scope.tenant_id) as connection:
-        found = await connection.execute(QUERIES["receipts"], parameters)
-    return [PurgeReceipt(**row) for row in await found.fetchall()]
-
-
 async def page_receipts(
-    database: Database, tenant_id: int, scope: Scope | None, before: tuple[str, UUID], limit: int
+    database: Database, tenant_id: int, scope: Scope | None, conversation: str, before: tuple[str, UUID], limit: int
 ) -> list[ListedReceipt]:
-    """Fetch receipts of a scope, or of the whole tenant, from before a position in their order."""
-    named = {"agent": None, "user": None} if scope is None else names(scope)
+    """Fetch receipts of a scope or one conversation, or of the whole tenant, from before a position in their order."""
+    named = {"agent": None, "user": None} if scope is None else {**names(scope), "conversation": conversation}
     parameters = {**named, "before": before[0], "before_id": before[1], "limit": limit}
     query = QUERIES["receipts_of_tenant" if scope is None else "receipts_of_scope"]
     async with database.listing(tenant_id) as connection:

@@ -13,6 +13,12 @@ set state = %(state)s, changed_at = clock_timestamp(), synced = false, synced_nu
     metadata = case when %(state)s = 'purging' then '{}' else metadata end
 where scope_id = %(scope_id)s and id = %(conversation)s
 
+-- name: describe
+update conversations
+set name = coalesce(%(name)s, name), metadata = coalesce(%(metadata)s, metadata)
+where scope_id = %(scope_id)s and id = %(conversation)s and state in ('active', 'archived')
+returning id
+
 -- name: begin_receipt
 insert into purge_receipts (scope_id, id, conversation_id, asked_by)
 values (%(scope_id)s, coalesce(%(receipt)s, gen_random_uuid()), %(conversation)s, %(asked_by)s)
@@ -117,14 +123,6 @@ where scope_id = %(scope_id)s and conversation_id = %(conversation)s and erased_
 select await_mirrors(scope_id, id) from purge_receipts
 where scope_id = %(scope_id)s and conversation_id = %(conversation)s and erased_at is not null and finished_at is null
 
--- name: receipts
-select id, conversation_id as conversation, asked_by, removed, begun_at, erased_at, finished_at, mirrors
-from purge_receipts
-where scope_id = {this_scope}
-  and (%(conversation)s = '' or conversation_id = %(conversation)s)
-order by begun_at desc, id
-limit %(limit)s
-
 -- name: has_to_rederive
 select exists (select from memories where scope_id = %(scope_id)s and withheld = 'to_rederive') as present
 
@@ -146,6 +144,7 @@ select receipts.id, conversation_id as conversation, asked_by, removed, begun_at
        %(agent)s as agent, %(user)s as "user"
 from purge_receipts receipts
 where receipts.scope_id = {this_scope}
+  and (%(conversation)s = '' or conversation_id = %(conversation)s)
   and (receipts.begun_at, receipts.id) < (%(before)s::timestamptz, %(before_id)s::uuid)
 order by receipts.begun_at desc, receipts.id desc
 limit %(limit)s

@@ -30,7 +30,7 @@ UNAVAILABLE = (
     errors.ReadOnlySqlTransaction,
 )
 UNKNOWN = (errors.UndefinedTable, errors.UndefinedFunction, errors.UndefinedColumn, errors.UndefinedObject)
-OF_SPACE = re.compile(r"\b(vectors|rank_newest|rank_whole|rank_near)_\d+\b")
+OF_SPACE = re.compile(r"\bvectors_\d+\b")
 """Names of a dropped embedding space, which a concurrent reader may still use between two round trips."""
 COLD = "RC003"
 """The SQLSTATE for a scope that is not hot; the detail is its number."""

@@ -14,8 +14,8 @@ from recollect.core.memories.conditions import read_condition
 from recollect.core.memories.ids import first_id_after
 from recollect.core.text.names import normalize_name
 from recollect.core.topics.paths import encode, find_topics
+from recollect.models.filters import MAX_CONDITIONS, Filter
 from recollect.models.memories import Kind, RecallState
-from recollect.models.recall import MAX_CONDITIONS, Filter
 from recollect.store.database.pool import load_queries
 
 QUERIES = load_queries(__file__)
@@ -56,6 +56,7 @@ class Columns:
 
 MEMORIES = Columns("memories")
 MEMORIES_BY_TIME = replace(MEMORIES, lookup=Lookup.BY_SET)
+KEYWORDS = Columns("memory_keywords", trust=None)
 NAMED_MEMORIES = replace(MEMORIES, lookup=Lookup.BY_ROW)
 FEATURE_ROWS = Columns("features", trust=None, lookup=Lookup.OWN)
 FEATURES: Mapping[str, Callable[[Filter], object]] = MappingProxyType(

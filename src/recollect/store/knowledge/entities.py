@@ -13,7 +13,7 @@ from psycopg.rows import DictRow
 
 from recollect.core.knowledge.entities import EntityCandidate, MatchMethod, least_alike
 from recollect.core.text.names import normalize_name
-from recollect.models.knowledge import Entity, EntityType
+from recollect.models.knowledge import Entity, EntityOrder, EntityType
 from recollect.models.service import Scope
 from recollect.store.database.pool import Connection, Database, load_queries
 from recollect.store.memories.embeddings import to_half
@@ -128,8 +128,7 @@ class EntityQuery:
     type: EntityType | None = None
     as_of: datetime | None = None
     """Merged as at that time, only entities that were known then; None means now."""
-    meaning: str = ""
-    """Sort by similarity to this meaning."""
+    order: EntityOrder | str = EntityOrder.AGE
 
 
 async def fetch(

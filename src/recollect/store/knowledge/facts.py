@@ -13,9 +13,9 @@ from psycopg.rows import DictRow
 
 from recollect.core.service.numbers import tenant_of
 from recollect.core.text.names import normalise_predicate
+from recollect.models.filters import Filter
 from recollect.models.knowledge import Fact, ValidTime
 from recollect.models.memories import ImportanceFrom, Kind, NewMemory, Triple
-from recollect.models.recall import Filter
 from recollect.models.service import Scope
 from recollect.store.database.filter import AND, MEMORIES, PLACE, bind, restrict
 from recollect.store.database.pool import Connection, Database, load_queries
@@ -74,8 +74,8 @@ class VersionQuery:
 class FactQuery:
     """Which facts are asked for."""
 
-    entity: UUID | None = None
-    """Only facts about this entity."""
+    about: UUID | None = None
+    """Only facts about this entity, or only this fact, by its ID or that of any version."""
     predicate: str = ""
     only: Filter = field(default_factory=Filter)
     """Its times: believed at that time, or now; true at that time, or at any time."""
@@ -173,7 +173,7 @@ async def exclude_from_recall(connection: Connection, scope_id: int, ids: Sequen
 async def page(
     database: Database, scope: Scope, bounds: FactQuery, cursor: UUID | None = None, limit: int = 50
 ) -> list[Fact]:
-    """Fetch facts after a cursor, in the order they were written."""
+    """Fetch facts after a cursor, in the order they were written; those of an entity at any time by valid time."""
     every = bounds.whenever and bounds.only.as_of is None
     return await select_facts(database, scope, bounds, {"cursor": cursor or BEGINNING, "limit": limit}, every=every)
 
@@ -184,11 +184,6 @@ async def fetch_by_version(database: Database, scope: Scope, ids: Sequence[UUID]
     return {fact.memory_id: fact for fact in found if fact.memory_id is not None}
 
 
-async def fetch_lineage(database: Database, scope: Scope, name: UUID, limit: int) -> list[Fact]:
-    """Fetch all versions of a fact, named by its ID or by any of its versions, oldest first."""
-    return await select_facts(database, scope, FactQuery(), {"lineage": name, "limit": limit}, every=True)
-
-
 async def select_facts(
     database: Database, scope: Scope, bounds: FactQuery, chosen: dict[str, object], *, every: bool = False
 ) -> list[Fact]:
@@ -196,24 +191,26 @@ async def select_facts(
     parameters: dict[str, object] = {
         **names(scope),
         "ids": None,
-        "lineage": None,
         "cursor": BEGINNING,
-        "entity": bounds.entity,
+        "about": bounds.about,
         "predicate": normalise_predicate(bounds.predicate) if bounds.predicate else "",
         **bind(bounds.only),
     }
     async with database.reading(scope.tenant_id) as connection:
-        found = await connection.execute(compose(bounds.only, every=every), parameters | chosen)
+        found = await connection.execute(compose(bounds, every=every), parameters | chosen)
     return [to_fact(row) for row in await found.fetchall()]
 
 
-def compose(only: Filter, *, every: bool) -> sql.Composed:
+def compose(bounds: FactQuery, *, every: bool) -> sql.Composed:
     """Write the statement that reads facts with a filter; its times are those of beliefs."""
+    only, by_time = bounds.only, bounds.whenever and bounds.about is not None
     times = [] if every else ["believed" if only.as_of is None else "believed_then"]
     times += ["true_then"] if only.at is not None else []
     return sql.SQL(QUERIES["read"]).format(
         filter=restrict(replace(only, as_of=None, at=None), MEMORIES, PLACE),
         times=sql.Composed([AND + sql.SQL(QUERIES[name]) for name in times]),
+        after=sql.SQL(QUERIES["after_time" if by_time else "after"]),
+        order=sql.SQL(QUERIES["by_time" if by_time else "by_age"]),
     )
 
 

@@ -84,11 +84,15 @@ select inherit_vectors(%(scope_id)s, %(heirs)s::uuid[], %(elders)s::uuid[]) as w
 
 -- name: read
 -- Without a time of belief, the current versions; without a valid time, facts of any time.
+-- Facts about an entity can be in the order of valid time; the versions of one fact are in the order of writing.
 with place as (
     select id as scope_id from scopes
     where tenant_id = current_tenant() and agent = %(agent)s and "user" = %(user)s
 ), asked as materialized (
-    select leads_to((select scope_id from place), %(entity)s::uuid, %(as_of)s::timestamptz) as id
+    select leads_to((select scope_id from place), %(about)s::uuid, %(as_of)s::timestamptz) as id, coalesce((
+        select about.lineage from beliefs about
+        where about.scope_id = (select scope_id from place) and about.id = %(about)s
+    ), %(about)s::uuid) as lineage
 )
 select beliefs.id, lineage, version, subject_id, beliefs.predicate, object_id, valid_at, invalid_at,
        beliefs.created_at, superseded_at, memories.content, memories.subject, memories.predicate as stated,
@@ -99,25 +103,43 @@ cross join lateral (
     where memories.scope_id = beliefs.scope_id and memories.id between beliefs.id and beliefs.id{filter}
     order by memories.id limit 1
 ) memories
+cross join lateral (
+    select case when lineage = (select lineage from asked) then '-infinity' else coalesce(valid_at, '-infinity') end
+) as placed (since)
 where beliefs.scope_id = (select scope_id from place) and subject_id is not null{times}
   and (%(ids)s::uuid[] is null or beliefs.id = any (array(select unnest(%(ids)s::uuid[]))))
-  and (%(entity)s::uuid is null or beliefs.id = any (array(
+  and (%(about)s::uuid is null or beliefs.id = any (array(
       select id from beliefs about
       where about.scope_id = (select scope_id from place) and subject_id = (select id from asked)
       union all
       select id from beliefs about
       where about.scope_id = (select scope_id from place) and object_id = (select id from asked)
+      union all
+      select id from beliefs about
+      where about.scope_id = (select scope_id from place) and about.lineage = (select lineage from asked)
   )))
-  and (%(lineage)s::uuid is null or lineage = coalesce((
-      select about.lineage from beliefs about
-      where about.scope_id = (select scope_id from place) and about.id = %(lineage)s
-  ), %(lineage)s))
   and (%(predicate)s = '' or beliefs.predicate = %(predicate)s)
-  and beliefs.id > %(cursor)s
+  and {after}
   and (memories.withheld is null or memories.withheld in ('archived', 'past', 'faded'))
   and (not {any_deleted_in_place} or not rests_on_deleted(beliefs.scope_id, beliefs.id))
-order by beliefs.id
+order by {order}
 limit %(limit)s
+
+-- name: after
+beliefs.id > %(cursor)s
+
+-- name: by_age
+beliefs.id
+
+-- name: by_time
+since, beliefs.id
+
+-- name: after_time
+(since, beliefs.id) > (coalesce((
+    select last.valid_at from beliefs last
+    where last.scope_id = (select scope_id from place) and last.id = %(cursor)s
+      and last.lineage <> (select lineage from asked)
+), '-infinity'), %(cursor)s)
 
 -- name: believed
 superseded_at is null

@@ -1,4 +1,4 @@
-"""Walk the graph of facts by hops, read an entity's facts in order of time, and page through all facts."""
+"""Walk the graph of facts by hops, and page through all facts."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ from psycopg import AsyncCursor, sql
 from psycopg.rows import DictRow
 
 from recollect.core.knowledge.graph import FollowedFact
+from recollect.models.filters import Filter
 from recollect.models.knowledge import Entity, EntityType, Relation
-from recollect.models.recall import Filter
 from recollect.models.service import Scope
 from recollect.store.database.filter import bind, list_allowed
 from recollect.store.database.pool import Connection, Database, load_queries
@@ -66,10 +66,10 @@ async def search_bidirectional(
 
 
 async def ask_entities(
-    connection: Connection, scope: Scope, ids: Sequence[UUID], as_of: datetime | None, *, led: bool = True
+    connection: Connection, scope: Scope, ids: Sequence[UUID], as_of: datetime | None
 ) -> AsyncCursor[DictRow]:
-    """Query entities, or the entities that they were merged into at a time."""
-    parameters = {**names(scope), "ids": list(ids), "as_of": as_of, "led": led}
+    """Query the entities that entities were merged into at a time, or themselves."""
+    parameters = {**names(scope), "ids": list(ids), "as_of": as_of}
     return await connection.execute(QUERIES["entities"], parameters)
 
 
@@ -100,32 +100,6 @@ async def read_walk(answer: AsyncCursor[DictRow]) -> GraphWalk:
     rows = await answer.fetchall()
     steps = [FollowedFact(row["id"], row["hop"], row["source"], row["target"]) for row in rows]
     return GraphWalk(steps, {relation.memory_id: relation for relation in to_relations(rows)})
-
-
-async def read_timeline(
-    database: Database,
-    scope: Scope,
-    entity_id: UUID,
-    as_of: datetime | None,
-    after: tuple[datetime | None, UUID],
-    limit: int,
-) -> tuple[Entity | None, list[Relation]]:
-    """Fetch versions of the facts about an entity, in order of valid time; those believed then, if requested."""
-    parameters = {
-        **names(scope),
-        "entity": entity_id,
-        "as_of": as_of,
-        "after": after[0],
-        "after_id": after[1],
-        "hidden": NOT_VISIBLE,
-        "limit": limit,
-    }
-    async with database.reading(scope.tenant_id) as connection:
-        # The versions of an absorbed entity are shown under its own ID.
-        entities = await ask_entities(connection, scope, [entity_id], as_of, led=False)
-        answer = await connection.execute(QUERIES["timeline"], parameters)
-    [entity] = await read_entities(entities, [entity_id])
-    return entity, to_relations(await answer.fetchall())
 
 
 async def find_moment(database: Database, scope: Scope, only: Filter) -> Filter | None:

@@ -2,8 +2,7 @@
 -- An entity that only a deleted conversation mentions is hidden with it.
 select asked.id as asked, entities.id, entities.name, entities.type
 from scopes cross join unnest(%(ids)s::uuid[]) as asked (id) cross join lateral (
-    select case when %(led)s then leads_to(scopes.id, asked.id, %(as_of)s::timestamptz) else asked.id end as id
-    offset 0
+    select leads_to(scopes.id, asked.id, %(as_of)s::timestamptz) as id offset 0
 ) led cross join lateral (
     select id, name, type from entities
     where scope_id = scopes.id and id between led.id and led.id order by id limit 1
@@ -33,38 +32,6 @@ with step as materialized (
 select walked.hops[relation.place] as hop, walked.sources[relation.place] as source,
        walked.targets[relation.place] as target, relation.*
 from walked cross join lateral read_relations(walked.scope_id, walked.ids) relation
-order by relation.place
-
--- name: timeline
-with place as (
-    select id as scope_id from scopes
-    where tenant_id = current_tenant() and agent = %(agent)s and "user" = %(user)s
-), unsynced as materialized (
-    select from conversations
-    where scope_id = (select scope_id from place) and not synced and state in ('deleted', 'purging') limit 1
-), touching as (
-    select id, coalesce(valid_at, '-infinity') as since from beliefs
-    where scope_id = (select scope_id from place) and subject_id = %(entity)s
-      and (%(as_of)s::timestamptz is null or created_at <= %(as_of)s::timestamptz)
-      and (%(as_of)s::timestamptz is null or superseded_at is null or superseded_at > %(as_of)s::timestamptz)
-      and (withheld_for is null or withheld_for <> all (%(hidden)s::text[]))
-    union
-    select id, coalesce(valid_at, '-infinity') from beliefs
-    where scope_id = (select scope_id from place) and object_id = %(entity)s
-      and (%(as_of)s::timestamptz is null or created_at <= %(as_of)s::timestamptz)
-      and (%(as_of)s::timestamptz is null or superseded_at is null or superseded_at > %(as_of)s::timestamptz)
-      and (withheld_for is null or withheld_for <> all (%(hidden)s::text[]))
-), shown as materialized (
-    select id, since from touching
-    where (since, id) > (coalesce(%(after)s::timestamptz, '-infinity'), %(after_id)s)
-      and (not exists (select from unsynced) or not rests_on_deleted((select scope_id from place), id))
-    order by since, id
-    limit %(limit)s
-)
-select relation.*
-from place cross join lateral read_relations(
-    place.scope_id, array(select id from shown order by since, id)
-) relation
 order by relation.place
 
 -- name: moment

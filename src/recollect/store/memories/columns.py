@@ -58,6 +58,8 @@ class MemoryColumn:
     value: Callable[[Row], Any]
     sent_as: str = ""
     """The name of its field, if a column of another table has its name and other content."""
+    unworded: LiteralString = ""
+    """Its value in a version that has no words yet, in SQL; if empty, the value of the previous version."""
 
     @property
     def field(self) -> str:
@@ -65,7 +67,7 @@ class MemoryColumn:
         return self.sent_as or self.name
 
 
-ID = MemoryColumn("id", "uuid", lambda row: row.id)
+ID = MemoryColumn("id", "uuid", lambda row: row.id, unworded="given.heir")
 KIND = MemoryColumn("kind", "text", lambda row: row.memory.kind.value)
 IMPORTANCE = MemoryColumn("importance", "real", lambda row: read_importance(row.memory.importance))
 OCCURRED = MemoryColumn("occurred_at", "timestamptz", lambda row: row.occurred_at)
@@ -73,20 +75,20 @@ EXPIRES = MemoryColumn("expires_at", "timestamptz", lambda row: row.memory.expir
 COLUMNS = (
     ID,
     KIND,
-    MemoryColumn("content", "text", lambda row: row.memory.content),
-    MemoryColumn("speaker", "text", lambda row: row.memory.speaker),
+    MemoryColumn("content", "text", lambda row: row.memory.content, unworded="''"),
+    MemoryColumn("speaker", "text", lambda row: row.memory.speaker, unworded="''"),
     IMPORTANCE,
     MemoryColumn("importance_from", "text", lambda row: row.memory.importance_from.value),
-    MemoryColumn("subject", "text", lambda row: row.memory.triple.subject),
-    MemoryColumn("predicate", "text", lambda row: row.memory.triple.predicate),
-    MemoryColumn("object", "text", lambda row: row.memory.triple.object),
-    MemoryColumn("idle", "boolean", lambda row: row.idle),
+    MemoryColumn("subject", "text", lambda row: row.memory.triple.subject, unworded="''"),
+    MemoryColumn("predicate", "text", lambda row: row.memory.triple.predicate, unworded="''"),
+    MemoryColumn("object", "text", lambda row: row.memory.triple.object, unworded="''"),
+    MemoryColumn("idle", "boolean", lambda row: row.idle, unworded="false"),
     MemoryColumn("depth", "smallint", lambda row: row.depth),
-    MemoryColumn("keywords", "text[]", lambda row: list(row.keywords)),
+    MemoryColumn("keywords", "text[]", lambda row: list(row.keywords), unworded="'{}'"),
     MemoryColumn("trust", "smallint", lambda row: row.trust),
     OCCURRED,
-    MemoryColumn("embedding_text", "text", lambda row: row.memory.embedding_text),
-    MemoryColumn("metadata", "jsonb", lambda row: Jsonb(dict(row.memory.metadata))),
+    MemoryColumn("embedding_text", "text", lambda row: row.memory.embedding_text, unworded="''"),
+    MemoryColumn("metadata", "jsonb", lambda row: Jsonb(dict(row.memory.metadata)), unworded="'{}'"),
     EXPIRES,
 )
 FEATURES = (
@@ -95,13 +97,13 @@ FEATURES = (
     IMPORTANCE,
     OCCURRED,
     EXPIRES,
-    MemoryColumn("length", "integer", lambda row: len(row.weights)),
-    MemoryColumn("tells", "smallint", lambda row: row.tells),
+    MemoryColumn("length", "integer", lambda row: len(row.weights), unworded="0"),
+    MemoryColumn("tells", "smallint", lambda row: row.tells, unworded="0"),
     MemoryColumn("pinned", "boolean", lambda row: row.memory.pinned),
-    MemoryColumn("speaker", "text", lambda row: row.named, "speaker_named"),
-    MemoryColumn("conversation_id", "text", lambda row: row.place and row.place.conversation),
-    MemoryColumn("role", "text", lambda row: row.place and row.place.role.value),
-    MemoryColumn("number", "bigint", lambda row: row.place and row.place.number),
+    MemoryColumn("speaker", "text", lambda row: row.named, "speaker_named", unworded="''"),
+    MemoryColumn("conversation_id", "text", lambda row: row.place and row.place.conversation, unworded="null"),
+    MemoryColumn("role", "text", lambda row: row.place and row.place.role.value, unworded="null"),
+    MemoryColumn("number", "bigint", lambda row: row.place and row.place.number, unworded="null"),
 )
 """The columns of `memory_features`: read by ranking and filters. `state` begins as current and follows."""
 SHARED: Mapping[str, LiteralString] = {"scope_id": "bigint", "origin": "text", "created_at": "timestamptz"}
@@ -111,11 +113,19 @@ SHARED: Mapping[str, LiteralString] = {"scope_id": "bigint", "origin": "text", "
 NAMES, FEATURE_NAMES = (
     sql.SQL(", ").join(sql.Identifier(column.name) for column in some) for some in (COLUMNS, FEATURES)
 )
+UNWORDED, FEATURES_UNWORDED = (
+    sql.SQL(", ").join(
+        sql.SQL(column.unworded) if column.unworded else sql.Identifier("elder", column.name) for column in some
+    )
+    for some in (COLUMNS, FEATURES)
+)
 EVERY = tuple(dict.fromkeys((*COLUMNS, *FEATURES)))
 """The columns of both tables, each once."""
 FRAGMENTS: Mapping[str, sql.Composable] = {
     "columns": NAMES,
     "features": FEATURE_NAMES,
+    "unworded": UNWORDED,
+    "features_unworded": FEATURES_UNWORDED,
     "feature_fields": sql.SQL(", ").join(sql.Identifier(column.field) for column in FEATURES),
     "fields": sql.SQL(", ").join(
         sql.SQL("{} {}").format(sql.Identifier(column.field), sql.SQL(column.type)) for column in EVERY

@@ -1,4 +1,4 @@
-"""Remove faded memories from the indexes of recall in chunks, list faded memories, and restore them."""
+"""Remove faded memories from the indexes of recall in chunks, explain faded memories, and restore them."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from psycopg.rows import DictRow
 from recollect.core.agents.profiles import to_profile
 from recollect.core.memories.fading import FadingMemory, Policy, complete_rules, judge
 from recollect.core.service.numbers import tenant_of
-from recollect.models.memories import FadeDecision, FadedMemory, FadeReason, FadingRules, Kind
+from recollect.models.memories import FadeDecision, FadeReason, FadingRules, Kind
 from recollect.store.database.pool import Connection, Database, load_queries
 from recollect.store.service import jobs
 from recollect.store.service.jobs import Lease, check_lease
@@ -32,6 +32,8 @@ class FadePass:
     """None if only expired memories fade."""
     dry_run: bool = False
     lease: Lease | None = None
+    ids: Sequence[UUID] = ()
+    """Only these memories, also those that have faded; all if empty."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,16 +47,20 @@ class FadingStep:
 async def fade_chunk(database: Database, walk: FadePass, cursor: UUID) -> FadingStep:
     """Judge the next memories after a cursor, and fade those that may fade, in one transaction."""
     async with database.reading(tenant_of(walk.scope_id)) as connection:
-        bounds = {"scope_id": walk.scope_id, "cursor": cursor, "limit": CHUNK, "ids": None}
-        found = await connection.execute(QUERIES["standings"], bounds | {"expired": walk.policy is None})
-    judgements = await read_judgements(found, walk.policy)
-    next_cursor = judgements[-1].id if len(judgements) == CHUNK else None
+        if walk.ids:
+            found = await query_fade_state(connection, walk.scope_id, walk.ids)
+        else:
+            bounds = {"scope_id": walk.scope_id, "cursor": cursor, "limit": CHUNK, "ids": None}
+            found = await connection.execute(QUERIES["standings"], bounds | {"expired": walk.policy is None})
+        judgements = await read_judgements(found, walk.policy)
+        next_cursor = judgements[-1].id if len(judgements) == CHUNK and not walk.ids else None
+        faded = await read_faded(connection, walk) if walk.ids else []
     fading = [each.id for each in judgements if each.fades]
     if fading and not walk.dry_run:
         decided = {each.id: each for each in await fade_now(database, walk, fading)}
         # Memories that were recalled since then are judged again; deleted ones are not.
         judgements = [decided.get(each.id, each) for each in judgements if not each.fades or each.id in decided]
-    return FadingStep(judgements, next_cursor)
+    return FadingStep([*judgements, *faded], next_cursor)
 
 
 async def fade_now(database: Database, walk: FadePass, ids: Sequence[UUID]) -> list[FadeDecision]:
@@ -111,20 +117,24 @@ async def fetch_rules(database: Database, scope_id: int, usual_days: float) -> F
     return complete_rules(FadingRules(), to_profile(row["profile"] if row else None), usual_days)
 
 
-async def list_faded(database: Database, scope_id: int, cursor: UUID, limit: int) -> list[FadedMemory]:
-    """List the faded memories of a scope after a cursor, oldest first."""
-    bounds = {"scope_id": scope_id, "cursor": cursor, "limit": limit}
-    async with database.reading(tenant_of(scope_id)) as connection:
-        found = await connection.execute(QUERIES["list"], bounds)
+async def read_faded(connection: Connection, walk: FadePass) -> list[FadeDecision]:
+    """Read the decisions about memories that have faded."""
+    found = await connection.execute(QUERIES["faded"], {"scope_id": walk.scope_id, "ids": list(walk.ids)})
     return [
-        FadedMemory(
-            row["id"], Kind(row["kind"]), row["faded_at"], row["score"], FadeReason(row["grounds"]), row["reason"]
+        FadeDecision(
+            row["id"],
+            Kind(row["kind"]),
+            fades=True,
+            score=row["score"],
+            grounds=FadeReason(row["grounds"]),
+            reason=row["reason"],
+            faded_at=row["faded_at"],
         )
         for row in await found.fetchall()
     ]
 
 
-async def revive(database: Database, scope_id: int, ids: Sequence[UUID]) -> list[UUID]:
+async def restore_faded(database: Database, scope_id: int, ids: Sequence[UUID]) -> list[UUID]:
     """Restore faded memories, and return their IDs; a job creates missing vectors."""
     async with database.transaction(tenant_of(scope_id)) as connection:
         await connection.execute(QUERIES["lock"], {"scope_id": scope_id})
@@ -134,8 +144,8 @@ async def revive(database: Database, scope_id: int, ids: Sequence[UUID]) -> list
             return []
         if row["waiting"]:
             await jobs.defer(connection, "embed", f"embed:{scope_id}", {"scope_id": scope_id})
-        revived: list[UUID] = row["revived"]
-        return revived
+        restored: list[UUID] = row["revived"]
+        return restored
 
 
 async def count_hot(database: Database, scope_id: int) -> int:

@@ -48,20 +48,20 @@ select fade_memories(
     %(scope_id)s, %(ids)s::uuid[], %(scores)s::float8[], %(grounds)s::text[], %(reasons)s::text[]
 ) as faded
 
--- name: list
-select memories.id, memories.kind, side.faded_at, side.fading_score as score, side.fading_grounds as grounds,
+-- name: faded
+select asked.id, memories.kind, side.faded_at, side.fading_score as score, side.fading_grounds as grounds,
        side.fading_reason as reason
-from (
-    select id, kind from memories
-    where scope_id = %(scope_id)s and withheld = 'faded' and id > %(cursor)s
-    order by id
-    limit %(limit)s
+from (select distinct unnest(%(ids)s::uuid[])) as asked (id)
+cross join lateral (
+    select kind from memories
+    where scope_id = %(scope_id)s and memories.id between asked.id and asked.id and withheld = 'faded'
+    order by memories.id limit 1
 ) memories cross join lateral (
     select faded_at, fading_score, fading_grounds, fading_reason from withheld_memories
-    where scope_id = %(scope_id)s and withheld_memories.id between memories.id and memories.id
+    where scope_id = %(scope_id)s and withheld_memories.id between asked.id and asked.id
     order by withheld_memories.id limit 1
 ) side
-order by memories.id
+order by asked.id
 
 -- name: revive
 select revived, waiting from revive_memories(%(scope_id)s, %(ids)s::uuid[])

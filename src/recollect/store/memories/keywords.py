@@ -7,8 +7,8 @@ from uuid import UUID
 
 from psycopg import sql
 
+from recollect.models.filters import Filter
 from recollect.models.memories import Kind
-from recollect.models.recall import Filter
 from recollect.models.service import Scope
 from recollect.store.database.filter import PLACE, Columns, bind, restrict
 from recollect.store.database.pool import Database, load_queries
@@ -39,13 +39,3 @@ async def associate(
     async with database.reading(scope.tenant_id) as connection:
         found = await connection.execute(query, parameters)
     return {(row["position"], Kind(row["kind"])): row["ids"] for row in await found.fetchall()}
-
-
-async def find_last_chat(database: Database, scope: Scope, keyword: str, only: Filter) -> UUID | None:
-    """Find the newest chat filed under a keyword."""
-    filed = Columns("memory_keywords", trust=None)
-    query = sql.SQL(QUERIES["last_chat"]).format(filter=restrict(only, filed, PLACE))
-    async with database.reading(scope.tenant_id) as connection:
-        found = await connection.execute(query, {**names(scope), "keyword": keyword, **bind(only)})
-    row = await found.fetchone()
-    return row["id"] if row else None

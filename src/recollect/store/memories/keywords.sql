@@ -63,14 +63,3 @@ with place as materialized (
 select position, kind, array_agg(id order by rank) as ids
 from ranked where rank <= %(limit)s
 group by position, kind
-
--- name: last_chat
-with place as materialized (
-    select id as scope_id from scopes where tenant_id = current_tenant() and agent = %(agent)s and "user" = %(user)s
-)
-select id from memory_keywords
-where scope_id = (select scope_id from place) and keyword = %(keyword)s and kind = 'chat'{filter}
-  -- The newest visible one: memories of a deleted conversation stay filed for a short time.
-  and (not {any_deleted_in_place} or not rests_on_deleted(scope_id, id))
-order by id desc
-limit 1

@@ -16,11 +16,20 @@ from psycopg.types.json import Jsonb
 
 from recollect.core.service.batches import divide
 from recollect.core.text.terms import term_position, within_scope
+from recollect.models.filters import Filter
 from recollect.models.memories import ImportanceFrom, Kind, Memory, MemoryProgress, NewMemory, RecallState, Role, Triple
-from recollect.models.recall import Filter
 from recollect.models.service import Scope
 from recollect.store.database.erasures import log_erasure
-from recollect.store.database.filter import MAX_CACHED_STATEMENTS, MEMORIES, NAMED_MEMORIES, PLACE, bind, restrict_rows
+from recollect.store.database.filter import (
+    KEYWORDS,
+    MAX_CACHED_STATEMENTS,
+    MEMORIES,
+    NAMED_MEMORIES,
+    PLACE,
+    bind,
+    restrict,
+    restrict_rows,
+)
 from recollect.store.database.pool import Connection, Database, load_queries, to_sql
 from recollect.store.memories import accesses, columns, embeddings
 from recollect.store.memories.accesses import AccessRecord
@@ -219,12 +228,15 @@ class RowQuery:
     """Whether a page has memories stored before the cursor, last first."""
     terms: Sequence[int] = ()
     """Hashes of terms that a memory must have, all of them."""
+    keyword: str = ""
+    """The keyword that it must be filed under; only memories in recall."""
 
     def compose(self) -> sql.SQL:
         """Write the statement."""
         source = "named" if self.ids is not None else "preceding" if self.backwards else "following"
         order = "newest" if self.newest else "latest" if self.backwards else "oldest"
-        return compose(self.only, source, order, every=self.every, worded=bool(self.terms))
+        extra = (*(["worded"] if self.terms else []), *(["filed"] if self.keyword else []))
+        return compose(self.only, source, order, every=self.every, extra=extra)
 
     def bind(self, scope: Scope) -> dict[str, object]:
         """Return the values for the statement."""
@@ -236,6 +248,9 @@ class RowQuery:
             "expired": self.expired,
             "withheld": self.list_withheld(),
             "terms": list(self.terms),
+            "keyword": self.keyword,
+            "filed_kinds": [*map(str, self.only.kinds or Kind)],
+            "filed_limit": None if self.terms else self.limit,
             **bind(self.only),
         }
 
@@ -247,12 +262,13 @@ class RowQuery:
 
 
 @lru_cache(maxsize=MAX_CACHED_STATEMENTS)
-def compose(only: Filter, source: str, order: str, *, every: bool, worded: bool) -> sql.SQL:
-    """Write the statement for memories: by ID, or before or after one, with given words if `worded`."""
+def compose(only: Filter, source: str, order: str, *, every: bool, extra: Sequence[str] = ()) -> sql.SQL:
+    """Write the statement for memories: by ID, or before or after one, with extra conditions by their names."""
     columns = NAMED_MEMORIES if source == "named" else MEMORIES
     conditions = restrict_rows(only, PLACE, every=every, columns=columns)
-    if worded:
-        conditions += sql.SQL(QUERIES["worded"])
+    for name in extra:
+        chosen = {"allowed": restrict(only, KEYWORDS, PLACE), "step": sql.SQL("<" if source == "preceding" else ">")}
+        conditions += sql.SQL(QUERIES[name]).format(order=ORDERS[order], **chosen)
     parts = {"source": sql.SQL(QUERIES[source]), "filter": conditions, "order": ORDERS[order]}
     return to_sql(sql.SQL(QUERIES["read"]).format(**parts))
 
@@ -269,16 +285,12 @@ async def read_memory_rows(found: AsyncCursor[DictRow]) -> dict[UUID, Memory]:
 
 async def fetch(database: Database, scope: Scope, ids: Sequence[UUID], only: Filter = PRESENT) -> dict[UUID, Memory]:
     """Fetch memories by ID; IDs of other scopes, or outside of a filter, are absent."""
-    async with database.reading(scope.tenant_id) as connection:
-        found = await query_memories(connection, scope, RowQuery(ids, only))
-    return await read_memory_rows(found)
+    return {each.id: each for each in await page(database, scope, RowQuery(ids, only))}
 
 
 async def fetch_every(database: Database, scope: Scope, ids: Sequence[UUID]) -> dict[UUID, Memory]:
     """Fetch memories by ID at any time: all versions, including expired ones."""
-    async with database.reading(scope.tenant_id) as connection:
-        found = await query_memories(connection, scope, RowQuery(ids, expired=True, every=True))
-    return await read_memory_rows(found)
+    return {each.id: each for each in await page(database, scope, RowQuery(ids, expired=True, every=True))}
 
 
 async def fetch_each(
@@ -366,14 +378,6 @@ async def drop_buffered(connection: Connection, scope: Scope, ids: Sequence[UUID
         # Messages after it have lost the vector made with it, or are being embedded with it now.
         await embeddings.defer_waiting(connection, scope)
     return [row["id"] for row in gone]
-
-
-async def pin(database: Database, scope: Scope, ids: Sequence[UUID], *, pinned: bool) -> list[UUID]:
-    """Pin or unpin memories; return those that exist."""
-    async with database.transaction(scope.tenant_id) as connection:
-        await lock_scope(connection, scope)
-        found = await connection.execute(QUERIES["pin"], {**names(scope), "ids": list(ids), "pinned": pinned})
-        return sorted(row["id"] for row in await found.fetchall())
 
 
 def to_memory(row: DictRow) -> Memory:

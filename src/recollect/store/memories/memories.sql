@@ -141,6 +141,21 @@ limit %(limit)s
   -- By the key, as a filter's conditions: with a join, statistics would decide whether the whole scope is read.
   and memories.id = any (array(select having_terms((select scope_id from place), %(terms)s::bigint[])))
 
+-- name: filed
+
+  -- Of each kind only a page is read, not the whole list of the keyword.
+  and memories.id = any (array(
+      select filed.id from unnest(%(filed_kinds)s::text[]) as kinds (kind) cross join lateral (
+          select id from memory_keywords
+          where memory_keywords.scope_id = (select scope_id from place) and keyword = %(keyword)s
+            and memory_keywords.kind = kinds.kind and id {step} %(cursor)s{allowed}
+            -- Memories of a deleted conversation stay filed for a short time.
+            and (not {any_deleted_in_place} or not rests_on_deleted(memory_keywords.scope_id, memory_keywords.id))
+          order by {order}
+          limit %(filed_limit)s
+      ) filed
+  ))
+
 -- name: state
 select memory_state(id, %(id)s) as state from scopes
 where tenant_id = current_tenant() and agent = %(agent)s and "user" = %(user)s
@@ -178,20 +193,3 @@ select id from doomed
     select count_out((select id from place), array(select kind from gone where withheld is null))
 )
 select gone.id, gone.kind from gone cross join counted
-
--- name: pin
--- Visible memories, as for evidence.
-with found as materialized (
-    select features.scope_id, features.id, features.pinned
-    from memory_features features join memories using (scope_id, id)
-    where features.scope_id = {this_scope} and features.id = any (%(ids)s)
-      and (memories.withheld is null or memories.withheld in ('archived', 'faded', 'past'))
-      and (not {any_deleted_of_tenant} or not rests_on_deleted(memories.scope_id, memories.id))
-), changed as (
-    update memory_features features set pinned = %(pinned)s from found
-    where features.scope_id = found.scope_id and features.id = found.id and found.pinned <> %(pinned)s
-    returning features.scope_id, features.id
-), logged as materialized (
-    select log_change(scope_id, 'pinned', array_agg(id order by id)) from changed group by scope_id
-)
-select found.id from found left join logged on true

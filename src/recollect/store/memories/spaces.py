@@ -73,8 +73,6 @@ async def drop_space(dsn: str, space_id: int) -> None:
             raise NotFoundError("No droppable embedding space with this number.")
         vectors = vectors_table(space_id)
         await connection.execute(sql.SQL(QUERIES["drop_vectors"]).format(vectors=vectors))
-        ranking = {way: sql.Identifier(f"rank_{way}_{space_id}") for way in ("newest", "whole", "near")}
-        await connection.execute(sql.SQL(QUERIES["drop_ranking"]).format(**ranking))
 
 
 async def compact_space(dsn: str, space_id: int) -> tuple[int, int]:

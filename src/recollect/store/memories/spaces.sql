@@ -34,9 +34,6 @@ delete from embedding_spaces where id = %(space)s and state <> 'active' returnin
 -- name: drop_vectors
 drop table {vectors}
 
--- name: drop_ranking
-drop function {newest}, {whole}, {near}
-
 -- name: bind
 select set_config('recollect.tenant', %(tenant)s, false)
 

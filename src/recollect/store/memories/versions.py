@@ -15,12 +15,12 @@ from psycopg.types.json import Jsonb
 from recollect.models.memories import Memory, Role
 from recollect.models.service import Scope
 from recollect.store.database.pool import Connection, Database, load_queries
-from recollect.store.memories import memories
+from recollect.store.memories import columns, memories
 from recollect.store.memories.memories import RowQuery
 from recollect.store.service import jobs
-from recollect.store.service.scopes import names
+from recollect.store.service.scopes import lock_scope, names
 
-QUERIES = load_queries(__file__)
+QUERIES = load_queries(__file__, **columns.FRAGMENTS)
 MAX_VERSIONS = 1_000
 
 
@@ -182,10 +182,20 @@ async def supersede_derived(
         "former": [*former, *heirs],
         "latter": [*[new.heir] * len(former), *heirs.values()],
     }
-    await connection.execute(QUERIES["supersede_derived"], parameters)
+    for step in ("add_unworded", "add_features_unworded", "move_evidence", "add_each", "replace_summaries"):
+        await connection.execute(QUERIES[step], parameters)
     await jobs.defer(connection, "rederive", f"rederive:{new.scope_id}", {"scope_id": new.scope_id})
 
 
 async def log(connection: Connection, new: VersionChange) -> None:
     """Log a revision."""
     await connection.execute(QUERIES["log"], {"scope_id": new.scope_id, "ids": [new.elder, new.heir]})
+
+
+async def pin(database: Database, scope: Scope, memory_id: UUID, *, pinned: bool) -> bool | None:
+    """Pin or unpin a memory, and return whether that changed anything; None if it does not exist."""
+    async with database.transaction(scope.tenant_id) as connection:
+        await lock_scope(connection, scope)
+        found = await connection.execute(QUERIES["pin"], {**names(scope), "id": memory_id, "pinned": pinned})
+        row = await found.fetchone()
+    return row["changed"] if row else None

@@ -63,9 +63,53 @@ select learn_again(%(scope_id)s, %(ids)s::uuid[])
 -- name: leave_summary
 update conversations set summary_id = null where scope_id = %(scope_id)s and summary_id = any (%(ids)s::uuid[])
 
--- name: supersede_derived
-select await_heirs(
-    %(scope_id)s, %(elders)s::uuid[], %(heirs)s::uuid[], %(former)s::uuid[], %(latter)s::uuid[], %(moment)s)
+-- name: add_unworded
+-- A version of each derived memory that rests on the new one, and waits until a model has worded it.
+insert into memories (scope_id, {columns}, origin, created_at, withheld)
+select %(scope_id)s, {unworded}, elder.origin, %(moment)s, 'to_rederive'
+from unnest(%(elders)s::uuid[], %(heirs)s::uuid[]) as given (elder, heir)
+join memories elder on elder.scope_id = %(scope_id)s and elder.id = given.elder
+
+-- name: add_features_unworded
+insert into memory_features (scope_id, {features}, origin, state)
+select %(scope_id)s, {features_unworded}, elder.origin, 'withheld'
+from unnest(%(elders)s::uuid[], %(heirs)s::uuid[]) as given (elder, heir)
+join memory_features elder on elder.scope_id = %(scope_id)s and elder.id = given.elder
+
+-- name: move_evidence
+-- Evidence in `former` is replaced by that in `latter`.
+insert into evidence (scope_id, memory_id, source_id)
+select distinct %(scope_id)s::bigint, given.heir, coalesce(instead.latter, evidence.source_id)
+from unnest(%(elders)s::uuid[], %(heirs)s::uuid[]) as given (elder, heir)
+join evidence on evidence.scope_id = %(scope_id)s and evidence.memory_id = given.elder
+left join unnest(%(former)s::uuid[], %(latter)s::uuid[]) as instead (former, latter)
+    on instead.former = evidence.source_id
+
+-- name: add_each
+select add_version(%(scope_id)s, given.elder, given.heir, %(moment)s, false, false)
+from unnest(%(elders)s::uuid[], %(heirs)s::uuid[]) as given (elder, heir)
+
+-- name: replace_summaries
+update conversations set summary_id = given.heir
+from unnest(%(elders)s::uuid[], %(heirs)s::uuid[]) as given (elder, heir)
+where scope_id = %(scope_id)s and summary_id = given.elder
 
 -- name: log
 select log_change(%(scope_id)s, 'revised', %(ids)s::uuid[])
+
+-- name: pin
+-- If it is visible, as for evidence.
+with found as materialized (
+    select features.scope_id, features.id, features.pinned
+    from memory_features features join memories using (scope_id, id)
+    where features.scope_id = {this_scope} and features.id = %(id)s
+      and (memories.withheld is null or memories.withheld in ('archived', 'faded', 'past'))
+      and (not {any_deleted_of_tenant} or not rests_on_deleted(memories.scope_id, memories.id))
+), changed as (
+    update memory_features features set pinned = %(pinned)s from found
+    where features.scope_id = found.scope_id and features.id = found.id and found.pinned <> %(pinned)s
+    returning features.scope_id, features.id
+), logged as materialized (
+    select log_change(scope_id, 'pinned', array_agg(id order by id)) from changed group by scope_id
+)
+select found.pinned <> %(pinned)s as changed from found left join logged on true

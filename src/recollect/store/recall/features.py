@@ -18,8 +18,8 @@ from recollect.core.recall.cues import ParsedCue
 from recollect.core.recall.features import TextTraits
 from recollect.core.service.numbers import tenant_of
 from recollect.core.text.terms import hash_term
+from recollect.models.filters import Filter
 from recollect.models.memories import Kind
-from recollect.models.recall import Filter
 from recollect.models.service import EmbeddingSpace
 from recollect.store.database.filter import FEATURE_ROWS, MAX_CACHED_STATEMENTS, bind, restrict_rows
 from recollect.store.database.pool import Database, load_queries, to_sql

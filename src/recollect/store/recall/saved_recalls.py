@@ -21,8 +21,7 @@ from recollect.core.recall.saved import (
     to_cue,
 )
 from recollect.core.service.numbers import tenant_of
-from recollect.models.recall import Status
-from recollect.models.saved_recalls import SavedRecall
+from recollect.models.recall import SavedRecall, Status
 from recollect.models.service import Scope
 from recollect.store.database.pool import Database, load_queries
 from recollect.store.service.scopes import names

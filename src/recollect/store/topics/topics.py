@@ -12,8 +12,8 @@ from psycopg.rows import DictRow
 
 from recollect.core.service.numbers import tenant_of
 from recollect.core.topics.paths import ARROW, Names, TopicNode, encode, parse_topic, prefixes, show_topic
+from recollect.models.filters import Filter
 from recollect.models.memories import NewMemory
-from recollect.models.recall import Filter
 from recollect.models.topics import LinkStrength, NewTopicLink, RelatedTopic, TopicLink
 from recollect.store.database.filter import Columns, bind, list_allowed, restrict_among
 from recollect.store.database.pool import Connection, Database, load_queries

@@ -9,11 +9,10 @@ from recollect.core.agents.reflection import read_as_original, read_triple
 from recollect.core.memories.checks import MAX_PART_LENGTH
 from recollect.core.recall.checks import check_filter
 from recollect.core.text.checks import check_line
-from recollect.core.text.keywords import normalise_keyword
 from recollect.errors import InvalidInputError
 from recollect.models.agents import Association
+from recollect.models.filters import Filter
 from recollect.models.memories import Kind, Memory, Triple
-from recollect.models.recall import Filter
 from recollect.models.service import Scope
 from recollect.store.memories import keywords, memories
 from recollect.verbs.dependencies import Dependencies
@@ -51,14 +50,6 @@ async def associate(
 def pick(found: Mapping[UUID, Memory], ids: Sequence[UUID]) -> tuple[Memory, ...]:
     """Return memories in the given order, without forgotten ones."""
     return tuple(found[memory_id] for memory_id in ids if memory_id in found)
-
-
-async def last_chat(parts: Dependencies, scope: Scope, name: str, only: Filter) -> Memory | None:
-    """Return the newest chat filed under a name."""
-    check_line("name", name, MAX_PART_LENGTH)
-    check_filter(only)
-    chat = await keywords.find_last_chat(parts.database, scope, normalise_keyword(name), only)
-    return (await memories.fetch(parts.database, scope, [chat], only)).get(chat) if chat else None
 
 
 def check_triples(triples: Sequence[Triple], limit: int) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from datetime import datetime
 from functools import partial
@@ -16,10 +16,11 @@ from recollect.core.agents.tuning import MarkedRecall, apply_weights, learn
 from recollect.core.dates.periods import find_zone
 from recollect.core.memories.ids import first_ids_of_days
 from recollect.core.recall.weights import default_weights
+from recollect.core.service.permissions import check_all_users, check_bounds, check_right
+from recollect.core.text.checks import check_scope
 from recollect.errors import InvalidInputError
-from recollect.models.agents import DailyCount, Feedback, Overview, Profile, Tuning, TuningTarget
-from recollect.models.memories import JSON
-from recollect.models.service import Scope
+from recollect.models.agents import Feedback, Overview, Profile, Tuning, TuningTarget
+from recollect.models.service import Caller, Right, Scope
 from recollect.store.agents import agents
 from recollect.store.agents import feedback as marks
 from recollect.store.agents import overview as counters
@@ -32,36 +33,29 @@ MAX_MARKS = 100_000
 
 async def read_profile(parts: Dependencies, scope: Scope) -> Profile:
     """Read the profile of a scope's agent."""
-    return (await agents.fetch(parts.database, scope)).profile
+    return await agents.fetch(parts.database, scope)
 
 
-async def set_profile(parts: Dependencies, scope: Scope, profile: Profile) -> None:
-    """Replace a profile; fields that are not set get their defaults.
+async def set_profile(parts: Dependencies, scope: Scope, profile: Profile) -> Profile:
+    """Replace a profile except its metadata; fields that are not set get their defaults.
 
     Every server of the tenant has a copy, because maintenance joins profiles with scopes; its home is written first.
     """
     check_profile(profile, parts.channel_names)
-    for database in await parts.servers.each(scope.tenant_id):
+    home, *others = await parts.servers.each(scope.tenant_id)
+    stored = await agents.write_profile(home, scope, profile)
+    for database in others:
         await agents.write_profile(database, scope, profile)
+    return stored
 
 
-async def read_metadata(parts: Dependencies, scope: Scope) -> Mapping[str, JSON]:
-    """Read the metadata of a scope's agent."""
-    return (await agents.fetch(parts.database, scope)).metadata
-
-
-async def overview(parts: Dependencies, scope: Scope) -> Overview:
-    """Count a scope's memories, name its strongest keywords, and show its agent's profile."""
-    return await counters.fetch_overview(parts.database, scope)
-
-
-async def count_activity(parts: Dependencies, scope: Scope, days: int, zone: str) -> list[DailyCount]:
-    """Count memories by day and kind for the last `days` days, including today, in a time zone."""
-    if not 1 <= days <= MAX_DAYS:
-        raise InvalidInputError(f"days must be between 1 and {MAX_DAYS}")
+async def overview(parts: Dependencies, scope: Scope, days: int, zone: str) -> Overview:
+    """Count a scope's memories, also by the last `days` days, including today, in a time zone."""
+    if not 0 <= days <= MAX_DAYS:
+        raise InvalidInputError(f"days must be between 0 and {MAX_DAYS}")
     place = find_zone(zone)
-    starts = first_ids_of_days(datetime.now(place).date(), days, place)
-    return await counters.count_days(parts.database, scope, starts)
+    starts = first_ids_of_days(datetime.now(place).date(), days, place) if days else ()
+    return await counters.fetch_overview(parts.database, scope, starts=starts)
 
 
 async def feedback(parts: Dependencies, scope: Scope, given: Feedback, profile: Profile) -> int:
@@ -72,9 +66,15 @@ async def feedback(parts: Dependencies, scope: Scope, given: Feedback, profile: 
     return await marks.store_feedback(parts.database, scope, given.recall_id or uuid4(), given, unweighed)
 
 
-async def tune(parts: Dependencies, scope: Scope, *, apply: bool) -> list[Tuning]:
-    """Fit the agent's weights to its feedback; weights that do worse on held-out feedback are never applied."""
-    profile = (await agents.fetch(parts.database, scope)).profile
+async def tune(parts: Dependencies, caller: Caller, agent: str, *, apply: bool) -> list[Tuning]:
+    """Fit an agent's weights to its feedback; weights that do worse on held-out feedback are never applied."""
+    check_all_users(caller)
+    check_right(caller, Right.ADMIN if apply else Right.READ)
+    scope = Scope(caller.tenant_id, agent or caller.bounds.agent or "")
+    check_scope(scope.agent, scope.user)
+    check_bounds(caller, scope.agent, None)
+    parts = await parts.at(scope)
+    profile = await agents.fetch(parts.database, scope)
     tunings = await asyncio.to_thread(learn_all, *await marks.read_of_agent(parts.database, scope, MAX_MARKS), profile)
     if not (apply and any(tuning.recommended for tuning in tunings)):
         return tunings

@@ -30,7 +30,7 @@ from recollect.core.text.checks import MAX_HITS
 from recollect.core.text.similarity import SourceText
 from recollect.errors import InvalidInputError, NotFoundError
 from recollect.llm.tokens.count import Tokenizer
-from recollect.models.blocks import BlockLine, DetailLevel, MemoryBlock, ResolvedId
+from recollect.models.blocks import BlockLine, DetailLevel, MemoryBlock
 from recollect.models.memories import Memory, Role
 from recollect.models.recall import Cue, Hit, RecallResult
 from recollect.models.service import Scope
@@ -42,7 +42,6 @@ from recollect.store.memories.memories import RowQuery
 from recollect.store.service.scopes import ScopeHandle, locate
 from recollect.verbs.conversations.history import MAX_TOKENS, choose_tokenizer
 from recollect.verbs.dependencies import Dependencies
-from recollect.verbs.memories.read import get
 from recollect.verbs.recall import access as recall_access
 from recollect.verbs.recall.judge import read_source_texts
 from recollect.verbs.recall.recall import recall_relevant
@@ -262,8 +261,8 @@ async def note(
     await recall_access.note(parts, scope_id, record_lines)
 
 
-async def resolve(parts: Dependencies, scope: Scope, short_id: str, conversation: str) -> ResolvedId:
-    """Find the memory of a short ID, and its sources.
+async def resolve_short_id(parts: Dependencies, scope: Scope, short_id: str, conversation: str) -> UUID:
+    """Find the memory of a short ID.
 
     With a conversation, it is the one that was shown there; else the only one in the scope whose ID has this ending.
     """
@@ -274,17 +273,13 @@ async def resolve(parts: Dependencies, scope: Scope, short_id: str, conversation
         )
     tail = written[1].lower()
     place = await locate(parts.database, scope)
-    memory_id = (
-        await resolve_short_id(parts, place.scope_id, tail, conversation) if place.scope_id is not None else None
-    )
+    memory_id = await find_by_ending(parts, place.scope_id, tail, conversation) if place.scope_id is not None else None
     if memory_id is None:
         raise NotFoundError("No memory with this short ID here.")
-    memory = await get(parts, scope, memory_id)
-    found = await memories.fetch(parts.database, scope, memory.evidence) if memory.evidence else {}
-    return ResolvedId(memory, tuple(found[each] for each in memory.evidence if each in found))
+    return memory_id
 
 
-async def resolve_short_id(parts: Dependencies, scope_id: int, tail: str, conversation: str) -> UUID | None:
+async def find_by_ending(parts: Dependencies, scope_id: int, tail: str, conversation: str) -> UUID | None:
     """Find a memory by the end of its ID; refuse an ambiguous end."""
     if conversation:
         check_conversation(conversation)

@@ -19,8 +19,9 @@ from recollect.errors import InvalidInputError
 from recollect.llm.tokens.count import Tokenizer
 from recollect.models.blocks import Omitted
 from recollect.models.conversations import Context, Message
+from recollect.models.filters import Filter
 from recollect.models.memories import Memory, Role
-from recollect.models.recall import Cue, Filter, Hit, RecallResult
+from recollect.models.recall import Cue, Hit, RecallResult
 from recollect.models.service import Caller, Scope
 from recollect.store.conversations import conversations
 from recollect.store.conversations.conversations import Read

@@ -24,8 +24,8 @@ from recollect.models.conversations import (
     MessageStatus,
     OversizedTurn,
 )
+from recollect.models.filters import Filter
 from recollect.models.memories import Role
-from recollect.models.recall import Filter
 from recollect.models.service import Scope
 from recollect.store.conversations import conversations
 from recollect.store.conversations.conversations import EVERY_STATE, VISIBLE, Read

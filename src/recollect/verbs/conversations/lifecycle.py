@@ -1,15 +1,14 @@
-"""List and describe conversations, archive, restore, delete and purge them."""
+"""List, read, update, delete and purge conversations."""
 
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from datetime import UTC, datetime
 
 from recollect.core.conversations.appends import check_conversation
 from recollect.core.memories.checks import check_metadata
-from recollect.core.text.checks import check_limit, check_line
+from recollect.core.text.checks import MAX_HITS, check_limit, check_line
 from recollect.errors import InvalidInputError, NotFoundError
 from recollect.models.conversations import (
     ConversationInfo,
@@ -17,26 +16,29 @@ from recollect.models.conversations import (
     ConversationState,
     DeletedConversation,
     PurgeReceipt,
-    ThreadEnd,
 )
-from recollect.models.memories import JSON
 from recollect.models.service import Caller, Scope
 from recollect.store.conversations import conversations, lifecycle
 from recollect.store.conversations.lifecycle import StateChange
 from recollect.verbs.conversations.history import UNKNOWN
+from recollect.verbs.conversations.receipts import FIRST
 from recollect.verbs.dependencies import Dependencies
 
 SYNC_SECONDS = 2.0
 """How long a call updates memories after a change of state; enough for most conversations."""
 
 
-async def get_conversation(parts: Dependencies, scope: Scope, conversation: str) -> ConversationInfo:
-    """Read one conversation, in any state."""
+async def get_conversation(parts: Dependencies, scope: Scope, conversation: str, threads: int = 0) -> ConversationInfo:
+    """Read one conversation, in any state; with the ends of its newest threads, if it is not deleted."""
     check_conversation(conversation)
+    if not 0 <= threads <= MAX_HITS:
+        raise InvalidInputError(f"threads must be between 0 and {MAX_HITS}")
     found = await conversations.find_conversation(parts.database, scope, conversation, conversations.EVERY_STATE)
     if found is None:
         raise NotFoundError(UNKNOWN)
-    return found
+    if not threads:
+        return found
+    return replace(found, threads=await conversations.list_leaves(parts.database, scope, conversation, threads))
 
 
 async def list_conversations(
@@ -65,35 +67,22 @@ def read_cursor(cursor: str) -> tuple[datetime, str] | None:
         raise InvalidInputError("cursor must be the next_cursor of the previous page") from None
 
 
-async def list_leaves(parts: Dependencies, scope: Scope, conversation: str, limit: int) -> list[ThreadEnd]:
-    """List the ends of a conversation's threads, newest first."""
-    check_conversation(conversation)
-    check_limit(limit)
-    leaves = await conversations.list_leaves(parts.database, scope, conversation, limit)
-    if not leaves and await conversations.find_conversation(parts.database, scope, conversation) is None:
-        raise NotFoundError(UNKNOWN)
-    return leaves
+def to_visible_state(state: str | None) -> ConversationState | None:
+    """Check a state that an update may set."""
+    if state is None:
+        return None
+    if state not in conversations.VISIBLE:
+        raise InvalidInputError("state must be `active` or `archived`. To remove a conversation, use `delete`.")
+    return ConversationState(state)
 
 
-async def update_conversation_details(
-    parts: Dependencies, scope: Scope, conversation: str, name: str | None, metadata: Mapping[str, JSON] | None
-) -> None:
-    """Change a conversation's name or metadata."""
-    check_conversation(conversation)
-    if name is not None:
-        check_line("name", name)
-    if metadata is not None:
-        check_metadata(dict(metadata))
-    if not await conversations.store_conversation_details(parts.database, scope, conversation, name, metadata):
-        raise NotFoundError(UNKNOWN)
-
-
-async def set_state(
-    parts: Dependencies, caller: Caller, scope: Scope, conversation: str, wanted: ConversationState
-) -> ConversationInfo:
-    """Set the state of a conversation, and update its memories within the time limit."""
-    await change(parts, caller, scope, conversation, wanted)
-    return await get_conversation(parts, scope, conversation)
+async def update_conversation(parts: Dependencies, scope: Scope, conversation: str, wanted: StateChange) -> None:
+    """Change a conversation's name, metadata and state together."""
+    if wanted.name is not None:
+        check_line("name", wanted.name)
+    if wanted.metadata is not None:
+        check_metadata(dict(wanted.metadata))
+    await change(parts, scope, conversation, wanted)
 
 
 async def delete(
@@ -104,7 +93,7 @@ async def delete(
     if dry_run:
         hidden = await preview(parts, scope, conversation, ConversationState.DELETED)
     else:
-        await change(parts, caller, scope, conversation, ConversationState.DELETED)
+        await change(parts, scope, conversation, StateChange(ConversationState.DELETED, caller.origin))
     return DeletedConversation(**asdict(await get_conversation(parts, scope, conversation)), hidden=hidden)
 
 
@@ -118,8 +107,9 @@ async def purge(
     if dry_run:
         removed = await preview(parts, scope, conversation, ConversationState.PURGING)
         return PurgeReceipt(None, conversation, caller.origin, removed, None, None)
-    await change(parts, caller, scope, conversation, ConversationState.PURGING)
-    return (await lifecycle.list_receipts(parts.database, scope, conversation, 1))[0]
+    await change(parts, scope, conversation, StateChange(ConversationState.PURGING, caller.origin))
+    [receipt] = await lifecycle.page_receipts(parts.database, scope.tenant_id, scope, conversation, FIRST, 1)
+    return receipt
 
 
 async def preview(parts: Dependencies, scope: Scope, conversation: str, wanted: ConversationState) -> dict[str, int]:
@@ -131,24 +121,14 @@ async def preview(parts: Dependencies, scope: Scope, conversation: str, wanted: 
     return counted
 
 
-async def list_receipts(parts: Dependencies, scope: Scope, conversation: str, limit: int) -> list[PurgeReceipt]:
-    """List receipts of purges, latest first; of one conversation, or of all in the scope if none is named."""
-    if conversation:
-        check_conversation(conversation)
-    check_limit(limit)
-    return await lifecycle.list_receipts(parts.database, scope, conversation, limit)
-
-
-async def change(
-    parts: Dependencies, caller: Caller, scope: Scope, conversation: str, wanted: ConversationState
-) -> None:
-    """Change a state in one small transaction, then update memories in chunks until the time limit."""
+async def change(parts: Dependencies, scope: Scope, conversation: str, wanted: StateChange) -> None:
+    """Change a conversation in one small transaction, then update memories in chunks until the time limit."""
     check_conversation(conversation)
     started = time.monotonic()
-    scope_id = await lifecycle.change(parts.database, scope, conversation, StateChange(wanted, caller.origin))
+    scope_id = await lifecycle.change(parts.database, scope, conversation, wanted)
     if scope_id is None:
         raise NotFoundError(UNKNOWN)
-    while time.monotonic() - started < SYNC_SECONDS:
+    while wanted.wanted and time.monotonic() - started < SYNC_SECONDS:
         step = await lifecycle.sync_chunk(parts.database, scope_id, conversation, rederive=parts.chat is not None)
         if step is None or step.last:
             return

@@ -6,6 +6,7 @@ from datetime import UTC, datetime
 from itertools import chain
 from uuid import UUID
 
+from recollect.core.conversations.appends import check_conversation
 from recollect.core.service.permissions import check_bounds, check_right, check_unbound
 from recollect.core.text.checks import check_limit, check_scope
 from recollect.errors import InvalidInputError
@@ -18,19 +19,21 @@ FIRST = ("infinity", UUID(int=2**128 - 1))
 
 
 async def page_receipts(
-    parts: Dependencies, caller: Caller, bounds: KeyBinding, cursor: str, limit: int
+    parts: Dependencies, caller: Caller, bounds: KeyBinding, conversation: str, cursor: str, limit: int
 ) -> PurgeReceiptPage:
-    """Fetch one page, latest first: of the named scope, of the key's scope, or of the tenant.
+    """Fetch one page, latest first: of the named scope or its conversation, of the key's scope, or of the tenant.
 
     Only administrators may read those of the whole tenant.
     """
     check_limit(limit)
+    if conversation:
+        check_conversation(conversation)
     agent = bounds.agent or caller.bounds.agent
     if agent is None:
         check_unbound(caller)
         check_right(caller, Right.ADMIN)
-        if bounds.user is not None:
-            raise InvalidInputError("user requires agent")
+        if bounds.user is not None or conversation:
+            raise InvalidInputError("user and conversation require agent")
         scope = None
     else:
         check_right(caller, Right.READ)
@@ -40,7 +43,10 @@ async def page_receipts(
         scope = Scope(caller.tenant_id, agent, user)
     before = read_place(cursor) if cursor else FIRST
     servers = await parts.servers.each(caller.tenant_id) if scope is None else [await parts.servers.for_scope(scope)]
-    pages = [await lifecycle.page_receipts(each, caller.tenant_id, scope, before, limit + 1) for each in servers]
+    pages = [
+        await lifecycle.page_receipts(each, caller.tenant_id, scope, conversation, before, limit + 1)
+        for each in servers
+    ]
     found = sorted(chain.from_iterable(pages), key=lambda each: (each.begun_at, each.id), reverse=True)
     return PurgeReceiptPage(tuple(found[:limit]), write_place(found[limit - 1]) if len(found) > limit else None)
 

@@ -50,7 +50,7 @@ MAX_ATTEMPTS = 3
 """Maximum number of attempts before a segment gets a summary without a model."""
 MAX_SEGMENTS_PER_JOB, MAX_JOB_SECONDS = 20, 60.0
 """Maximum number of segments, and of seconds, before a job makes room for other scopes and queues another."""
-PAGE, MAX_SEGMENTS = 50, 200
+PAGE = 50
 CUTTING = "segment"
 """Without this step there are no segments, and so nothing to extract."""
 DONE = "done"
@@ -352,8 +352,8 @@ async def list_segments(
     return await segments.page(parts.database, scope, conversation, after, limit)
 
 
-async def close_segment(parts: Dependencies, scope: Scope, conversation: str) -> list[SegmentRecord]:
-    """Close the open messages of a conversation at a caller's request; list all its segments."""
+async def close_segment(parts: Dependencies, scope: Scope, conversation: str) -> None:
+    """Close the open messages of a conversation at a caller's request."""
     await list_segments(parts, scope, conversation, limit=1)
     place = await scopes.locate(parts.database, scope)
     scope_id = place.scope_id or 0
@@ -364,4 +364,3 @@ async def close_segment(parts: Dependencies, scope: Scope, conversation: str) ->
             break
     if CUTTING in parts.steps:
         await segments.enqueue(parts.database, scope_id)
-    return await list_segments(parts, scope, conversation, limit=MAX_SEGMENTS)

@@ -37,7 +37,6 @@ from recollect.verbs.knowledge.write_facts import (
 )
 from recollect.verbs.memories.rows import embed_missing
 
-MAX_VERSIONS = 1_000
 NO_FACT = "No such fact in this scope."
 Ends: TypeAlias = Mapping[tuple[FactEnd, EntityType | None], UUID]
 
@@ -172,16 +171,16 @@ async def mention_ends(
     await entities.mention(connection, fact_write.opening.scope_id, namings)
 
 
-async def end_fact(parts: Dependencies, caller: Caller, scope: Scope, name: UUID, at: datetime) -> Fact:
+async def end_fact(parts: Dependencies, caller: Caller, scope: Scope, name: UUID, invalid_at: datetime) -> Fact:
     """End a fact at a time with a new version; its ID, or that of any version, names it."""
-    check_moment("at", at)
+    check_moment("invalid_at", invalid_at)
     async with parts.database.transaction(scope.tenant_id) as connection:
         fact_write = await open_fact_write(connection, caller, scope)
         known = await facts.fetch_versions(connection, fact_write.opening.scope_id, VersionQuery(lineages=[name]))
         version = next((each for each in known if not each.hidden), None)
         if version is None:
             raise NotFoundError(NO_FACT)
-        span = replace(version.fact.span, invalid_at=at)
+        span = replace(version.fact.span, invalid_at=invalid_at)
         check_span(span)
         if span == version.fact.span:
             return version.fact
@@ -207,13 +206,5 @@ async def list_facts(
 def read_time(at: datetime | AnyTime | None) -> tuple[datetime | None, bool]:
     """Read the time at which facts must be true: a timestamp, or "any"."""
     if isinstance(at, str) and at != "any":
-        raise InvalidInputError('valid_at must be a timestamp or "any"')
+        raise InvalidInputError('at must be a timestamp or "any"')
     return (at, False) if not isinstance(at, str) else (None, True)
-
-
-async def list_versions(parts: Dependencies, scope: Scope, name: UUID) -> list[Fact]:
-    """Fetch all versions of a fact, oldest first, by its ID or that of any version."""
-    found = await facts.fetch_lineage(parts.database, scope, name, MAX_VERSIONS)
-    if not found:
-        raise NotFoundError(NO_FACT)
-    return found

@@ -1,22 +1,19 @@
-"""The graph: neighbors of an entity, paths between two, the timeline of one, and exports."""
+"""The graph: neighbors of an entity, paths between two, and exports."""
 
 from __future__ import annotations
 
 from collections.abc import AsyncIterator
-from datetime import UTC, datetime
 from uuid import UUID
 
 from recollect.core.knowledge.graph import find_leaders, find_paths, is_whole
 from recollect.core.knowledge.graph_export import CypherText, GraphmlText, GraphText
 from recollect.core.recall.checks import check_filter
-from recollect.core.text.checks import check_limit
 from recollect.errors import InvalidInputError, NotFoundError
-from recollect.models.knowledge import Entity, FactPath, GraphFormat, Neighbors, Neighbour, Relation, TimelinePage
-from recollect.models.recall import Filter
+from recollect.models.filters import Filter
+from recollect.models.knowledge import Entity, FactPath, GraphFormat, Neighbor, Neighbors, Relation
 from recollect.models.service import Scope
 from recollect.store.knowledge import graph
 from recollect.store.knowledge.graph import WalkLimits
-from recollect.store.service.scopes import BEGINNING
 from recollect.verbs.dependencies import Dependencies
 
 MAX_HOPS = 3
@@ -28,7 +25,7 @@ PATH_BEAM = 200
 UNKNOWN = "No such entity in this scope."
 
 
-async def neighbours(parts: Dependencies, scope: Scope, entity_id: UUID, bounds: WalkLimits) -> Neighbors:
+async def find_neighbors(parts: Dependencies, scope: Scope, entity_id: UUID, bounds: WalkLimits) -> Neighbors:
     """Return the entities that facts connect with one, nearest first, and the followed facts."""
     check_range("hops", bounds.hops, MAX_HOPS)
     check_range("beam", bounds.beam, MAX_BEAM_WIDTH)
@@ -38,14 +35,14 @@ async def neighbours(parts: Dependencies, scope: Scope, entity_id: UUID, bounds:
         raise NotFoundError(UNKNOWN)
     found = find_leaders([entity.id], walked.steps)
     reached = (
-        Neighbour(end_of(walked.relations[step.memory_id], target), step.hop, step.memory_id)
+        Neighbor(end_of(walked.relations[step.memory_id], target), step.hop, step.memory_id)
         for target, step in found.items()
     )
     whole = is_whole([entity.id], walked.steps, bounds.beam)
     return Neighbors(entity, tuple(reached), tuple(walked.relations.values()), whole)
 
 
-async def connections(
+async def list_paths(
     parts: Dependencies, scope: Scope, ends: tuple[UUID, UUID], hops: int, limit: int, only: Filter
 ) -> list[FactPath]:
     """Return the paths between two entities, shortest first."""
@@ -63,19 +60,6 @@ async def connections(
     found = find_paths(walked.steps, start, end, hops, limit)
     relations = [[walked.relations[step.memory_id] for step in path] for path in found]
     return [to_path(start, path) for path in relations]
-
-
-async def timeline(
-    parts: Dependencies, scope: Scope, entity_id: UUID, as_of: datetime | None, cursor: str, limit: int
-) -> TimelinePage:
-    """Fetch one page of all versions of the facts about an entity, in order of valid time."""
-    check_limit(limit)
-    check_filter(Filter(as_of=as_of))
-    after = read_cursor(cursor)
-    entity, rows = await graph.read_timeline(parts.database, scope, entity_id, as_of, after, limit + 1)
-    if entity is None:
-        raise NotFoundError(UNKNOWN)
-    return TimelinePage(tuple(rows[:limit]), write_cursor(rows[limit - 1]) if len(rows) > limit else "")
 
 
 async def export(parts: Dependencies, scope: Scope, written: GraphFormat, only: Filter) -> AsyncIterator[str]:
@@ -108,20 +92,3 @@ def check_range(field: str, value: int, most: int) -> None:
     """Refuse an invalid limit of a walk."""
     if not 1 <= value <= most:
         raise InvalidInputError(f"{field} must be between 1 and {most}")
-
-
-def write_cursor(last: Relation) -> str:
-    """Encode the position of the next page, in characters that are safe in a URL."""
-    since = last.valid_at.astimezone(UTC).isoformat().replace("+00:00", "Z") if last.valid_at else ""
-    return f"{since}_{last.memory_id}"
-
-
-def read_cursor(cursor: str) -> tuple[datetime | None, UUID]:
-    """Decode the position of a page."""
-    if not cursor:
-        return None, BEGINNING
-    since, _, last = cursor.partition("_")
-    try:
-        return datetime.fromisoformat(since).astimezone(UTC) if since else None, UUID(last)
-    except (ValueError, OverflowError):
-        raise InvalidInputError("cursor must be the next_cursor of the previous page") from None

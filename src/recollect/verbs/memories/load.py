@@ -161,7 +161,7 @@ async def store_chunk(connection: Connection, scope_id: int, chunk: LoadPart) ->
         await defer(connection, "embed", f"embed:{scope_id}", {"scope_id": scope_id})
 
 
-async def restore(parts: Dependencies, caller: Caller, scope: Scope, saved: MindSnapshot) -> list[UUID]:
+async def restore_mind(parts: Dependencies, caller: Caller, scope: Scope, saved: MindSnapshot) -> list[UUID]:
     """Store a saved mind, all of it or nothing, and return the IDs of its memories."""
     check_profile(saved.profile, parts.channel_names)
     async with parts.database.transaction(scope.tenant_id, pipelined=False) as connection:
@@ -171,7 +171,7 @@ async def restore(parts: Dependencies, caller: Caller, scope: Scope, saved: Mind
                 f"{scope.agent} has {opening.memory_count} memories already: use a new agent or user"
             )
         ids = await load_within(connection, parts, caller, scope, saved.memories, saved.space)
-        await agents.store_agent(connection, scope, agents.Agent(saved.profile, saved.metadata))
+        await agents.store_agent(connection, scope, saved.profile)
         gathered = (saved.unreflected_importance, saved.unreflected_memories)
         await scopes.reset_reflection_backlog(connection, opening.scope_id, *gathered)
         return ids
@@ -179,6 +179,6 @@ async def restore(parts: Dependencies, caller: Caller, scope: Scope, saved: Mind
 
 async def read_inventory(parts: Dependencies, scope: Scope) -> tuple[Overview, dict[str, int]]:
     """Read the overview of a scope with all keywords, and count its other content by name."""
-    return await overview.fetch_overview(parts.database, scope, None), await overview.count_others(
+    return await overview.fetch_overview(parts.database, scope, limit=None), await overview.count_others(
         parts.database, scope
     )

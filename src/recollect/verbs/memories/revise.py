@@ -16,6 +16,7 @@ from recollect.core.memories.revision import (
     content_changed,
     embedding_text_changed,
     is_changed,
+    named_fields,
 )
 from recollect.core.memories.revision import revise as make_version
 from recollect.errors import ConflictError, NotFoundError
@@ -60,11 +61,16 @@ class PlannedRevision:
     """The content in its conversation, if it is a message."""
 
 
-async def revise(
+async def update_memory(
     parts: Dependencies, caller: Caller, scope: Scope, asked: UUID, revision: MemoryUpdate
 ) -> UpdateResult:
-    """Add a version to a memory; a writer with less trust than the current version only contests it."""
+    """Add a version to a memory; a writer with less trust than the current version only contests it.
+
+    To pin or unpin a memory adds none.
+    """
     before = await versions.fetch_standing(parts.database, scope, asked)
+    if revision.pinned is not None and named_fields(revision) == ["pinned"]:
+        return await pin(parts, scope, asked, before, pinned=revision.pinned)
     if before is not None and (repeated := await find_repeated(parts, scope, before, revision)):
         return repeated
     memory = check_revisable(asked, before)
@@ -77,6 +83,18 @@ async def revise(
     plan = PlannedRevision(before, memory, new, write, to_message(parts, before, new))
     async with parts.database.transaction(scope.tenant_id) as connection:
         return await write_revision(parts, connection, plan)
+
+
+async def pin(
+    parts: Dependencies, scope: Scope, asked: UUID, before: VersionState | None, *, pinned: bool
+) -> UpdateResult:
+    """Pin or unpin a memory."""
+    changed = None if before is None else await versions.pin(parts.database, scope, asked, pinned=pinned)
+    if before is None or changed is None:
+        raise NotFoundError(UNKNOWN)
+    found = await memories.fetch_one(parts.database, scope, asked)
+    progress = found.progress if found else None
+    return UpdateResult(asked, progress or MemoryProgress.STORED, before.version, changed=changed)
 
 
 async def find_repeated(
@@ -234,11 +252,3 @@ async def derive_again(
 def make_ids(new: VersionChange, number: int) -> Sequence[UUID]:
     """Create IDs that follow that of the new version, in order."""
     return [memory_id(new.moment, place, os.urandom(RANDOM_BYTES)) for place in range(1, number + 1)]
-
-
-async def list_versions(parts: Dependencies, scope: Scope, asked: UUID) -> list[Memory]:
-    """Fetch all versions of a memory, oldest first, by the ID of any version."""
-    found = await versions.fetch_versions(parts.database, scope, asked)
-    if not found:
-        raise NotFoundError(UNKNOWN)
-    return found

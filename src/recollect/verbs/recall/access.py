@@ -11,8 +11,9 @@ from datetime import datetime
 from uuid import UUID
 
 from recollect.core.service.numbers import tenant_of
+from recollect.models.filters import Filter
 from recollect.models.memories import Memory
-from recollect.models.recall import Cue, Filter
+from recollect.models.recall import Cue
 from recollect.models.service import Scope
 from recollect.store.database.pool import Connection
 from recollect.store.memories import accesses, memories

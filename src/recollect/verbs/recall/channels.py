@@ -20,7 +20,7 @@ from recollect.core.recall.cues import ParsedCue
 from recollect.core.service.numbers import tenant_of
 from recollect.errors import StatementTimeoutError
 from recollect.models.recall import Cue
-from recollect.store.database.pool import read_answered
+from recollect.store.database.pool import Connection, read_answered
 from recollect.store.service.scopes import ScopeHandle
 from recollect.tracing import span
 from recollect.verbs.dependencies import Dependencies
@@ -83,14 +83,19 @@ class ChannelQuery:
         return self.cue, self.channel.name
 
 
+class AbandonedError(StatementTimeoutError):
+    """The server did not end a query in time, so we closed the connection."""
+
+
 @dataclass(slots=True)
 class RoundTrip:
-    """The queries of one round trip, and the one that ran when the connection broke, if it did."""
+    """The queries of one round trip, and the last one asked; whether it broke off, and whether by our hand."""
 
     questions: Sequence[ChannelQuery]
     sent: list[tuple[ChannelQuery, Answer]] = field(default_factory=list[tuple[ChannelQuery, Answer]])
     asking: ChannelQuery | None = None
     broken: bool = False
+    abandoned: bool = False
 
 
 async def ask_channels(
@@ -158,19 +163,22 @@ async def send(
                 sending = question.channel.send_query(
                     connection, place, asked.reading, asked.depth_of(question.channel)
                 )
-                sent.sent.append((question, await send_one(sending, seconds)))
-    except StatementTimeoutError:
-        sent.broken = True
+                sent.sent.append((question, await send_one(connection, sending, seconds)))
+    except StatementTimeoutError as problem:
+        sent.broken, sent.abandoned = True, isinstance(problem, AbandonedError)
     return sent
 
 
-async def send_one(sending: Awaitable[Answer], seconds: float) -> Answer:
-    """Send one query; skip a channel that takes too long before it sends."""
+async def send_one(connection: Connection, sending: Awaitable[Answer], seconds: float) -> Answer:
+    """Send one query; skip a channel that takes too long. If it waits for the server, the connection is closed."""
     try:
         async with asyncio.timeout(seconds + GRACE_SECONDS):
             return await sending
     except TimeoutError:
-        return skipped(describe_lateness(seconds))
+        late = describe_lateness(seconds)
+        if connection.closed:
+            raise AbandonedError(late) from None
+        return skipped(late)
 
 
 async def read_all(sent: RoundTrip, seconds: float) -> dict[tuple[int, str], Proposal]:
@@ -186,7 +194,7 @@ async def keep_answered(sent: RoundTrip, seconds: float) -> dict[tuple[int, str]
     for question, answer in sent.sent:
         proposal = await read_in_time(partial(read_answered, answer), seconds)
         if proposal is None:
-            stalled = question
+            stalled = sent.asking if sent.abandoned else question
             break
         found[question.key] = proposal
     late = skip_channel(describe_lateness(seconds))

@@ -24,8 +24,9 @@ from recollect.core.recall.weights import DEFAULT_CHANNELS
 from recollect.core.text.similarity import collapse
 from recollect.errors import InvalidInputError
 from recollect.llm.embedder import explain_not_served, serves
+from recollect.models.filters import Filter
 from recollect.models.memories import Embedding, Memory
-from recollect.models.recall import Cue, Filter, FusedCandidate, Hit, QuestionType, RecallResult, Status
+from recollect.models.recall import Cue, FusedCandidate, Hit, QuestionType, RecallResult, Status
 from recollect.models.service import Scope
 from recollect.store.service.scopes import ScopeHandle
 from recollect.verbs.dependencies import Dependencies, run_in_thread_if_heavy

@@ -10,8 +10,8 @@ from uuid import UUID
 from recollect.core.recall.checks import check_filter, check_weights
 from recollect.core.recall.saved import SavedRecallData, is_same, rank_again, readable, to_explanation
 from recollect.errors import NotFoundError
-from recollect.models.recall import CandidateOutcome, Cue, Explanation, Filter, RankedCandidate, RecallResult
-from recollect.models.saved_recalls import Replay
+from recollect.models.filters import Filter
+from recollect.models.recall import CandidateOutcome, Cue, Explanation, RankedCandidate, RecallResult, Replay
 from recollect.models.service import Scope
 from recollect.store.memories import memories
 from recollect.store.recall import saved_recalls

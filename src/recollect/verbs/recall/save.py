@@ -18,8 +18,7 @@ from recollect.core.memories.ids import RANDOM_BYTES, memory_id
 from recollect.core.recall.columns import RankingInput
 from recollect.core.recall.saved import SavedRecallData, drop_non_finite, rank_again, to_explanation, to_hits
 from recollect.core.text.checks import check_limit
-from recollect.models.recall import Cue, RecallResult
-from recollect.models.saved_recalls import SavedRecallPage
+from recollect.models.recall import Cue, RecallResult, SavedRecallPage
 from recollect.models.service import Scope
 from recollect.store.recall import saved_recalls
 from recollect.store.service.scopes import ScopeHandle

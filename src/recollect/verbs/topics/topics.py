@@ -1,9 +1,10 @@
-"""Topics: list the tree, file memories under it, and rename, move or merge topics, one transaction each."""
+"""Topics: list the tree, file memories under it, and update topics, one transaction each."""
 
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
+from dataclasses import dataclass
 from uuid import UUID
 
 from recollect.core.memories.checks import MAX_MEMORIES
@@ -20,20 +21,20 @@ from recollect.core.topics.paths import (
     show_topic,
 )
 from recollect.errors import ConflictError, InvalidInputError, NotFoundError
-from recollect.models.recall import Filter
+from recollect.models.filters import Filter
 from recollect.models.service import Scope
-from recollect.models.topics import NewTopicLink, RelatedTopic, Topic, TopicLink, TopicTree
+from recollect.models.topics import NewTopicLink, Topic, TopicLink, TopicTree
 from recollect.store.database.pool import Connection
 from recollect.store.service.scopes import locate, lock_scope
 from recollect.store.topics import topics
 from recollect.verbs.dependencies import Dependencies
 
-MAX_TOPICS = 10_000
+MAX_TOPICS, MAX_RELATED = 10_000, 50
 UNKNOWN = "No such topic in this scope."
 
 
 async def tree(parts: Dependencies, scope: Scope, path: str, limit: int, only: Filter = topics.EVERYTHING) -> TopicTree:
-    """List the topic tree, or a subtree, with counts."""
+    """List the topic tree with counts, or a subtree and the topics that the links of its root lead to."""
     if not 1 <= limit <= MAX_TOPICS:
         raise InvalidInputError(f"limit must be between 1 and {MAX_TOPICS}")
     check_filter(only)
@@ -41,9 +42,12 @@ async def tree(parts: Dependencies, scope: Scope, path: str, limit: int, only: F
     scope_id = (await locate(parts.database, scope)).scope_id
     nodes = await topics.read_tree(parts.database, scope_id, asked, only) if scope_id is not None else []
     found = grow(nodes, len(asked))
-    if asked and not found:
-        raise NotFoundError(UNKNOWN)
-    return TopicTree(tuple(found[:limit]), whole=len(found) <= limit)
+    if scope_id is None or not found:
+        if asked:
+            raise NotFoundError(UNKNOWN)
+        return TopicTree(())
+    related = await topics.read_related(parts.database, scope_id, asked, MAX_RELATED) if asked else []
+    return TopicTree(tuple(found[:limit]), len(found) <= limit, tuple(related))
 
 
 async def link(parts: Dependencies, scope: Scope, path: str, filings: Sequence[NewTopicLink]) -> Topic:
@@ -87,62 +91,50 @@ async def list_links(
     return await topics.read_links(parts.database, scope_id, names, memory_id, limit, only)
 
 
-async def related(parts: Dependencies, scope: Scope, path: str, limit: int) -> list[RelatedTopic]:
-    """List the topics that the links of a topic lead to."""
-    check_limit(limit)
-    names = read_topic(path)
-    scope_id = (await locate(parts.database, scope)).scope_id
-    return [] if scope_id is None else await topics.read_related(parts.database, scope_id, names, limit)
+@dataclass(frozen=True, slots=True)
+class TopicChange:
+    """A new name or parent of a topic, or another topic to merge it into."""
+
+    name: str | None = None
+    parent: str | None = None
+    into: str | None = None
+
+    def apply(self, path: Names) -> Names:
+        """Return the path after the change."""
+        if self.into is not None:
+            if self.name is not None or self.parent is not None:
+                raise InvalidInputError("into excludes name and parent")
+            return read_topic(self.into, "into")
+        if self.name is None and self.parent is None:
+            raise InvalidInputError("name, parent or into is required")
+        own = path[-1:] if self.name is None else read_topic(self.name, "name")
+        if len(own) > 1:
+            raise InvalidInputError("name must be a single name; use parent to change the path")
+        above = path[:-1] if self.parent is None else read_topic(self.parent, "parent") if self.parent else ()
+        return read_topic(show_topic((*above, *own)))
 
 
-async def rename(parts: Dependencies, scope: Scope, path: str, name: str) -> Topic:
-    """Rename a topic."""
-    names, new = read_topic(path), read_topic(name, "name")
-    if len(new) > 1:
-        raise InvalidInputError("name must be a single name; use move to change the path")
-    return await move_subtree(parts, scope, names, (*names[:-1], *new), renamed=True)
-
-
-async def move(parts: Dependencies, scope: Scope, path: str, under: str) -> Topic:
-    """Move a topic and its subtopics. Creates the target if needed."""
-    names, parent = read_topic(path), read_topic(under, "under") if under else ()
-    return await move_subtree(parts, scope, names, (*parent, names[-1]))
-
-
-async def move_subtree(
-    parts: Dependencies, scope: Scope, path: Names, new_path: Names, *, renamed: bool = False
-) -> Topic:
-    """Move a topic to a path that does not exist yet."""
-    read_topic(show_topic(new_path))
-    same = encode(path) == encode(new_path)
+async def update_topic(parts: Dependencies, scope: Scope, path: str, change: TopicChange) -> Topic:
+    """Rename a topic or move it with its subtopics to a new path, or merge it with them into another topic."""
+    names, merges = read_topic(path), change.into is not None
+    new_path = change.apply(names)
+    same = encode(names) == encode(new_path)
+    if same and merges:
+        raise InvalidInputError("into must be another topic")
     if not same:
-        refuse_below(path, new_path)
+        refuse_below(names, new_path)
     async with changing(parts, scope) as (connection, scope_id):
-        there, taken = await topics.are_there(connection, scope_id, [path, new_path])
-        if not there:
+        there, taken = await topics.are_there(connection, scope_id, [names, new_path])
+        if not there or (merges and not taken):
             raise NotFoundError(UNKNOWN)
-        if taken and not same:
+        if taken and not same and not merges:
             raise ConflictError("This topic already exists. Merge the two instead.")
-        await check_room(connection, scope_id, path, new_path)
+        await check_room(connection, scope_id, names, new_path)
         if not same:
-            await topics.move_subtree(connection, scope_id, path, new_path)
-        if renamed:
+            await topics.move_subtree(connection, scope_id, names, new_path)
+        if change.name is not None:
             await topics.name(connection, scope_id, new_path)
     return await read_one(parts, scope_id, new_path)
-
-
-async def merge(parts: Dependencies, scope: Scope, path: str, into: str) -> Topic:
-    """Merge a topic and its subtopics into another."""
-    names, heir = read_topic(path), read_topic(into, "into")
-    if encode(names) == encode(heir):
-        raise InvalidInputError("into must be another topic")
-    refuse_below(names, heir)
-    async with changing(parts, scope) as (connection, scope_id):
-        if not all(await topics.are_there(connection, scope_id, [names, heir])):
-            raise NotFoundError(UNKNOWN)
-        await check_room(connection, scope_id, names, heir)
-        await topics.move_subtree(connection, scope_id, names, heir)
-    return await read_one(parts, scope_id, heir)
 
 
 def refuse_below(path: Names, new_path: Names) -> None:

@@ -12,7 +12,7 @@ from recollect.models.conversations import HistoryOptions, NewMessage
 from recollect.models.memories import Role
 from recollect.models.service import Right
 from recollect.settings import Settings
-from recollect.verbs.conversations.converse import AssistantReply
+from recollect.verbs.conversations.chat import AssistantReply
 from recollect.wiring import connected
 from support.models import scripted_chat
 from support.models.fake_chat import FakeChatModel
@@ -98,7 +98,7 @@ async def conversation(addresses, embedder, model):
 async def test_the_model_reads_the_prompt_and_both_messages_are_appended(conversation, model):
     await conversation.append([NewMessage(Role.USER, 'My "cat"\nis Pascal.'), NewMessage(Role.ASSISTANT, "Hello.")])
     shown = []
-    reply = await conversation.converse("Its name?", 500, system="Be kind.", report=shown.append)
+    reply = await conversation.chat("Its name?", 500, system="Be kind.", report=shown.append)
     assert shown == [reply.context]
     assert reply.answer == "Pascal."
     [prompt] = model.prompts
@@ -111,28 +111,28 @@ async def test_the_model_reads_the_prompt_and_both_messages_are_appended(convers
 
 async def test_a_question_that_waits_gets_its_answer(conversation):
     [asked] = await conversation.append(NewMessage(Role.USER, "Its name?"))
-    [answered] = (await conversation.converse("Its name?")).appended
+    [answered] = (await conversation.chat("Its name?")).appended
     assert answered.parent == asked.id
     await conversation.append([NewMessage(Role.USER, "Thanks"), NewMessage(Role.ASSISTANT, "Gladly.")])
-    branched = (await conversation.converse("Its name, again?", window=HistoryOptions(leaf=answered.id))).appended
+    branched = (await conversation.chat("Its name, again?", window=HistoryOptions(leaf=answered.id))).appended
     assert [each.parent for each in branched] == [answered.id, branched[0].id]
 
 
 async def test_question_and_answer_are_appended_together_or_not_at_all(conversation, model):
     model.fail()
     with pytest.raises(ChatModelError):
-        await conversation.converse("Its name?")
+        await conversation.chat("Its name?")
     model.recover()
     model.script = {AssistantReply: AssistantReply(text=" ")}
     with pytest.raises(ChatModelError, match="returned an empty answer"):
-        await conversation.converse("Its name?")
+        await conversation.chat("Its name?")
     with pytest.raises(NotFoundError):
         await conversation.history()
 
 
 async def test_it_takes_a_model_and_the_right_to_write(mind):
     with pytest.raises(InvalidInputError, match="RECOLLECT_CHAT_URL"):
-        await mind.conversation("c").converse("hello")
+        await mind.conversation("c").chat("hello")
     reader = type(mind.access.caller)(mind.access.caller.tenant_id, frozenset({Right.READ}), "test", 50)
     with pytest.raises(ForbiddenError):
-        await with_access(mind, caller=reader).conversation("c").converse("hello")
+        await with_access(mind, caller=reader).conversation("c").chat("hello")

@@ -348,7 +348,7 @@ async def test_the_lines_of_a_prompt_lead_back_to_its_memories(mind):
     assert {line.memory_id for line in context.lines} == {hit.memory.id for hit in context.hits}
     for line in context.lines:
         assert f"[{line.short_id}] " in context.block
-        assert (await mind.blocks.resolve(line.short_id)).memory.id == line.memory_id
+        assert (await mind.get(line.short_id)).id == line.memory_id
 
 
 async def test_what_cannot_be_is_refused_with_the_reason(mind):

@@ -87,7 +87,7 @@ async def test_what_the_thread_shows_is_not_shown_again(mind):
     said = await conversation.append(
         [NewMessage(Role.USER, "Speak in verse."), NewMessage(Role.ASSISTANT, "I will, in verse.")]
     )
-    await mind.pin([said[0].id])
+    await mind.update(said[0].id, pinned=True)
     context = await conversation.context(CUE, 1_000)
     assert context.block.count("Speak in verse.") == 0
     assert context.pinned_left_out == ()
@@ -117,9 +117,9 @@ async def test_the_pinned_obey_the_filter_of_the_cue(mind):
 async def test_what_takes_no_part_in_recall_is_not_shown(mind, owner):
     conversation = mind.conversation("other")
     [said] = await conversation.append([NewMessage(Role.USER, "Speak in verse.")])
-    await mind.pin([said.id])
+    await mind.update(said.id, pinned=True)
     assert len(pinned(await mind.conversation("c").context(CUE, 1_000))) == 1
-    await conversation.archive()
+    await conversation.update(state="archived")
     assert pinned(await mind.conversation("c").context(CUE, 1_000)) == []
 
 

@@ -14,10 +14,10 @@ from recollect.models.memories import Kind, NewMemory
 async def conversation(mind):
     await mind.remember(["张伟对花生过敏。 Li eats no peanuts.", NewMemory("花生很贵。", Kind.THOUGHT)])
     [kept] = await mind.remember("Peanuts 花生 are not allowed here.")
-    await mind.pin([kept.id])
+    await mind.update(kept.id, pinned=True)
     conversation = mind.conversation("dinner")
     await conversation.append("今晚一起做饭吧？")
-    await conversation.close_segment()
+    await conversation.update(close_segment=True)
     return conversation
 
 

@@ -46,6 +46,13 @@ async def test_of_the_tenant_and_of_a_scope_the_latest_first(recollect, purged):
     assert told(first) + told(rest) == told(whole) and rest.next_cursor is None
     assert told(await recollect.tenant.receipts(purged, KeyBinding("ada", "li"))) == [("ada", "li", "talk-ada-li")]
     assert told(await recollect.tenant.receipts(purged, KeyBinding("ada"))) == [("ada", "", "talk-ada-")]
+    assert whole == await recollect.receipts()
+    assert told(await recollect.receipts("ada", "li", tenant="other")) == [("ada", "li", "talk-ada-li")]
+    for conversation, seen in (("talk-ada-li", 1), ("talk-ada-", 0)):
+        assert len((await recollect.receipts("ada", "li", conversation=conversation)).receipts) == seen
+    for unknown in ({"conversation": "talk-ada-li"}, {"agent": "ada", "conversation": "a b"}):
+        with pytest.raises(InvalidInputError):
+            await recollect.receipts(**unknown)
     for wrong in ((KeyBinding(None, "li"), ""), (KeyBinding(), "x"), (KeyBinding(), "2026-01-01_x")):
         with pytest.raises(InvalidInputError):
             await recollect.tenant.receipts(purged, *wrong)
@@ -61,7 +68,10 @@ async def test_rights_and_bounds(recollect, purged):
         (KeyBinding("ada", "li"), {}, ["talk-ada-li"]),
         (KeyBinding("ada"), {}, ["talk-ada-"]),
         (KeyBinding("ada"), {"user": "li"}, ["talk-ada-li"]),
+        (KeyBinding("ada", "li"), {"conversation": "talk-ada-li"}, ["talk-ada-li"]),
+        (KeyBinding("ada"), {"conversation": "talk-ada-li"}, []),
         (KeyBinding("ada", "li"), {"agent": "bo"}, None),
+        (KeyBinding("ada", "li"), {"agent": "bo", "conversation": "talk-bo-"}, None),
     ):
         _, secret = await recollect.create_key(purged, "bound", tuple(Right), 50, bounds)
         async with http_client(recollect, secret) as http:
@@ -78,7 +88,7 @@ async def test_by_both_clients(recollect, purged):
 
     def without_a_loop(url):
         with sync.connect(url, secret) as client:
-            return client.receipts(limit=2), client.receipts("ada", "li")
+            return client.receipts(limit=2), client.receipts("ada", "li", conversation="talk-ada-li")
 
     async with listening(recollect) as url, Client(url, secret) as client:
         assert await client.receipts(limit=2) == here
@@ -92,7 +102,7 @@ async def test_by_both_clients(recollect, purged):
 async def test_a_page_is_read_by_an_index(recollect, purged, addresses, owner, mode, of):
     owner.execute(FILL, [2_000])
     owner.execute("analyze purge_receipts")
-    asked = {"agent": "ada", "user": "li", "before": FIRST[0], "before_id": FIRST[1], "limit": 20}
+    asked = {"agent": "ada", "user": "li", "conversation": "", "before": FIRST[0], "before_id": FIRST[1], "limit": 20}
     with plans.planning(addresses, purged.tenant_id, mode, nested=True) as connection:
         plan = plans.explain(connection, QUERIES[f"receipts_of_{of}"], asked)
         every = [plan, *(inside["Plan"] for inside in connection.plans)]

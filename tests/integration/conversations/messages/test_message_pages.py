@@ -11,7 +11,7 @@ from recollect import sync
 from recollect.client import Client
 from recollect.errors import InvalidInputError, NotFoundError
 from recollect.models.conversations import NewMessage
-from recollect.models.memories import MemoryUpdate, Role
+from recollect.models.memories import Role
 from recollect.models.service import Right
 from support.service.mcp_doors import listening
 
@@ -50,7 +50,7 @@ async def test_all_branches_are_read_page_by_page(mind):
 
 async def test_a_message_is_shown_in_its_current_version(mind):
     [first, *_] = await branch(mind)
-    revised = await mind.revise(first, MemoryUpdate(content="one, mended"))
+    revised = await mind.update(first, content="one, mended")
     page = await mind.conversation("c").messages(limit=1)
     assert [(each.id, each.content) for each in page.messages] == [(revised.id, "one, mended")]
 
@@ -58,7 +58,7 @@ async def test_a_message_is_shown_in_its_current_version(mind):
 async def test_an_archived_conversation_is_read_and_a_deleted_one_is_unknown(mind):
     await branch(mind)
     view = mind.conversation("c")
-    await view.archive()
+    await view.update(state="archived")
     assert len((await view.messages()).messages) == 4
     await view.delete()
     with pytest.raises(NotFoundError):

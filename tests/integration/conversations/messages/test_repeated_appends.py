@@ -15,7 +15,7 @@ from recollect.core.conversations.repeats import StoredMessages
 from recollect.doors.http.app import create_app
 from recollect.errors import ConflictError
 from recollect.models.conversations import Attachment, ConversationState, NewMessage, Part, PartType
-from recollect.models.memories import MemoryUpdate, Role
+from recollect.models.memories import Role
 from recollect.store.conversations import conversations
 from support.service.serving import serving
 
@@ -67,13 +67,13 @@ async def test_a_session_that_is_sent_again_goes_on(mind):
 async def test_nothing_is_written_if_all_is_known(mind, owner):
     conversation = mind.conversation("c")
     first = await conversation.append(session("e1", "e2"))
-    await conversation.archive()
+    await conversation.update(state="archived")
     before = owner.execute(WRITTEN).fetchone()
     again = await conversation.append(session("e1", "e2"))
     assert [each.id for each in again] == [each.id for each in first]
     assert all(each.known for each in again)
     assert owner.execute(WRITTEN).fetchone() == before
-    assert (await conversation.read()).state is ConversationState.ARCHIVED
+    assert (await conversation.get()).state is ConversationState.ARCHIVED
 
 
 async def test_a_new_message_follows_the_known_one_before_it(mind):
@@ -184,7 +184,7 @@ async def test_a_message_that_is_forgotten_while_it_is_sent_again_stays_forgotte
 async def test_a_revised_message_is_recognized_by_what_was_said_at_first(mind):
     conversation = mind.conversation("c")
     [first] = await conversation.append([say("e1", "I live in Bern.")])
-    revision = await mind.revise(first.id, MemoryUpdate("I live in Basel."))
+    revision = await mind.update(first.id, content="I live in Basel.")
     for content in ("I live in Bern.", "I live in Basel."):
         [again] = await conversation.append([say("e1", content)])
         assert again.known

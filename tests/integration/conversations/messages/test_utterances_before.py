@@ -273,12 +273,12 @@ async def test_forgetting_waits_for_a_vector_that_is_being_written_and_takes_it(
 
 async def test_an_archived_conversation_forgets_as_well(conversation, mind, recollect, owner):
     _, secret, three = await say(conversation, user("Tea?"), assistant("My code is 1234."), user("Noted."))
-    await conversation.archive()
+    await conversation.update(state="archived")
     assert owner.execute("select count(*) from withheld_vectors where id = %s", [three]).fetchone() == (1,)
     await mind.forget([secret])
     assert owner.execute("select count(*) from withheld_vectors where id = %s", [three]).fetchone() == (0,)
     assert waiting(owner) == set()
-    await conversation.restore()
+    await conversation.update(state="active")
     await recollect.work(until_empty=True)
     assert await sees(owner, three, "Ada: Tea?\nAda: Noted.")
 

@@ -10,6 +10,7 @@ import pytest
 from conftest import http_client, new_key
 from recollect import sync
 from recollect.client import Client
+from recollect.errors import InvalidInputError
 from recollect.models import EntityType, NewFact
 from recollect.models.service import Right
 from support.service.mcp_doors import listening
@@ -37,7 +38,7 @@ def told(page):
 
 
 async def test_most_facts_come_first_and_what_is_over_does_not_count(mind, facts):
-    page = await mind.knowledge.entities_by_facts()
+    page = await mind.knowledge.entities(order="facts")
     assert told(page)[:2] == [("Ann", 3), ("Bo", 2)]
     assert {*told(page)[2:]} == {("tea", 1), ("rain", 1), ("sun", 1)}
     assert (page.next_cursor, page.ordered_by) == (None, "facts")
@@ -45,39 +46,42 @@ async def test_most_facts_come_first_and_what_is_over_does_not_count(mind, facts
 
 
 async def test_page_by_page_by_name_and_by_type(mind, facts):
-    whole = told(await mind.knowledge.entities_by_facts())
+    whole = told(await mind.knowledge.entities(order="facts"))
     found, cursor = [], None
     while True:
-        page = await mind.knowledge.entities_by_facts(cursor=cursor, limit=2)
+        page = await mind.knowledge.entities(order="facts", cursor=cursor, limit=2)
         found += told(page)
         cursor = page.next_cursor
         if cursor is None:
             break
     assert found == whole
-    assert told(await mind.knowledge.entities_by_facts("BO")) == [("Bo", 2)]
-    assert told(await mind.knowledge.entities_by_facts(type=EntityType.PERSON, limit=1)) == [("Ann", 3)]
+    assert told(await mind.knowledge.entities("BO", order="facts")) == [("Bo", 2)]
+    assert told(await mind.knowledge.entities(order="facts", type=EntityType.PERSON, limit=1)) == [("Ann", 3)]
+    for wrong in ({"order": "names"}, {"order": "facts", "as_of": PAST}, {"order": "meaning"}):
+        with pytest.raises(InvalidInputError):
+            await mind.knowledge.entities(**wrong)
 
 
 async def test_a_merged_entity_has_the_facts_of_both(recollect, mind, facts):
     entities = {each.name: each.id for each in (await mind.knowledge.entities()).entities}
     await mind.knowledge.merge(entities["Ann"], entities["Bo"])
     # That the two know each other is no fact of one.
-    assert told(await mind.knowledge.entities_by_facts()) == [("Ann", 3), ("sun", 1), ("rain", 1), ("tea", 1)]
-    assert told(await (await recollect.mind("ada", "wu")).knowledge.entities_by_facts()) == []
+    assert told(await mind.knowledge.entities(order="facts")) == [("Ann", 3), ("sun", 1), ("rain", 1), ("tea", 1)]
+    assert told(await (await recollect.mind("ada", "wu")).knowledge.entities(order="facts")) == []
 
 
 async def test_over_http_and_by_both_clients(recollect, mind, facts):
     _, secret = await new_key(recollect, rights=(Right.READ,))
-    here = await mind.knowledge.entities_by_facts(limit=2)
+    here = await mind.knowledge.entities(order="facts", limit=2)
     async with http_client(recollect, secret) as http:
-        page = (await http.get("/v1/entities/by-facts", params=SCOPE | {"limit": 2})).json()
+        page = (await http.get("/v1/entities", params=SCOPE | {"order": "facts", "limit": 2})).json()
         assert [(each["name"], each["facts"]) for each in page["entities"]] == told(here)
         assert page["next_cursor"] == str(here.next_cursor)
 
     def without_a_loop(url):
         with sync.connect(url, secret) as client:
-            return client.mind("ada", "li").knowledge.entities_by_facts(limit=2)
+            return client.mind("ada", "li").knowledge.entities(order="facts", limit=2)
 
     async with listening(recollect) as url, Client(url, secret) as client:
-        assert told(await (await client.mind("ada", "li")).knowledge.entities_by_facts(limit=2)) == told(here)
+        assert told(await (await client.mind("ada", "li")).knowledge.entities(order="facts", limit=2)) == told(here)
         assert told(await asyncio.to_thread(without_a_loop, url)) == told(here)

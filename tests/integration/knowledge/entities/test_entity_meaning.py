@@ -130,13 +130,14 @@ async def test_a_new_space_gets_vectors_of_entities_too(recollect, known, owner,
 
 async def test_entities_are_listed_by_meaning(recollect, known, embedder):
     await embed(recollect, known)
-    near = await known.knowledge.entities(meaning="a coffee chain", limit=2)
+    near = await known.knowledge.entities("a coffee chain", order="meaning", limit=2)
     assert (near.entities[0].name, near.ordered_by, len(near.entities)) == ("Starbucks", EntityOrder.MEANING, 2)
     assert near.next_cursor is None
     with pytest.raises(InvalidInputError):
-        await known.knowledge.entities(meaning="coffee", cursor=near.entities[0].id)
+        await known.knowledge.entities("coffee", order="meaning", cursor=near.entities[0].id)
+    assert (await known.knowledge.entities("coffee", order="words")).ordered_by is EntityOrder.WORDS
     embedder.fail()
-    worded = await known.knowledge.entities(meaning="coffee chains in Berlin")
+    worded = await known.knowledge.entities("coffee chains in Berlin", order="meaning")
     assert ([each.name for each in worded.entities], worded.ordered_by) == (["Starbucks", "Berlin"], EntityOrder.WORDS)
     assert (await known.knowledge.entities()).ordered_by is EntityOrder.AGE
 
@@ -146,7 +147,7 @@ async def test_an_absorbed_entity_leads_by_its_meaning_too(recollect, known):
     found = {each.name: each.id for each in (await known.knowledge.entities()).entities}
     await embed(recollect, known)
     await known.knowledge.merge(found["The Roastery"], found["Starbucks"])
-    near = await known.knowledge.entities(meaning="a large coffee chain")
+    near = await known.knowledge.entities("a large coffee chain", order="meaning")
     assert near.entities[0].id == found["The Roastery"]
     reached = texts(await known.recall(Cue("large coffee chain employer", channels=("graph",))))
     assert {*reached} == {"Ada works at Starbucks", "The Roastery lies in Hamburg"}

@@ -11,6 +11,7 @@ from recollect.models.conversations import NewMessage
 from recollect.models.knowledge import EntityType, NewFact, ValidTime
 from recollect.models.memories import Role
 from recollect.verbs.knowledge.enrich import enrich
+from support.memories.past import versions_of
 from support.models.scripted_extractions import entity, fact
 from support.service.known_numbers import first_number
 
@@ -32,7 +33,7 @@ async def learn_from(mind, text, conversation="c", days=0):
             NewMessage(Role.ASSISTANT, "I see.", occurred_at=at + timedelta(seconds=5)),
         ]
     )
-    await said.close_segment()
+    await said.update(close_segment=True)
     await enrich(mind.access.parts, first_number(mind))
     return said
 
@@ -133,7 +134,7 @@ async def test_a_segment_that_is_read_again_says_nothing_twice(mind, script, own
     owner.execute("update segments set state = 'closed'")
     await enrich(mind.access.parts, first_number(mind))
     assert await facts_of(mind) == before
-    assert len(await mind.knowledge.fact_versions((await mind.knowledge.facts()).facts[0].id)) == 1
+    assert len(await versions_of(mind.knowledge, (await mind.knowledge.facts()).facts[0].id)) == 1
 
 
 async def test_a_company_and_a_fruit_are_asked_about_and_a_hobby_and_a_skill_are_not(mind, script):

@@ -32,9 +32,9 @@ async def test_over_http(http, pair):
     assert (merged.status_code, merged.json()["aliases"]) == (200, ["William"])
     again = await http.post(f"/v1/entities/{kept}/merge", json=SCOPE | {"absorbed": absorbed})
     assert again.status_code == 409
-    shown = (await http.get(f"/v1/entities/{absorbed}", params=SCOPE)).json()
+    [shown] = (await http.get("/v1/entities", params=SCOPE | {"ids": absorbed})).json()["entities"]
     assert shown["merged_into"] == kept
-    near = (await http.get("/v1/entities", params=SCOPE | {"meaning": "William"})).json()
+    near = (await http.get("/v1/entities", params=SCOPE | {"search": "William", "order": "meaning"})).json()
     assert (near["ordered_by"], near["entities"][0]["id"]) == ("words", kept)
     alone = await http.post(f"/v1/entities/{absorbed}/split", json=SCOPE)
     assert (alone.status_code, alone.json()["merged_into"]) == (200, None)
@@ -73,7 +73,7 @@ async def test_on_the_command_line(addresses, mind, pair):
     scope = ("--agent", "ada", "--user", "li")
     said = await asyncio.to_thread(command_line.run, "mind", "graph", "merge", "Bill", "William", *scope, **of)
     assert str(absorbed) in said.replace("\n", "")
-    listed = await asyncio.to_thread(command_line.run, "mind", "entities", *scope, "--meaning", "Bill", **of)
+    listed = await asyncio.to_thread(command_line.run, "mind", "entities", "Bill", *scope, "--order", "meaning", **of)
     assert "Bill" in listed
     await asyncio.to_thread(command_line.run, "mind", "graph", "split", str(absorbed), *scope, **of)
-    assert (await mind.knowledge.entity(absorbed)).merged_into is None
+    assert (await mind.knowledge.entities(ids=[absorbed])).entities[0].merged_into is None

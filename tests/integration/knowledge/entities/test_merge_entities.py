@@ -10,6 +10,7 @@ import pytest
 from recollect.errors import ConflictError, InvalidInputError, NotFoundError
 from recollect.models import Cue
 from recollect.models.knowledge import NewFact
+from support.memories.past import versions_of
 
 LONG_AGO = datetime(2020, 1, 1, tzinfo=UTC)
 
@@ -64,7 +65,7 @@ async def test_names_and_facts_go_to_the_one_that_is_kept(knowledge):
     assert await tell(knowledge, bill) == told
     assert await tell(knowledge, william) == told
     assert "William Smith" not in await find(knowledge)
-    assert (await knowledge.entity(william)).merged_into == bill
+    assert (await knowledge.entities(ids=[william])).entities[0].merged_into == bill
     assert {*await find(knowledge, search="William")} == {"Bill Smith"}
 
 
@@ -77,8 +78,9 @@ async def test_as_of_before_the_merge_the_two_are_two(knowledge, owner):
     for moment, apart in ((before, True), (while_merged, False), (None, True)):
         found = await find(knowledge, as_of=moment)
         assert ("William Smith" in found) is apart
-        assert (await knowledge.entity(william, as_of=moment)).merged_into == (None if apart else bill)
-        around = await knowledge.neighbours(william, as_of=moment)
+        [known] = (await knowledge.entities(ids=[william], as_of=moment)).entities
+        assert known.merged_into == (None if apart else bill)
+        around = await knowledge.neighbors(william, as_of=moment)
         assert around.entity.id == (william if apart else bill)
         told = {relation.text for relation in around.relations}
         assert told == {"William Smith lives in Berlin", "Ada knows William Smith"} | (
@@ -92,9 +94,9 @@ async def test_every_version_stays(knowledge):
     [doubled] = (await knowledge.facts(william, "works at")).facts
     await knowledge.merge(bill, william)
     await knowledge.split(william)
-    versions = await knowledge.fact_versions(fact.id)
+    versions = await versions_of(knowledge, fact.id)
     assert [(each.subject, each.version) for each in versions] == [(william, 1), (bill, 2), (william, 3)]
-    assert [(each.subject, each.version) for each in await knowledge.fact_versions(doubled.id)] == [
+    assert [(each.subject, each.version) for each in await versions_of(knowledge, doubled.id)] == [
         (william, 1),
         (william, 2),
     ]
@@ -115,7 +117,7 @@ async def test_what_is_learned_meanwhile_stays_with_the_one_that_was_kept(knowle
         "William Smith likes tea",
         "William Smith likes coffee",
     }
-    newest = (await knowledge.fact_versions(fact.id))[-1]
+    newest = (await versions_of(knowledge, fact.id))[-1]
     assert (newest.subject, newest.span) == (william, moved.span)
 
 

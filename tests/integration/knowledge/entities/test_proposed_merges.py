@@ -37,7 +37,7 @@ def names(found):
 
 
 async def test_near_spellings_are_proposed_once_and_not_merged(knowledge):
-    found = await knowledge.proposed_merges()
+    found = await knowledge.duplicates()
     assert names(found) == [("Katherine Miller", "Catherine Miller", MergeReason.SPELLING)]
     assert found.next_cursor is None
     [proposal] = found.proposals
@@ -46,29 +46,29 @@ async def test_near_spellings_are_proposed_once_and_not_merged(knowledge):
 
 
 async def test_what_is_merged_is_no_longer_proposed_and_what_is_split_is_again(knowledge):
-    [proposal] = (await knowledge.proposed_merges()).proposals
+    [proposal] = (await knowledge.duplicates()).proposals
     await knowledge.merge(proposal.kept.id, proposal.absorbed.id)
-    assert (await knowledge.proposed_merges()).proposals == ()
+    assert (await knowledge.duplicates()).proposals == ()
     await knowledge.split(proposal.absorbed.id)
-    assert len((await knowledge.proposed_merges()).proposals) == 1
+    assert len((await knowledge.duplicates()).proposals) == 1
 
 
 async def test_what_is_near_in_meaning_is_proposed(recollect, mind, owner):
     await mind.knowledge.add([NewFact("Bill", "is", "kind"), NewFact("Xenia", "is", "far")])
     await recollect.operator.embed_waiting(mind, lambda _: None)
-    assert names(await mind.knowledge.proposed_merges()) == []
+    assert names(await mind.knowledge.duplicates()) == []
     owner.execute(
         "update entity_vectors set embedding = (select embedding from entity_vectors other join entities using "
         "(scope_id, id) where name = 'Bill') where id = (select id from entities where name = 'Xenia')"
     )
-    assert names(await mind.knowledge.proposed_merges()) == [("Bill", "Xenia", MergeReason.MEANING)]
+    assert names(await mind.knowledge.duplicates()) == [("Bill", "Xenia", MergeReason.MEANING)]
 
 
 async def test_every_pair_is_on_one_page(knowledge, monkeypatch):
     monkeypatch.setattr(proposals, "COMPARED", 2)
     pages, cursor = [], None
     while not pages or cursor:
-        page = await knowledge.proposed_merges(cursor=cursor)
+        page = await knowledge.duplicates(cursor=cursor)
         pages.append(page)
         cursor = page.next_cursor
     assert len(pages) == 3
@@ -77,7 +77,7 @@ async def test_every_pair_is_on_one_page(knowledge, monkeypatch):
 
 async def unpaged(knowledge, monkeypatch):
     monkeypatch.setattr(proposals, "COMPARED", 200)
-    return await knowledge.proposed_merges()
+    return await knowledge.duplicates()
 
 
 @pytest.mark.parametrize(
@@ -88,7 +88,7 @@ async def test_the_model_confirms_by_one_question(addresses, embedder, script, a
     async with connected(Settings(embedder="fake"), addresses, embedder, FakeChatModel(script)) as running:
         knowledge = (await running.mind("ada", "li")).knowledge
         await knowledge.add(FACTS)
-        [proposal] = (await knowledge.proposed_merges(judge=True)).proposals
+        [proposal] = (await knowledge.duplicates(judge=True)).proposals
         assert (proposal.confirmed, len(script.asked)) == (confirmed, 1)
         [(_, prompt)] = script.asked
         assert "Catherine Miller" in prompt and "Zoe" not in prompt
@@ -104,31 +104,29 @@ async def test_a_model_that_fails_confirms_nothing(addresses, embedder):
     async with connected(Settings(embedder="fake"), addresses, embedder, FakeChatModel(refuse)) as running:
         knowledge = (await running.mind("ada", "li")).knowledge
         await knowledge.add(FACTS)
-        [proposal] = (await knowledge.proposed_merges(judge=True)).proposals
+        [proposal] = (await knowledge.duplicates(judge=True)).proposals
         assert proposal.confirmed is None
 
 
 async def test_over_http_and_by_both_clients(recollect, knowledge):
     _, secret = await new_key(recollect)
     async with http_client(recollect, secret) as http:
-        shown = (await http.get("/v1/merges/proposed", params={"agent": "ada", "user": "li"})).json()
+        shown = (await http.get("/v1/entities/duplicates", params={"agent": "ada", "user": "li"})).json()
     assert (shown["proposals"][0]["reason"], shown["next_cursor"]) == ("spelling", None)
     async with serving(create_app(recollect=recollect)) as url:
         async with Client(url, secret) as client:
-            assert (
-                await (await client.mind("ada", "li")).knowledge.proposed_merges() == await knowledge.proposed_merges()
-            )
+            assert await (await client.mind("ada", "li")).knowledge.duplicates() == await knowledge.duplicates()
 
         def block():
             with sync.connect(url, secret) as opened:
-                return opened.mind("ada", "li").knowledge.proposed_merges(limit=1)
+                return opened.mind("ada", "li").knowledge.duplicates(limit=1)
 
         assert len((await asyncio.to_thread(block)).proposals) == 1
 
 
 async def test_on_the_command_line(addresses, knowledge):
     settings = command_line.settings_of(addresses)
-    said = command_line.run("mind", "graph", "proposals", "--agent", "ada", "--user", "li", settings=settings)
+    said = command_line.run("mind", "graph", "duplicates", "--agent", "ada", "--user", "li", settings=settings)
     assert "Katherine" in said and "spelling" in said
-    nothing = command_line.run("mind", "graph", "proposals", "--agent", "nobody", settings=settings)
+    nothing = command_line.run("mind", "graph", "duplicates", "--agent", "nobody", settings=settings)
     assert "No two entities look like one." in nothing

@@ -9,8 +9,8 @@ import pytest
 
 from recollect.errors import InvalidInputError, NotFoundError
 from recollect.models.conversations import NewMessage
+from recollect.models.filters import Filter
 from recollect.models.memories import Role
-from recollect.models.recall import Filter
 from recollect.store.knowledge.graph import WalkLimits
 from recollect.verbs.knowledge import graph
 from support.memories.fact_rows import LONG_AGO, NOW, open_facts
@@ -31,11 +31,11 @@ async def rows(mind, owner):
 
 async def walk(mind, rows, name, hops=3, beam=100, **times):
     bounds = WalkLimits(hops, beam, Filter(**times))
-    return await graph.neighbours(mind.access.parts, mind.access.scope, rows.entities[name], bounds)
+    return await graph.find_neighbors(mind.access.parts, mind.access.scope, rows.entities[name], bounds)
 
 
 def depths(found):
-    return {neighbour.entity.name: neighbour.depth for neighbour in found.neighbours}
+    return {neighbor.entity.name: neighbor.depth for neighbor in found.neighbors}
 
 
 def texts(found):
@@ -46,7 +46,7 @@ async def test_facts_lead_to_entities_hop_by_hop_whichever_way_they_point(mind, 
     found = await walk(mind, rows, "Ada")
     assert (found.entity.name, depths(found)) == ("Ada", {"Acme": 1, "Berlin": 2, "Bob": 3})
     assert texts(found) == ["Ada works at Acme", "Acme lies in Berlin", "Bob lives in Berlin"]
-    assert [neighbour.led_by for neighbour in found.neighbours] == rows.facts[:3]
+    assert [neighbor.led_by for neighbor in found.neighbors] == rows.facts[:3]
     assert depths(await walk(mind, rows, "Bob", hops=2)) == {"Cem": 1, "Berlin": 1, "Acme": 2}
 
 
@@ -133,13 +133,13 @@ async def test_facts_of_a_deleted_conversation_are_gone_at_once_and_back_again(m
     assert "Dee" not in depths(await walk(mind, rows, "Ada", hops=1))
     with pytest.raises(NotFoundError):
         await walk(mind, rows, "Dee")
-    await mind.conversation("talk").restore()
+    await mind.conversation("talk").update(state="active")
     assert depths(await walk(mind, rows, "Dee", hops=1)) == {"Ada": 1}
 
 
 async def find_paths(mind, rows, start, end, hops=4, limit=10, **times):
     ends = rows.entities[start], rows.entities[end]
-    found = await graph.connections(mind.access.parts, mind.access.scope, ends, hops, limit, Filter(**times))
+    found = await graph.list_paths(mind.access.parts, mind.access.scope, ends, hops, limit, Filter(**times))
     return ["-".join(entity.name for entity in path.entities) for path in found], found
 
 
@@ -171,25 +171,36 @@ async def test_a_timeline_holds_every_version_in_the_order_of_the_world(mind, ro
     rows.fact("Ada", "was born in", "Oslo", valid_at=None, created_at=MAY)
     rows.withhold(first, "past")
 
-    async def read(limit=50, cursor="", as_of=None):
-        return await graph.timeline(mind.access.parts, mind.access.scope, rows.entities["Ada"], as_of, cursor, limit)
+    async def read(limit=50, cursor=None, as_of=None):
+        return await mind.knowledge.facts(rows.entities["Ada"], at="any", as_of=as_of, cursor=cursor, limit=limit)
 
     whole = await read()
-    assert [(each.object.name, each.version) for each in whole.relations] == [
+    assert [(each.object_name, each.version) for each in whole.facts] == [
         ("Oslo", 1), ("Acme", 1), ("Paris", 1), ("Paris", 2), ("Ada", 1),
     ]  # fmt: skip
-    assert [each.superseded_at for each in whole.relations[2:4]] == [MAY, None]
-    pages, cursor = [], ""
+    assert [each.superseded_at for each in whole.facts[2:4]] == [MAY, None]
+    pages, cursor = [], None
     while True:
         page = await read(limit=1, cursor=cursor)
-        pages += page.relations
+        pages += page.facts
         if not (cursor := page.next_cursor):
             break
-    assert tuple(pages) == whole.relations
+    assert tuple(pages) == whole.facts
     then = await read(as_of=MAY - timedelta(days=1))
-    assert [each.text for each in then.relations] == ["Ada works at Acme", "Ada lives in Paris"]
+    assert [each.text for each in then.facts] == ["Ada works at Acme", "Ada lives in Paris"]
     rows.withhold(rows.facts[0], "deleted")
-    assert "Acme" not in {each.object.name for each in (await read()).relations}
+    assert "Acme" not in {each.object_name for each in (await read()).facts}
+
+
+async def test_versions_of_one_fact_are_in_the_order_of_writing(mind, rows):
+    first = rows.fact("Ada", "lives in", "Paris", valid_at=MAY, created_at=MARCH, superseded_at=MAY)
+    rows.fact("Ada", "lives in", "Paris", lineage=first, version=2, valid_at=MARCH, created_at=MAY)
+    whole = await mind.knowledge.facts(first, at="any")
+    assert [each.version for each in whole.facts] == [1, 2]
+    page = await mind.knowledge.facts(first, at="any", limit=1)
+    assert page.facts + (await mind.knowledge.facts(first, at="any", cursor=page.next_cursor)).facts == whole.facts
+    timeline = await mind.knowledge.facts(rows.entities["Ada"], at="any")
+    assert [each.version for each in timeline.facts if each.id == first] == [2, 1]
 
 
 async def test_a_foreign_entity_is_as_unknown_as_a_made_up_one(recollect, mind, rows):
@@ -199,11 +210,10 @@ async def test_a_foreign_entity_is_as_unknown_as_a_made_up_one(recollect, mind, 
     for their, ids in ((other, known), (stranger, known), (mind, (uuid.uuid4(), known[1]))):
         asking = their.access
         with pytest.raises(NotFoundError):
-            await graph.neighbours(asking.parts, asking.scope, ids[0], WalkLimits(1, 10, Filter()))
+            await graph.find_neighbors(asking.parts, asking.scope, ids[0], WalkLimits(1, 10, Filter()))
         with pytest.raises(NotFoundError):
-            await graph.connections(asking.parts, asking.scope, ids, 4, 10, Filter())
-        with pytest.raises(NotFoundError):
-            await graph.timeline(asking.parts, asking.scope, ids[0], None, "", 10)
+            await graph.list_paths(asking.parts, asking.scope, ids, 4, 10, Filter())
+        assert (await their.knowledge.facts(ids[0], at="any")).facts == ()
 
 
 async def test_a_walk_never_leaves_its_scope(recollect, mind, rows, owner):
@@ -225,14 +235,11 @@ async def test_a_walk_never_leaves_its_scope(recollect, mind, rows, owner):
 )
 async def test_a_walk_has_bounds(mind, rows, bounds):
     with pytest.raises(InvalidInputError):
-        await graph.neighbours(mind.access.parts, mind.access.scope, rows.entities["Ada"], bounds)
+        await graph.find_neighbors(mind.access.parts, mind.access.scope, rows.entities["Ada"], bounds)
 
 
-async def test_paths_and_timelines_have_bounds(mind, rows):
+async def test_paths_have_bounds(mind, rows):
     ada, acme = rows.entities["Ada"], rows.entities["Acme"]
     for ends, hops, limit in (((ada, ada), 4, 10), ((ada, acme), 7, 10), ((ada, acme), 0, 10), ((ada, acme), 4, 51)):
         with pytest.raises(InvalidInputError):
-            await graph.connections(mind.access.parts, mind.access.scope, ends, hops, limit, Filter())
-    for cursor in ("x", "2025_", "_", f"yesterday_{ada}"):
-        with pytest.raises(InvalidInputError):
-            await graph.timeline(mind.access.parts, mind.access.scope, ada, None, cursor, 10)
+            await graph.list_paths(mind.access.parts, mind.access.scope, ends, hops, limit, Filter())

@@ -44,22 +44,22 @@ async def known(mind):
 
 
 async def test_stated_facts_are_followed(mind, known):
-    found = await mind.knowledge.neighbours(known["Ada"], 3)
-    assert {each.entity.name: each.depth for each in found.neighbours} == {"Acme": 1, "Berlin": 2, "Bob": 3}
-    [path] = await mind.knowledge.connections(known["Ada"], known["Bob"])
+    found = await mind.knowledge.neighbors(known["Ada"], 3)
+    assert {each.entity.name: each.depth for each in found.neighbors} == {"Acme": 1, "Berlin": 2, "Bob": 3}
+    [path] = await mind.knowledge.paths(known["Ada"], known["Bob"])
     assert [entity.name for entity in path.entities] == ["Ada", "Acme", "Berlin", "Bob"]
 
 
 async def test_a_correction_leaves_the_graph_and_stays_on_the_timeline(mind, known):
-    [job] = (await mind.knowledge.timeline(known["Ada"])).relations
-    moved = NewFact("Ada", "works at", "Zeta", valid_at=datetime(2025, 1, 1, tzinfo=UTC), replaces=(job.fact_id,))
+    [job] = (await mind.knowledge.facts(known["Ada"], at="any")).facts
+    moved = NewFact("Ada", "works at", "Zeta", valid_at=datetime(2025, 1, 1, tzinfo=UTC), replaces=(job.id,))
     await mind.knowledge.add(moved)
-    found = await mind.knowledge.neighbours(known["Ada"])
-    assert [each.entity.name for each in found.neighbours] == ["Zeta"]
-    then = await mind.knowledge.neighbours(known["Ada"], at=datetime(2024, 1, 1, tzinfo=UTC))
-    assert [each.entity.name for each in then.neighbours] == ["Acme"]
-    versions = (await mind.knowledge.timeline(known["Ada"])).relations
-    assert [(each.object.name, each.version) for each in versions] == [("Acme", 1), ("Acme", 2), ("Zeta", 1)]
+    found = await mind.knowledge.neighbors(known["Ada"])
+    assert [each.entity.name for each in found.neighbors] == ["Zeta"]
+    then = await mind.knowledge.neighbors(known["Ada"], at=datetime(2024, 1, 1, tzinfo=UTC))
+    assert [each.entity.name for each in then.neighbors] == ["Acme"]
+    versions = (await mind.knowledge.facts(known["Ada"], at="any")).facts
+    assert [(each.object_name, each.version) for each in versions] == [("Acme", 1), ("Acme", 2), ("Zeta", 1)]
 
 
 async def test_every_way_in_gives_the_same_answer(recollect, mind, known):
@@ -68,40 +68,40 @@ async def test_every_way_in_gives_the_same_answer(recollect, mind, known):
         async with Client(url, secret) as client:
             there = (await client.mind("ada", "li")).knowledge
             ends = known["Ada"], known["Bob"]
-            assert await there.neighbours(ends[0], 2) == await mind.knowledge.neighbours(ends[0], 2)
-            assert await there.connections(*ends) == await mind.knowledge.connections(*ends)
-            assert await there.timeline(ends[0], limit=1) == await mind.knowledge.timeline(ends[0], limit=1)
+            assert await there.neighbors(ends[0], 2) == await mind.knowledge.neighbors(ends[0], 2)
+            assert await there.paths(*ends) == await mind.knowledge.paths(*ends)
+            assert await there.facts(ends[0], at="any") == await mind.knowledge.facts(ends[0], at="any")
             written = "".join([piece async for piece in there.export()])
             assert written == "".join([piece async for piece in mind.knowledge.export()])
             with pytest.raises(NotFoundError):
-                await there.neighbours(uuid4())
+                await there.neighbors(uuid4())
             with pytest.raises(InvalidInputError):
-                await there.connections(ends[0], ends[0])
+                await there.paths(ends[0], ends[0])
             with pytest.raises(NotFoundError):
                 [piece async for piece in client.stream("/v1/nowhere", {})]
 
         def block():
             with sync.using(Client(url, secret)) as opened:
                 knowledge = opened.mind("ada", "li").knowledge
-                return knowledge.neighbours(known["Ada"], 2), "".join(knowledge.export(GraphFormat.GRAPHML))
+                return knowledge.neighbors(known["Ada"], 2), "".join(knowledge.export(GraphFormat.GRAPHML))
 
         blocked, exported = await asyncio.to_thread(block)
-    assert (blocked, exported) == (await mind.knowledge.neighbours(known["Ada"], 2), written)
+    assert (blocked, exported) == (await mind.knowledge.neighbors(known["Ada"], 2), written)
 
 
 async def test_http_speaks_of_the_graph(http, known):
     ada, bob = known["Ada"], known["Bob"]
-    answer = (await http.get(f"/v1/entities/{ada}/neighbours", params=SCOPE | {"hops": 2})).json()
-    assert [(each["entity"]["name"], each["depth"]) for each in answer["neighbours"]] == [("Acme", 1), ("Berlin", 2)]
+    answer = (await http.get(f"/v1/entities/{ada}/neighbors", params=SCOPE | {"hops": 2})).json()
+    assert [(each["entity"]["name"], each["depth"]) for each in answer["neighbors"]] == [("Acme", 1), ("Berlin", 2)]
     assert answer["whole"] is True
     assert answer["relations"][0]["text"]
-    answer = (await http.get("/v1/connections", params=SCOPE | {"start": str(ada), "end": str(bob)})).json()
-    assert [len(path["relations"]) for path in answer["connections"]] == [3]
-    answer = (await http.get(f"/v1/entities/{ada}/timeline", params=SCOPE)).json()
-    assert (len(answer["relations"]), answer["next_cursor"]) == (1, "")
+    answer = (await http.get("/v1/graph/paths", params=SCOPE | {"start": str(ada), "end": str(bob)})).json()
+    assert [len(path["relations"]) for path in answer["paths"]] == [3]
+    answer = (await http.get("/v1/facts", params=SCOPE | {"about": str(ada), "at": "any"})).json()
+    assert (len(answer["facts"]), answer["next_cursor"]) == (1, None)
     for wrong in ({"hops": 4}, {"hops": 0}, {"beam": 501}):
-        assert (await http.get(f"/v1/entities/{ada}/neighbours", params=SCOPE | wrong)).status_code == 422
-    assert (await http.get(f"/v1/entities/{uuid4()}/timeline", params=SCOPE)).status_code == 404
+        assert (await http.get(f"/v1/entities/{ada}/neighbors", params=SCOPE | wrong)).status_code == 422
+    assert (await http.get(f"/v1/entities/{uuid4()}/neighbors", params=SCOPE)).status_code == 404
 
 
 async def test_an_export_is_xml_or_json_and_can_be_refused(recollect, http, known):
@@ -151,12 +151,11 @@ def test_the_command_line_draws_and_writes(addresses, embedder, tmp_path, monkey
     def run(*words):
         return CliRunner().invoke(app, ["mind", "graph", *words, "--agent", "ada", "--user", "li"])
 
-    shown = run("neighbours", "ada", "--hops", "2").stdout
+    shown = run("neighbors", "ada", "--hops", "2").stdout
     assert "works at → [b]Acme" in shown
     assert "← owns Bob" in shown
-    assert "Ada - [b]Acme - Bob" in run("connections", "Ada", "Bob").stdout
-    assert "Ada works at [b]Acme" in run("timeline", "Ada").stdout
+    assert "Ada - [b]Acme - Bob" in run("paths", "Ada", "Bob").stdout
     file = tmp_path / "facts.json"
     assert "written to" in run("export", str(file), "--format", "cypher").stdout
     assert len(json.loads(file.read_text(encoding="utf-8"))["statements"]) == 2
-    assert isinstance(run("neighbours", "Nobody").exception, NotFoundError)
+    assert isinstance(run("neighbors", "Nobody").exception, NotFoundError)

@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from recollect.core.knowledge.graph import FAN, FollowedFact
-from recollect.models.recall import Filter
+from recollect.models.filters import Filter
 from recollect.store.knowledge.graph import WalkLimits, walk
 from support.measuring.sizes import Sizes
 from support.memories.fact_rows import open_facts

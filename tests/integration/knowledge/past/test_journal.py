@@ -9,8 +9,9 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from recollect.models.agents import EnrichSource, Profile
+from recollect.models.filters import Filter
 from recollect.models.memories import ImportanceFrom, Kind, MemoryProgress, NewMemory, Triple
-from recollect.models.recall import Cue, Filter
+from recollect.models.recall import Cue
 from recollect.verbs.knowledge.enrich import enrich
 from recollect.verbs.knowledge.steps.segment import MAX_EVENTS
 from support.models.fake_chat import FakeChatModel
@@ -89,7 +90,7 @@ async def test_a_full_batch_becomes_a_summary_entities_facts_and_topics_by_one_q
     assert "ada (user): Ada serves guest 0" in reader.prompts[0]
     [fact] = (await living.knowledge.facts()).facts
     assert fact.text == FACT["text"]
-    [summary] = (await living.browse(only=Filter(kinds=(Kind.SUMMARY,)))).memories
+    [summary] = (await living.list(filter=Filter(kinds=(Kind.SUMMARY,)))).memories
     assert summary.evidence == tuple(receipt.id for receipt in receipts)
     assert {entity.name for entity in (await living.knowledge.entities()).entities} == {"Ada", "Mill Cafe"}
     first, second = [await living.get(receipt.id) for receipt in receipts[:2]]
@@ -113,7 +114,7 @@ async def test_the_journal_is_no_conversation_that_anybody_sees(living, owner):
     await learn(living)
     assert (await living.conversations()).conversations == ()
     assert (await living.overview()).conversations == 0
-    [memory, *_] = (await living.browse()).memories
+    [memory, *_] = (await living.list()).memories
     assert (memory.conversation, memory.role) == ("", None)
     hits = (await living.recall("Ada serves guest")).hits
     assert {hit.memory.conversation for hit in hits} == {""}

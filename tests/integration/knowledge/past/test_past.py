@@ -9,11 +9,12 @@ from recollect.core.text.terms import analyse, hash_term, slot_of
 from recollect.errors import InvalidInputError, NotFoundError
 from recollect.jobs.worker import build_app
 from recollect.models.conversations import HistoryOptions, NewMessage
+from recollect.models.filters import Filter
 from recollect.models.memories import Kind, MemoryProgress, NewMemory, Role, Triple
-from recollect.models.recall import Cue, Filter, StreamWeights
+from recollect.models.recall import Cue, StreamWeights
 from recollect.store.knowledge import facts
 from recollect.store.memories import memories
-from support.memories.past import LONG_AGO, amend, end, moment, scope_of, state, year
+from support.memories.past import LONG_AGO, amend, end, last_chat, moment, scope_of, state, year
 from support.service.known_numbers import VECTORS
 
 HOT = ("memory_terms", VECTORS, "memory_keywords", "pending_embeddings")
@@ -24,7 +25,7 @@ async def remind(mind, text, **more):
 
 
 async def read(mind, **times):
-    return [memory.content for memory in (await mind.browse(limit=200, only=Filter(**times))).memories]
+    return [memory.content for memory in (await mind.list(limit=200, filter=Filter(**times))).memories]
 
 
 async def moved(mind, owner):
@@ -254,11 +255,11 @@ async def test_keywords_and_chats_of_then(mind, owner):
     assert [memory.content for memory in found.events] == ["An event"]
     [found] = await mind.associate(triple)
     assert len(found.events) == 30
-    assert (await mind.last_chat("Ann", as_of=before)).content == "A talk"
-    assert (await mind.last_chat("Ann")).content == "A later talk"
-    assert await mind.last_chat("Ann", as_of=LONG_AGO) is None
-    assert await mind.last_chat("Ann", at=year(2024)) is not None
-    assert await mind.last_chat("Ann", at=year(2023)) is None
+    assert (await last_chat(mind, "Ann", as_of=before)).content == "A talk"
+    assert (await last_chat(mind, "Ann")).content == "A later talk"
+    assert await last_chat(mind, "Ann", as_of=LONG_AGO) is None
+    assert await last_chat(mind, "Ann", at=year(2024)) is not None
+    assert await last_chat(mind, "Ann", at=year(2023)) is None
 
 
 async def test_a_prompt_as_of_then(mind, owner):

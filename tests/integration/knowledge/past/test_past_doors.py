@@ -8,8 +8,9 @@ from conftest import new_key
 from recollect.client import Client
 from recollect.doors.http.app import create_app
 from recollect.models.conversations import HistoryOptions, NewMessage
+from recollect.models.filters import Filter
 from recollect.models.memories import Kind, NewMemory, Role, Triple
-from recollect.models.recall import Cue, Filter
+from recollect.models.recall import Cue
 from support.memories.past import amend, moment, state, year
 from support.service.serving import serving
 
@@ -51,7 +52,8 @@ async def test_http(http, then):
     assert contents(page["memories"]) == {"Ann lives in Paris.", "An early talk", "first", "1"}
     page = (await http.get("/v1/memories", params=SCOPE | {"at": "2020-06-01T00:00:00+08:00"})).json()
     assert contents(page["memories"]) == {"Ann lives in Rome.", "An early talk"}
-    chat = (await http.get("/v1/last-chat", params=SCOPE | as_of | {"name": "Ann"})).json()
+    chats = {"keyword": "Ann", "kinds": "chat", "order": "newest", "limit": 1}
+    [chat] = (await http.get("/v1/memories", params=SCOPE | as_of | chats)).json()["memories"]
     assert chat["content"] == "An early talk"
     triples = {"triples": [{"subject": "Ann"}]}
     asked = [{}, as_of, {"at": "2020-06-01T00:00:00Z"}]
@@ -72,12 +74,11 @@ async def test_moments_that_cannot_be_are_refused(http, field, value):
     answers = [
         await http.post("/v1/recall", json=SCOPE | {"text": "x"} | wrong),
         await http.get("/v1/memories", params=SCOPE | wrong),
-        await http.get("/v1/last-chat", params=SCOPE | {"name": "x"} | wrong),
         await http.post("/v1/associate", json=SCOPE | {"triples": [{"subject": "x"}]} | wrong),
         await http.post("/v1/history", json=SCOPE | {"conversation": "c"} | wrong),
         await http.post("/v1/context", json=SCOPE | {"conversation": "c", "text": "x"} | wrong),
     ]
-    assert [answer.status_code for answer in answers] == [422] * 6
+    assert [answer.status_code for answer in answers] == [422] * 5
     assert all(field in answer.text for answer in answers)
 
 
@@ -86,8 +87,9 @@ async def test_the_client_asks_as_the_mind_does(recollect, mind, then):
     async with serving(create_app(recollect=recollect)) as url, Client(url, secret) as client:
         remote = await client.mind("ada", "li")
         for times in ({}, {"as_of": then}, {"at": year(2021)}, {"as_of": then, "at": year(2010)}):
-            assert await remote.browse(only=Filter(**times)) == await mind.browse(only=Filter(**times))
-            assert await remote.last_chat("Ann", **times) == await mind.last_chat("Ann", **times)
+            assert await remote.list(filter=Filter(**times)) == await mind.list(filter=Filter(**times))
+            chats = Filter(kinds=(Kind.CHAT,), **times)
+            assert await remote.list(keyword="Ann", filter=chats) == await mind.list(keyword="Ann", filter=chats)
             assert await remote.associate(Triple("Ann"), **times) == await mind.associate(Triple("Ann"), **times)
             window = HistoryOptions(**times)
             assert await remote.conversation("c").history(window) == await mind.conversation("c").history(window)

@@ -6,8 +6,9 @@ import pytest
 
 from recollect.errors import NotFoundError
 from recollect.models.conversations import ConversationState, NewMessage
+from recollect.models.filters import Filter
 from recollect.models.memories import Kind, Role
-from recollect.models.recall import Cue, Filter
+from recollect.models.recall import Cue
 from recollect.store.conversations import lifecycle
 from recollect.store.conversations.lifecycle import StateChange
 from support.memories.past import amend, end, moment, scope_of, state, year
@@ -21,7 +22,7 @@ async def remind(mind, **times):
 
 
 async def read(mind, **times):
-    page = await mind.browse(limit=200, only=Filter(**times))
+    page = await mind.list(limit=200, filter=Filter(**times))
     return [memory.content for memory in page.memories if memory.kind is Kind.FACT]
 
 
@@ -62,7 +63,7 @@ async def test_a_deleted_conversations_past_is_out_of_sight_and_comes_back_as_pa
     with pytest.raises(NotFoundError):
         await mind.get(first)
     assert withheld(owner, first, second) == ["deleted", None]
-    await conversation.restore()
+    await conversation.update(state="active")
     assert withheld(owner, first, second) == ["past", None]
     assert hot(owner, first) == [0, 0]
     assert await remind(mind, as_of=then) == await read(mind, as_of=then) == ["Ann lives in Paris."]
@@ -94,7 +95,7 @@ async def test_what_is_corrected_while_it_is_hidden_is_past_when_it_is_back(mind
     assert withheld(owner, first, ticket) == ["deleted", "deleted"]
     assert await remind(mind, as_of=then) == []
     end(owner, [ticket])
-    await conversation.restore()
+    await conversation.update(state="active")
     assert withheld(owner, first, ticket) == ["past", "past"]
     assert hot(owner, first, ticket) == [0, 0]
     assert await remind(mind) == ["Ann lives in Rome."]
@@ -105,7 +106,7 @@ async def test_what_is_still_believed_comes_back_into_recall(mind, owner, told):
     _, other, _, second, _ = told
     await other.delete()
     assert await remind(mind) == []
-    await other.restore()
+    await other.update(state="active")
     assert withheld(owner, second) == [None]
     assert hot(owner, second) == [1, 1]
     assert await remind(mind) == ["Ann lives in Rome."]

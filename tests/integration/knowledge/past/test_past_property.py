@@ -10,8 +10,9 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from recollect.models.conversations import NewMessage
+from recollect.models.filters import Filter
 from recollect.models.memories import Kind, NewMemory, Role
-from recollect.models.recall import Cue, Filter
+from recollect.models.recall import Cue
 from support.measuring.sizes import Sizes
 from support.memories.past import amend, moment, scope_of, state, year
 
@@ -84,7 +85,7 @@ class World:
 
     async def restore(self, which, begins, ends):
         if self.hidden:
-            await self.mind.conversation("talk").restore()
+            await self.mind.conversation("talk").update(state="active")
             self.hidden = False
 
     async def touch(self, which, begins, ends):
@@ -101,7 +102,7 @@ class World:
         return {"evidence": (said.id,)}
 
     async def read(self, **times):
-        page = await self.mind.browse(limit=200, only=Filter(**times))
+        page = await self.mind.list(limit=200, filter=Filter(**times))
         return [(each.id, each.content, each.valid_at, each.invalid_at) for each in page.memories]
 
     async def look(self, **times):
@@ -130,7 +131,7 @@ async def test_the_past_never_changes(recollect, owner):
             assert await world.read(as_of=then) == read
             assert await world.look(as_of=then) == found
             assert found == {identity for identity, content, *_ in read if content.startswith("Ann")}
-        strange = await stranger.browse(only=Filter(as_of=moment(owner)))
+        strange = await stranger.list(filter=Filter(as_of=moment(owner)))
         assert [memory.content for memory in strange.memories] == ["Ann is somebody else."]
         assert scope_of(mind, owner) != scope_of(stranger, owner)
 

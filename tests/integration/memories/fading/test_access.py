@@ -8,18 +8,24 @@ from datetime import UTC, datetime, timedelta
 
 import numpy as np
 import pytest
+from pgvector.psycopg import register_vector
 from psycopg import sql
 
+from recollect.channels.stream import QUERIES as STREAM
+from recollect.channels.stream import write_query
 from recollect.errors import InvalidInputError
 from recollect.llm.fake import FakeEmbedder
 from recollect.models.agents import Profile
+from recollect.models.filters import Filter
 from recollect.models.memories import Kind, NewMemory, Triple
 from recollect.models.recall import Cue, Mode, Status, StreamWeights
 from recollect.settings import Settings
+from recollect.store.database.filter import ALL, bind
 from recollect.store.memories import accesses, memories
+from recollect.store.memories.embeddings import to_vector
 from recollect.wiring import connected
 from support.service.accesses import with_access
-from support.service.known_numbers import SPACE, VECTORS
+from support.service.known_numbers import VECTORS
 
 LONG_AGO = datetime(2020, 1, 1, tzinfo=UTC)
 LATER = datetime(2020, 6, 1, tzinfo=UTC)
@@ -300,7 +306,7 @@ async def test_a_large_scope_is_ranked_through_its_index_and_says_so(recollect, 
 
 
 async def test_ranking_reads_only_indexes(recollect, mind, owner):
-    """The plans inside the ranking function, as the server itself reports them."""
+    """The plans of the ranking, as the server itself reports them."""
     random = np.random.default_rng(3)
     await mind.load([NewMemory(f"apple {number}", embedding=random.standard_normal(64)) for number in range(400)])
     for _ in range(3):
@@ -324,9 +330,14 @@ async def test_ranking_reads_only_indexes(recollect, mind, owner):
     [vector] = await FakeEmbedder().embed(["apples"])
     owner.execute("select set_config('recollect.tenant', %s, false)", [str(mind.access.scope.tenant_id)])
     owner.execute("set role recollect_service")
-    asked = "%s, %s::text::halfvec, '{event,thought}', null, '{0.5,3,2}', 0.99, 1307, 30"
-    query = f"select * from rank_newest_{SPACE}({asked})"
-    assert len(owner.execute(query, [scope_of(owner), str(vector.tolist())]).fetchall()) == 30
+    weights = {"recency": 0.5, "similarity": 3.0, "importance": 2.0, "decay": 0.99, "horizon": 1307, "limit": 30}
+    space = (await mind.access.locate()).space
+    asked = {"scope_id": scope_of(owner), "vector": to_vector(space, vector)} | weights
+    query = write_query("newest", space, ALL)
+    register_vector(owner)
+    with owner.transaction():
+        owner.execute(STREAM["plan_once"])
+        assert len(owner.execute(query, asked | bind(Filter(), [Kind.EVENT, Kind.THOUGHT])).fetchall()) == 30
     owner.execute("reset role")
     [plan] = [note for note in notes if VECTORS in note and "plan:" in note and "Index" in note][:1]
     for index in (

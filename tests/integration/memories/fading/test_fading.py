@@ -103,8 +103,8 @@ async def test_the_golden_scores_decide_in_the_store(mind, owner, shared):
         age(owner, [identity], max(row["days_since_access"], 400 if row["access_count"] else 0))
         if row["access_count"]:
             access(owner, [identity], row["days_since_access"], row["access_count"])
-    judged = {each.id: each for each in await mind.fading.explain(ids, MONTH)}
-    report = await mind.fading.fade(MONTH)
+    judged = {each.id: each for each in (await mind.fade(MONTH, ids=ids, dry_run=True)).judgements}
+    report = await mind.fade(MONTH)
     for identity, (_, row) in zip(ids, rows, strict=True):
         assert judged[identity].score == pytest.approx(row["score"], abs=5e-5), row
         assert judged[identity].fades == row["forget"], row
@@ -127,7 +127,7 @@ async def test_what_has_faded_leaves_every_index_and_comes_back_as_it_was(mind, 
     strengths = owner.execute("select * from keyword_strengths order by 1, 2, 3").fetchall()
     assert {gone, kept} <= ids_of(before)
 
-    report = await mind.fading.fade(MONTH)
+    report = await mind.fade(MONTH)
     assert (report.looked_at, report.faded, report.next_cursor) == (2, 1, None)
     assert report.grounds == {FadeReason.DECAYED: 1, FadeReason.KEPT: 1}
     [judgement] = report.judgements
@@ -137,25 +137,26 @@ async def test_what_has_faded_leaves_every_index_and_comes_back_as_it_was(mind, 
     assert gone not in ids_of(await see(mind, "Klaus and tea"))
     # Out of recall, and still readable.
     assert (await mind.get(gone)).content == "Klaus reads about tea."
-    assert gone in {memory.id for memory in (await mind.browse()).memories}
-    [listed] = (await mind.fading.faded()).faded
+    assert gone in {memory.id for memory in (await mind.list()).memories}
+    assert [each.id for each in (await mind.list(filter={"state": "faded"})).memories] == [gone]
+    [listed] = (await mind.fade(ids=[gone], dry_run=True)).judgements
     assert (listed.id, listed.kind, listed.grounds, listed.reason) == (
         *(gone, Kind.EVENT, FadeReason.DECAYED),
         judgement.reason,
     )
 
     asked = embedder.calls
-    assert await mind.fading.revive([gone, kept]) == [gone]
+    assert await mind.restore([gone, kept]) == [gone]
     assert embedder.calls - asked == 0
     assert await see(mind, "Klaus and tea") == before
     assert owner.execute(COUNTERS).fetchone() == counted
     assert owner.execute("select * from keyword_strengths order by 1, 2, 3").fetchall() == strengths
-    assert (await mind.fading.faded()).faded == ()
+    assert (await mind.list(filter={"state": "faded"})).memories == ()
     assert owner.execute("select count(*) from withheld_memories").fetchone()[0] == 0
     # Brought back is as good as new: it does not fade again at once.
-    [again] = await mind.fading.explain([gone], MONTH)
+    [again] = (await mind.fade(MONTH, ids=[gone], dry_run=True)).judgements
     assert not again.fades
-    assert (await mind.fading.fade(MONTH)).faded == 0
+    assert (await mind.fade(MONTH)).faded == 0
 
 
 async def test_a_dry_run_writes_nothing_and_says_what_the_run_then_does(mind, owner):
@@ -163,9 +164,9 @@ async def test_a_dry_run_writes_nothing_and_says_what_the_run_then_does(mind, ow
     age(owner, ids, 60)
     await mind.recall(Cue("thing", limit=3))
     before = snapshot(owner)
-    shown = await mind.fading.fade(MONTH, dry_run=True)
+    shown = await mind.fade(MONTH, dry_run=True)
     assert snapshot(owner) == before
-    done = await mind.fading.fade(MONTH)
+    done = await mind.fade(MONTH)
     assert (shown.dry_run, done.dry_run) == (True, False)
     assert {each.id for each in shown.judgements} == {each.id for each in done.judgements}
     assert (shown.faded, shown.grounds, shown.rules) == (done.faded, done.grounds, done.rules)
@@ -176,13 +177,13 @@ async def test_a_dry_run_writes_nothing_and_says_what_the_run_then_does(mind, ow
 async def test_nothing_fades_unless_the_agent_or_the_service_says_so(recollect, mind, owner):
     ids = await store(mind, NewMemory("An old thing."))
     age(owner, ids, 500)
-    report = await mind.fading.fade()
+    report = await mind.fade()
     assert (report.looked_at, report.faded, report.rules.days) == (0, 0, 0)
-    assert (await mind.fading.explain(ids))[0].reason == "Nothing fades here by itself."
+    assert (await mind.fade(ids=ids, dry_run=True)).judgements[0].reason == "Nothing fades here by itself."
     await defer_due(recollect.parts.database, "fade", usual=0)
     assert owner.execute("select lock from procrastinate_jobs where task_name = 'fade'").fetchall() == []
     await mind.set_profile(Profile(fading_days=30))
-    assert (await mind.fading.fade(dry_run=True)).faded == 1
+    assert (await mind.fade(dry_run=True)).faded == 1
     await mind.set_profile(Profile(fading_days=0))
     await defer_due(recollect.parts.database, "fade", usual=30)
     assert owner.execute("select lock from procrastinate_jobs where task_name = 'fade'").fetchall() == []
@@ -202,13 +203,13 @@ async def test_facts_may_grow_old_unless_the_agent_says_how_old(mind, owner):
     )
     age(owner, [young], 89)
     age(owner, [old, dear], 91)
-    assert (await mind.fading.fade(MONTH)).faded == 0
-    report = await mind.fading.fade(FadingRules(days=30, fact_days=90))
+    assert (await mind.fade(MONTH)).faded == 0
+    report = await mind.fade(FadingRules(days=30, fact_days=90))
     assert [(each.id, each.grounds) for each in report.judgements] == [(old, FadeReason.AGED)]
     assert report.judgements[0].reason == "It is 91.0 days old, older than 90."
     assert report.grounds == {FadeReason.AGED: 1, FadeReason.KEPT: 1, FadeReason.PROTECTED: 1}
-    await mind.fading.revive([old])
-    assert (await mind.fading.fade(FadingRules(days=30, fact_days=90))).faded == 0
+    await mind.restore([old])
+    assert (await mind.fade(FadingRules(days=30, fact_days=90))).faded == 0
 
 
 async def test_messages_and_the_running_summary_go_with_their_conversation(mind, owner):
@@ -218,11 +219,11 @@ async def test_messages_and_the_running_summary_go_with_their_conversation(mind,
     [running] = await store(mind, NewMemory("Sleeping cats.", Kind.SUMMARY, evidence=tuple(ids), importance=1))
     [alone] = await store(mind, NewMemory("Said outside.", Kind.MESSAGE, importance=1))
     age(owner, [*ids, first, running, alone], 300)
-    report = await mind.fading.fade(MONTH)
+    report = await mind.fade(MONTH)
     assert {each.id for each in report.judgements} == {first, alone}
     assert report.grounds == {FadeReason.HELD: 2, FadeReason.DECAYED: 2}
     owner.execute("update memories set expires_at = now() where id = %s", [ids[0]])
-    assert [each.grounds for each in (await mind.fading.fade(MONTH)).judgements] == [FadeReason.EXPIRED]
+    assert [each.grounds for each in (await mind.fade(MONTH)).judgements] == [FadeReason.EXPIRED]
 
 
 async def test_what_expires_is_out_of_recall_at_once_and_out_of_the_indexes_with_the_next_sweep(recollect, mind, owner):
@@ -239,10 +240,10 @@ async def test_what_expires_is_out_of_recall_at_once_and_out_of_the_indexes_with
     await delete_expired(recollect.parts.database, rederive=False)
     await recollect.work(until_empty=True)
     assert rows_of(owner, [gone]) == dict.fromkeys(HOT, 0)
-    [listed] = (await mind.fading.faded()).faded
+    [listed] = (await mind.fade(ids=[gone], dry_run=True)).judgements
     assert (listed.id, listed.grounds) == (gone, FadeReason.EXPIRED)
     # Restoring says that it is wanted after all: it expires no more.
-    assert await mind.fading.revive([gone]) == [gone]
+    assert await mind.restore([gone]) == [gone]
     assert (await mind.get(gone)).expires_at is None
     assert gone in ids_of(await see(mind, "code"))
 
@@ -283,7 +284,7 @@ async def test_what_is_recalled_while_a_pass_runs_is_kept(recollect, mind, owner
         return await fade_now(database, walk, chosen)
 
     monkeypatch.setattr(fading, "fade_now", recalled_first)
-    report = await mind.fading.fade(MONTH)
+    report = await mind.fade(MONTH)
     assert judged == ids
     assert [each.id for each in report.judgements] == [ids[1]]
     assert report.grounds == {FadeReason.KEPT: 1, FadeReason.DECAYED: 1}
@@ -294,13 +295,13 @@ async def test_many_recalls_beside_a_pass_neither_block_it_nor_bring_anything_ha
     ids = await store(mind, *(NewMemory(f"Stone number {n}.") for n in range(60)))
     age(owner, ids, 300)
     recalls = [mind.recall(Cue("stone", limit=20)) for _ in range(20)]
-    report, *_ = await asyncio.gather(mind.fading.fade(MONTH), *recalls)
+    report, *_ = await asyncio.gather(mind.fade(MONTH), *recalls)
     faded = {row[0] for row in owner.execute("select id from memories where withheld = 'faded'")}
     assert report.faded == len(faded)
     owner.execute("select fold_accesses(id) from scopes")
     assert not sum(rows_of(owner, list(faded)).values())
     assert rows_of(owner, list(set(ids) - faded))["memory_terms"] == 60 - len(faded)
-    await mind.fading.revive(ids)
+    await mind.restore(ids)
     assert owner.execute("select memory_count from scopes").fetchone()[0] == 60
 
 
@@ -311,18 +312,18 @@ async def test_what_had_faded_is_still_faded_when_a_deleted_conversation_is_back
     age(owner, [thought], 300)
     owner.execute("update memories set expires_at = now() where id = %s", [said[0].id])
     before = await see(mind, "cats")
-    assert (await mind.fading.fade(MONTH)).faded == 2
+    assert (await mind.fade(MONTH)).faded == 2
     await conversation.delete()
     assert (withheld(owner, thought), withheld(owner, said[0].id)) == ("deleted", "deleted")
-    assert (await mind.fading.faded()).faded == ()
-    assert await mind.fading.revive([thought]) == []
-    await conversation.restore()
+    assert (await mind.list(filter={"state": "faded"})).memories == ()
+    assert await mind.restore([thought]) == []
+    await conversation.update(state="active")
     assert (withheld(owner, thought), withheld(owner, said[0].id)) == ("faded", "faded")
     assert not ids_of(await see(mind, "cats"))
-    await conversation.archive()
-    await conversation.restore()
-    assert len((await mind.fading.faded()).faded) == 2
-    assert len(await mind.fading.revive([thought, said[0].id])) == 2
+    await conversation.update(state="archived")
+    await conversation.update(state="active")
+    assert len((await mind.list(filter={"state": "faded"})).memories) == 2
+    assert len(await mind.restore([thought, said[0].id])) == 2
     after = await see(mind, "cats")
     assert ids_of(after) == {thought, said[0].id} == ids_of(before) | {said[0].id}
 
@@ -333,7 +334,7 @@ async def test_what_has_faded_can_be_forgotten_and_purged(mind, owner):
     [thought] = await store(mind, NewMemory("Cats sleep.", Kind.THOUGHT, evidence=(said[0].id,), importance=1))
     [event] = await store(mind, NewMemory("Rain."))
     age(owner, [thought, event], 300)
-    assert (await mind.fading.fade(MONTH)).faded == 2
+    assert (await mind.fade(MONTH)).faded == 2
     await mind.forget([event])
     await conversation.purge()
     assert owner.execute("select count(*) from memories").fetchone()[0] == 0
@@ -345,8 +346,8 @@ async def test_a_restored_memory_that_had_no_vector_yet_waits_for_it_again(recol
     embedder.fail()
     [gone] = await store(mind, NewMemory("A bell rang."))
     age(owner, [gone], 300)
-    await mind.fading.fade(MONTH)
-    await mind.fading.revive([gone])
+    await mind.fade(MONTH)
+    await mind.restore([gone])
     assert owner.execute("select id from pending_embeddings").fetchall() == [(gone,)]
     assert owner.execute("select count(*) from procrastinate_jobs where task_name = 'embed'").fetchone()[0] >= 1
 
@@ -359,34 +360,50 @@ async def test_nobody_fades_or_restores_what_is_anothers(recollect, mind, owner)
         await store(another, NewMemory("Theirs."))
     age(owner, [mine], 300)
     owner.execute("update memories set created_at = now() - interval '1 year', occurred_at = now() - interval '1 year'")
-    assert await other.fading.explain([mine], MONTH) == []
-    assert (await mind.fading.fade(MONTH)).faded == 1
+    assert (await other.fade(MONTH, ids=[mine], dry_run=True)).judgements == ()
+    assert (await mind.fade(MONTH)).faded == 1
     assert owner.execute("select count(*) from memories where withheld is not null").fetchone()[0] == 1
     for another in (other, stranger):
-        assert (await another.fading.faded()).faded == ()
-        assert await another.fading.revive([mine]) == []
+        assert (await another.list(filter={"state": "faded"})).memories == ()
+        assert await another.restore([mine]) == []
     assert withheld(owner, mine) == "faded"
+
+
+async def test_only_named_memories_fade_and_each_says_why(mind, owner):
+    first, second, new = await store(mind, NewMemory("One."), NewMemory("Two."), NewMemory("Three."))
+    age(owner, [first, second], 300)
+    report = await mind.fade(MONTH, ids=[new, first])
+    assert (report.looked_at, report.faded, report.next_cursor) == (2, 1, None)
+    assert {each.id: each.fades for each in report.judgements} == {first: True, new: False}
+    assert [each.id for each in (await mind.list(filter={"state": "faded"})).memories] == [first]
+    again = await mind.fade(MONTH, ids=[new, first])
+    assert (again.faded, {each.id: each.faded_at is None for each in again.judgements}) == (
+        0,
+        {first: False, new: True},
+    )
 
 
 async def test_rights_rules_and_numbers_are_checked(recollect, mind, owner):
     await store(mind, NewMemory("x"))
     _, secret = await new_key(recollect, rights=(Right.READ,))
     reader = await recollect.authorize(secret, "test", "ada", "li")
-    assert (await reader.fading.fade(MONTH, dry_run=True)).looked_at == 1
-    for refused in (reader.fading.fade(MONTH), reader.fading.revive([BEGINNING])):
+    assert (await reader.fade(MONTH, dry_run=True)).looked_at == 1
+    for refused in (reader.fade(MONTH), reader.restore([BEGINNING])):
         with pytest.raises(ForbiddenError):
             await refused
     for rules in (FadingRules(days=-1), FadingRules(days=1, threshold=1.5), FadingRules(fact_days=1e9)):
         with pytest.raises(InvalidInputError):
-            await mind.fading.fade(rules)
+            await mind.fade(rules)
     for profile in (Profile(fading_days=-1), Profile(fading_threshold=2), Profile(fading_fact_days=1e9)):
         with pytest.raises(InvalidInputError):
             await mind.set_profile(profile)
     with pytest.raises(InvalidInputError):
-        await mind.fading.revive([])
+        await mind.restore([])
+    with pytest.raises(InvalidInputError):
+        await mind.fade(MONTH, ids=[])
     nowhere = await recollect.mind("nobody")
-    assert (await nowhere.fading.fade(MONTH)).looked_at == 0
-    assert (await nowhere.fading.faded()).faded == ()
+    assert (await nowhere.fade(MONTH)).looked_at == 0
+    assert (await nowhere.list(filter={"state": "faded"})).memories == ()
 
 
 async def test_a_pass_over_many_runs_in_small_transactions_and_tells_how_far_it_is(recollect, mind, owner, monkeypatch):
@@ -420,15 +437,15 @@ async def test_a_call_stops_in_time_and_says_where_to_go_on(mind, owner, monkeyp
     age(owner, ids, 300)
     clock = count(0, verb.FADE_SECONDS * 0.6)
     monkeypatch.setattr(verb, "time", SimpleNamespace(monotonic=lambda: next(clock)))
-    first = await mind.fading.fade(MONTH)
+    first = await mind.fade(MONTH)
     assert (first.looked_at, first.next_cursor) == (fading.CHUNK, ids[fading.CHUNK - 1])
     assert len(first.judgements) == verb.MAX_LISTED
-    second = await mind.fading.fade(MONTH, cursor=first.next_cursor)
+    second = await mind.fade(MONTH, cursor=first.next_cursor)
     assert (second.looked_at, second.faded, second.next_cursor) == (5, 5, None)
     pages, cursor = [], None
     while True:
-        page = await mind.fading.faded(cursor, 200)
-        pages += [each.id for each in page.faded]
+        page = await mind.list(filter={"state": "faded"}, cursor=cursor, limit=200)
+        pages += [each.id for each in page.memories]
         cursor = page.next_cursor
         if cursor is None:
             break
@@ -482,16 +499,16 @@ async def test_deciding_twice_is_the_same_and_what_is_protected_never_fades(mind
         if times:
             access(owner, [identity], days / 2 + 0.25, times)
     rules = FadingRules(days=30, fact_days=90)
-    first, second = await mind.fading.explain(ids, rules), await mind.fading.explain(ids, rules)
+    first, second = [(await mind.fade(rules, ids=ids, dry_run=True)).judgements for _ in range(2)]
     assert [(each.id, each.fades, each.grounds) for each in first] == [
         (each.id, each.fades, each.grounds) for each in second
     ]
-    await mind.fading.fade(rules)
+    await mind.fade(rules)
     for judgement, identity, (_, weight, _, _) in zip(first, ids, drawn, strict=True):
         assert judgement.id == identity
         assert withheld(owner, identity) == ("faded" if judgement.fades else None)
         assert not (weight >= 9 and judgement.fades)
-    again = await mind.fading.fade(rules)
+    again = await mind.fade(rules)
     assert again.faded == 0
     await mind.forget(ids)
 
@@ -501,7 +518,7 @@ async def test_a_version_that_has_faded_is_still_what_was_believed_then(mind, ow
     other = await state(mind, owner, "Bob lives in Rome.", year(2020))
     before = moment(owner)
     owner.execute("update memories set created_at = %s where id = %s", [LONG_AGO, fact])
-    assert (await mind.fading.fade(FadingRules(days=30, fact_days=90))).faded == 1
+    assert (await mind.fade(FadingRules(days=30, fact_days=90))).faded == 1
 
     async def remind(**times):
         return {hit.memory.content for hit in (await mind.recall(Cue("Who lives in Paris?", **times))).hits}
@@ -511,12 +528,12 @@ async def test_a_version_that_has_faded_is_still_what_was_believed_then(mind, ow
     # A correction finds it though it has faded; from then on it is past, and no fading brings it back.
     await amend(mind, owner, fact, "Ann lives in Berlin.", year(2024))
     assert withheld(owner, fact) == "past"
-    assert await mind.fading.revive([fact]) == []
+    assert await mind.restore([fact]) == []
     assert await remind() == {"Bob lives in Rome.", "Ann lives in Berlin."}
     assert await remind(as_of=before) == {"Ann lives in Paris.", "Bob lives in Rome."}
     # What came to its end while it had faded does not come back into the indexes either.
     owner.execute("update memories set created_at = %s where id = %s", [LONG_AGO, other])
-    assert (await mind.fading.fade(FadingRules(days=30, fact_days=90))).faded == 1
+    assert (await mind.fade(FadingRules(days=30, fact_days=90))).faded == 1
     owner.execute("update beliefs set invalid_at = now() where id = %s", [other])
-    assert await mind.fading.revive([other]) == []
+    assert await mind.restore([other]) == []
     assert withheld(owner, other) == "past"

@@ -35,30 +35,32 @@ async def old(mind, owner):
 
 async def test_http_tells_fades_lists_and_restores(http, mind, owner):
     gone, kept = await old(mind, owner)
-    shown = (await http.post("/v1/fading", json=SCOPE | {"days": 30, "dry_run": True})).json()
+    shown = (await http.post("/v1/fade", json=SCOPE | {"days": 30, "dry_run": True})).json()
     assert (shown["dry_run"], shown["looked_at"], shown["faded"]) == (True, 2, 1)
     assert shown["grounds"] == {"decayed": 1, "protected": 1}
     assert shown["rules"] == {"days": 30, "threshold": 0.7, "fact_days": 0}
-    assert (await http.get("/v1/faded", params=SCOPE)).json() == {"faded": [], "next_cursor": None}
-    done = await http.post("/v1/fading", json=SCOPE | {"days": 30})
+    listing = SCOPE | {"state": "faded"}
+    assert (await http.get("/v1/memories", params=listing)).json() == {"memories": [], "next_cursor": None}
+    done = await http.post("/v1/fade", json=SCOPE | {"days": 30})
     assert (done.status_code, done.json()["judgements"][0]["id"]) == (200, str(gone))
-    [listed] = (await http.get("/v1/faded", params=SCOPE)).json()["faded"]
-    assert (listed["id"], listed["kind"], listed["grounds"]) == (str(gone), "event", "decayed")
-    body = SCOPE | {"ids": [str(gone), str(kept)], "days": 30}
-    [judged] = (await http.post("/v1/fading/explain", json=body)).json()["judgements"]
-    assert (judged["id"], judged["fades"], judged["grounds"]) == (str(kept), False, "protected")
-    del body["days"]
-    assert (await http.post("/v1/faded/revive", json=body)).json() == {"revived": [str(gone)]}
-    assert "SECRET" not in done.text + str(listed)
+    assert [each["id"] for each in (await http.get("/v1/memories", params=listing)).json()["memories"]] == [str(gone)]
+    body = SCOPE | {"ids": [str(gone), str(kept)]}
+    report = (await http.post("/v1/fade", json=body | {"days": 30, "dry_run": True})).json()
+    standing, faded = report["judgements"]
+    assert (standing["id"], standing["fades"], standing["grounds"]) == (str(kept), False, "protected")
+    assert (faded["id"], faded["kind"], faded["grounds"]) == (str(gone), "event", "decayed")
+    assert faded["faded_at"] and standing["faded_at"] is None and report["faded"] == 0
+    assert (await http.post("/v1/fade/restore", json=body)).json() == {"restored": [str(gone)]}
+    assert "SECRET" not in done.text + str(report)
 
 
 async def test_http_keeps_rights_and_bounds(recollect, mind, owner):
     await old(mind, owner)
     _, secret = await new_key(recollect, rights=(Right.READ,))
     async with http_client(recollect, secret) as reader:
-        assert (await reader.post("/v1/fading", json=SCOPE | {"dry_run": True})).status_code == 200
-        assert (await reader.post("/v1/fading", json=SCOPE)).status_code == 403
-        assert (await reader.post("/v1/faded/revive", json=SCOPE | {"ids": [str(uuid4())]})).status_code == 403
+        assert (await reader.post("/v1/fade", json=SCOPE | {"dry_run": True})).status_code == 200
+        assert (await reader.post("/v1/fade", json=SCOPE)).status_code == 403
+        assert (await reader.post("/v1/fade/restore", json=SCOPE | {"ids": [str(uuid4())]})).status_code == 403
         for wrong in (
             {"days": -1},
             {"threshold": 1.1},
@@ -67,10 +69,10 @@ async def test_http_keeps_rights_and_bounds(recollect, mind, owner):
             {"cursor": "x"},
             {"x": 1},
         ):
-            assert (await reader.post("/v1/fading", json=SCOPE | {"dry_run": True} | wrong)).status_code == 422, wrong
+            assert (await reader.post("/v1/fade", json=SCOPE | {"dry_run": True} | wrong)).status_code == 422, wrong
     _, stranger = await new_key(recollect, "another")
     async with http_client(recollect, stranger) as other:
-        assert (await other.post("/v1/fading", json=SCOPE | {"days": 30})).json()["looked_at"] == 0
+        assert (await other.post("/v1/fade", json=SCOPE | {"days": 30})).json()["looked_at"] == 0
 
 
 async def test_http_takes_an_expiry_and_a_profile_that_fades(http, mind):
@@ -84,7 +86,7 @@ async def test_http_takes_an_expiry_and_a_profile_that_fades(http, mind):
     chosen = {"agent": "ada", "fading_days": 20, "fading_threshold": 0.6, "fading_fact_days": 90}
     assert (await http.put("/v1/profile", json=chosen)).status_code == 200
     assert await mind.profile() == Profile(fading_days=20, fading_threshold=0.6, fading_fact_days=90)
-    assert (await mind.fading.fade(dry_run=True)).rules == FadingRules(20, 0.6, 90)
+    assert (await mind.fade(dry_run=True)).rules == FadingRules(20, 0.6, 90)
 
 
 async def test_the_sdk_and_blocking_code_say_the_same(recollect, mind, owner):
@@ -92,18 +94,23 @@ async def test_the_sdk_and_blocking_code_say_the_same(recollect, mind, owner):
 
     def block(url, secret):
         with sync.using(Client(url, secret)) as client:
-            view = client.mind("ada", "li").fading
-            return view.fade(MONTH, dry_run=True), view.explain([kept], MONTH), view.faded().faded, view.revive([gone])
+            view = client.mind("ada", "li")
+            explained = view.fade(MONTH, ids=[kept], dry_run=True).judgements
+            faded = view.list(filter={"state": "faded"}).memories
+            return view.fade(MONTH, dry_run=True), explained, faded, view.restore([gone])
 
     async with serving(create_app(recollect=recollect)) as url:
         _, secret = await new_key(recollect)
         async with Client(url, secret) as client:
             there = await client.mind("ada", "li")
-            assert (await there.fading.fade(MONTH, dry_run=True)) == (await mind.fading.fade(MONTH, dry_run=True))
-            assert [each.fades for each in await there.fading.explain([gone, kept], MONTH)] == [True, False]
-            assert (await there.fading.fade(MONTH)).faded == 1
-            assert (await there.fading.faded()) == (await mind.fading.faded())
-            assert (await there.fading.faded(gone)).faded == ()
+            assert (await there.fade(MONTH, dry_run=True)) == (await mind.fade(MONTH, dry_run=True))
+            judged = (await there.fade(MONTH, ids=[gone, kept], dry_run=True)).judgements
+            assert [each.fades for each in judged] == [True, False]
+            assert (await there.fade(MONTH)).faded == 1
+            faded = {"state": "faded"}
+            assert (await there.list(filter=faded)) == (await mind.list(filter=faded))
+            assert (await there.list(filter=faded, cursor=gone)).memories == ()
+            assert (await there.fade(ids=[gone])) == (await mind.fade(ids=[gone]))
             shown, explained, faded, restored = await asyncio.to_thread(block, url, secret)
             moment = datetime.now(UTC) + timedelta(days=1)
             [receipt] = await there.remember(NewMemory("x", expires_at=moment))
@@ -138,9 +145,9 @@ def test_the_command_line_shows_fades_lists_and_restores(run, owner):
     listed = run("mind", "fade", *mine, "--list")
     assert "expired" in listed
     assert gone[-8:] in listed
-    assert "1 memories are back." in run("mind", "fade", *mine, "--revive", gone)
-    assert "1 memories are back." in run("mind", "fade", *mine, "--revive", "all")
-    assert "or a short ID: m" in run("mind", "fade", *mine, "--revive", "lamp", fails=True)
+    assert "1 memories are back." in run("mind", "fade", *mine, "--restore", gone)
+    assert "1 memories are back." in run("mind", "fade", *mine, "--restore", "all")
+    assert "or a short ID: m" in run("mind", "fade", *mine, "--restore", "lamp", fails=True)
     assert "0 memories would fade." in run("mind", "fade", *mine, "--dry-run")
 
 
@@ -150,4 +157,4 @@ async def test_an_expiry_travels_with_the_line(recollect, mind, tmp_path):
     await export_lines(mind, tmp_path / "lines", lambda _: None)
     there = await recollect.mind("copy")
     await import_lines(there, tmp_path / "lines", lambda _: None)
-    assert [memory.expires_at for memory in (await there.browse()).memories] == [moment, None]
+    assert [memory.expires_at for memory in (await there.list()).memories] == [moment, None]

@@ -13,9 +13,9 @@ from conftest import http_client, new_key
 from integration.mcp.test_mcp import call
 from recollect.client import Client
 from recollect.errors import InvalidInputError
+from recollect.models.filters import Filter
 from recollect.models.knowledge import NewFact
 from recollect.models.memories import Kind, NewMemory, RecallState
-from recollect.models.recall import Filter
 from recollect.verbs.memories import read
 from support.measuring.sizes import Sizes
 from support.memories.filter_cases import admit, draw_cases, fill
@@ -48,7 +48,7 @@ def stored(owner):
 )
 async def test_what_a_filter_admits_is_forgotten(mind, owner):
     as_of = await fill(mind, owner)
-    sources = [each.id for each in (await mind.browse(limit=20)).memories]
+    sources = [each.id for each in (await mind.list(limit=20)).memories]
     await mind.remember(
         [NewMemory(f"of {place}", Kind.THOUGHT, evidence=(each,)) for place, each in enumerate(sources)]
     )
@@ -56,30 +56,30 @@ async def test_what_a_filter_admits_is_forgotten(mind, owner):
     for case in draw_cases(random.Random(21), FILTERS.now, as_of):
         if case.base.past:
             continue
-        found = await mind.forget(only=case.whole, dry_run=True)
+        found = await mind.forget(filter=case.whole, dry_run=True)
         assert {*found} == expect(owner, case.whole) and len(found) == len({*found}), case
         largest = max(largest, case.whole, key=lambda only: len(expect(owner, only)))
     assert stored(owner) == everything
     expected = expect(owner, largest)
-    assert {*await mind.forget(only=largest)} == expected and stored(owner) == everything - expected
-    assert (await mind.browse(only=largest)).memories == ()
-    assert await mind.forget(only=largest) == []
+    assert {*await mind.forget(filter=largest)} == expected and stored(owner) == everything - expected
+    assert (await mind.list(filter=largest)).memories == ()
+    assert await mind.forget(filter=largest) == []
 
 
 async def test_a_filter_is_forgotten_in_portions(mind, owner, monkeypatch):
     monkeypatch.setattr(read, "MAX_MEMORIES", 4)
     await mind.remember([NewMemory(f"apple {number}", importance=9 if number % 2 else 5) for number in range(23)])
-    assert len(await mind.forget(only=Filter(min_importance=9), dry_run=True)) == 11
-    assert len(await mind.forget(only=Filter(min_importance=9))) == 11
-    assert {each.importance for each in (await mind.browse()).memories} == {5.0}
+    assert len(await mind.forget(filter=Filter(min_importance=9), dry_run=True)) == 11
+    assert len(await mind.forget(filter=Filter(min_importance=9))) == 11
+    assert {each.importance for each in (await mind.list()).memories} == {5.0}
     with pytest.raises(InvalidInputError):
-        await mind.forget([each.id for each in (await mind.browse(limit=5)).memories])
+        await mind.forget([each.id for each in (await mind.list(limit=5)).memories])
 
 
 async def test_no_version_comes_back(mind, owner):
     [rome] = await mind.knowledge.add([NewFact("Ann", "lives in", "Rome", valid_at=MAY)])
     await mind.knowledge.add([NewFact("Ann", "lives in", "Oslo", valid_at=MAY, replaces=(rome.id,))])
-    gone = await mind.forget(only=Filter(kinds=(Kind.FACT,)))
+    gone = await mind.forget(filter=Filter(kinds=(Kind.FACT,)))
     assert len(gone) >= 2 and stored(owner) == set()
 
 
@@ -88,12 +88,12 @@ async def test_a_deleted_conversation_is_left_to_its_purge(mind, owner):
     [hidden] = owner.execute("select id from memories where withheld = 'deleted' and kind = 'message'").fetchone()
     for state in (None, *RecallState):
         only = Filter(state=state, since=MAY)
-        assert hidden not in await mind.forget(only=only, dry_run=True), state
-        assert hidden not in {each.id for each in (await mind.browse(None, 200, only)).memories}, state
+        assert hidden not in await mind.forget(filter=only, dry_run=True), state
+        assert hidden not in {each.id for each in (await mind.list(limit=200, filter=only)).memories}, state
 
 
 @pytest.mark.parametrize(
-    "given", [{}, {"only": Filter()}, {"only": Filter(min_trust=101)}, {"ids": [], "dry_run": True}]
+    "given", [{}, {"filter": Filter()}, {"filter": Filter(min_trust=101)}, {"ids": [], "dry_run": True}]
 )
 async def test_what_names_nothing_forgets_nothing(mind, given):
     await mind.remember("apples")
@@ -114,8 +114,8 @@ async def test_over_http_and_by_a_client(recollect, mind):
             assert (answer.status_code, answer.json()["code"]) == (422, "invalid_input"), refused
         remote = await client.mind("ada", "li")
         assert await remote.forget([red.id], dry_run=True) == [red.id]
-        assert await remote.forget(only=Filter(min_importance=9)) == [green.id]
-    assert [each.id for each in (await mind.browse()).memories] == [red.id]
+        assert await remote.forget(filter=Filter(min_importance=9)) == [green.id]
+    assert [each.id for each in (await mind.list()).memories] == [red.id]
 
 
 async def test_by_mcp(recollect, mind):
@@ -126,7 +126,7 @@ async def test_by_mcp(recollect, mind):
         gone, _ = await call(client, "forget", min_importance=9, **SCOPE)
     assert text == "Would be forgotten: 1, with all that was derived from them."
     assert gone["forgotten"] == [str(green.id)]
-    assert [each.id for each in (await mind.browse()).memories] == [red.id]
+    assert [each.id for each in (await mind.list()).memories] == [red.id]
 
 
 async def test_from_the_command_line(mind, addresses):
@@ -137,8 +137,8 @@ async def test_from_the_command_line(mind, addresses):
     asked = ("forget", "--min-importance", "9")
     assert await asyncio.to_thread(run, *asked, "--dry-run") == "1 memories would be forgotten.\n"
     await asyncio.to_thread(partial(run, *asked, typed="n", fails=True))
-    assert len((await mind.browse()).memories) == 2
+    assert len((await mind.list()).memories) == 2
     assert await asyncio.to_thread(run, *asked, "--yes") == "1 memories are forgotten.\n"
-    assert [each.id for each in (await mind.browse()).memories] == [red.id]
+    assert [each.id for each in (await mind.list()).memories] == [red.id]
     await asyncio.to_thread(run, "forget", str(red.id), "--yes")
-    assert (await mind.browse()).memories == ()
+    assert (await mind.list()).memories == ()

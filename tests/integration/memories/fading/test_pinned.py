@@ -11,21 +11,21 @@ import pytest
 
 from recollect.core.memories.ids import fingerprint
 from recollect.doors.imports.jsonl import export_lines, import_lines
-from recollect.errors import ConflictError, ForbiddenError, InvalidInputError
+from recollect.errors import ConflictError, ForbiddenError, NotFoundError
 from recollect.models.agents import MindSnapshot, Profile
 from recollect.models.conversations import NewMessage
 from recollect.models.knowledge import NewFact
-from recollect.models.memories import FadingRules, NewMemory, Role
+from recollect.models.memories import FadingRules, MemoryProgress, NewMemory, Role, UpdateResult
 from recollect.models.recall import Cue
 from recollect.models.service import Right
-from recollect.verbs.memories.load import restore
+from recollect.verbs.memories.load import restore_mind
 from support.service.accesses import with_access
 
 ROWS = "select m.id, f.pinned from memories m left join memory_features f using (scope_id, id)"
 
 
 async def pins(mind):
-    return {each.content: each.pinned for each in (await mind.browse(limit=100)).memories}
+    return {each.content: each.pinned for each in (await mind.list(limit=100)).memories}
 
 
 async def test_a_pin_is_written_with_its_memory_by_every_way_in(mind, owner):
@@ -43,11 +43,14 @@ async def test_a_pin_is_written_with_its_memory_by_every_way_in(mind, owner):
 
 async def test_memories_are_pinned_and_let_go_later(mind):
     one, two, three = [receipt.id for receipt in await mind.remember(["one", "two", "three"])]
-    assert await mind.pin([two, uuid4(), one]) == [one, two]
-    assert await mind.pin([two]) == [two], "it is pinned already, and found all the same"
+    for memory_id in (one, two):
+        assert await mind.update(memory_id, pinned=True) == UpdateResult(memory_id, MemoryProgress.EMBEDDED, 1)
+    assert not (await mind.update(two, pinned=True)).changed, "it is pinned already"
+    with pytest.raises(NotFoundError):
+        await mind.update(uuid4(), pinned=True)
     assert (await mind.get(two)).pinned
     assert await pins(mind) == {"one": True, "two": True, "three": False}
-    assert await mind.pin([two, three], pinned=False) == [two, three]
+    assert [(await mind.update(each, pinned=False)).changed for each in (two, three)] == [True, False]
     assert await pins(mind) == {"one": True, "two": False, "three": False}
     assert (await mind.recall(Cue("one"))).hits[0].memory.pinned
 
@@ -56,10 +59,7 @@ async def test_who_may_not_write_may_not_pin(mind):
     [receipt] = await mind.remember("one")
     reader = with_access(mind, caller=replace(mind.access.caller, rights=frozenset({Right.READ})))
     with pytest.raises(ForbiddenError):
-        await reader.pin([receipt.id])
-    for ids in ([], [uuid4()] * 1_001):
-        with pytest.raises(InvalidInputError):
-            await mind.pin(ids)
+        await reader.update(receipt.id, pinned=True)
 
 
 async def test_only_what_is_in_sight_is_pinned(recollect, mind):
@@ -67,12 +67,14 @@ async def test_only_what_is_in_sight_is_pinned(recollect, mind):
     [said] = await conversation.append([NewMessage(Role.USER, "hello")])
     other = await recollect.mind("ada", "li", tenant="other")
     await other.remember("theirs")
-    assert await other.pin([said.id]) == []
-    await conversation.archive()
-    assert await mind.pin([said.id]) == [said.id]
+    with pytest.raises(NotFoundError):
+        await other.update(said.id, pinned=True)
+    await conversation.update(state="archived")
+    assert (await mind.update(said.id, pinned=True)).changed
     await conversation.delete()
-    assert await mind.pin([said.id], pinned=False) == []
-    await conversation.restore()
+    with pytest.raises(NotFoundError):
+        await mind.update(said.id, pinned=False)
+    await conversation.update(state="active")
     assert (await mind.get(said.id)).pinned
 
 
@@ -94,8 +96,8 @@ async def test_a_pin_is_exported_and_imported(recollect, mind, tmp_path):
 
 async def test_a_saved_mind_comes_back_with_its_pins(recollect):
     empty = await recollect.mind("eve")
-    saved = MindSnapshot([NewMemory("kept", pinned=True), NewMemory("plain")], None, Profile(), {}, 0, 0)
-    await restore(empty.access.parts, empty.access.caller, empty.access.scope, saved)
+    saved = MindSnapshot([NewMemory("kept", pinned=True), NewMemory("plain")], None, Profile(), 0, 0)
+    await restore_mind(empty.access.parts, empty.access.caller, empty.access.scope, saved)
     assert await pins(empty) == {"kept": True, "plain": False}
 
 
@@ -103,16 +105,16 @@ async def test_a_pin_outlives_fading_and_comes_back_with_its_memory(mind, owner)
     old = datetime.now(UTC) - timedelta(days=900)
     [receipt] = await mind.remember(NewMemory("kept", pinned=True, importance=1, occurred_at=old))
     owner.execute("update memories set created_at = %s", [old])
-    assert (await mind.fading.fade(FadingRules(days=1))).faded == 1
+    assert (await mind.fade(FadingRules(days=1))).faded == 1
     assert (await mind.get(receipt.id)).pinned
     assert (await mind.recall(Cue("kept", pinned=True))).hits == ()
-    assert await mind.fading.revive([receipt.id]) == [receipt.id]
+    assert await mind.restore([receipt.id]) == [receipt.id]
     assert [hit.memory.pinned for hit in (await mind.recall(Cue("kept", pinned=True))).hits] == [True]
 
 
 async def test_a_further_version_of_a_pinned_fact_is_pinned(mind):
     [fact] = await mind.knowledge.add([NewFact("Ann", "lives in", "Rome")])
-    await mind.pin([fact.memory_id])
+    await mind.update(fact.memory_id, pinned=True)
     ended = await mind.knowledge.end(fact.id, datetime.now(UTC) + timedelta(days=1))
     assert ended.memory_id != fact.memory_id
     assert (await mind.get(ended.memory_id)).pinned

@@ -20,7 +20,7 @@ SCOPE = {"agent": "ada", "user": "li"}
 
 async def pinned(recollect):
     mind = await recollect.mind("ada", "li")
-    return {each.content for each in (await mind.browse(limit=100)).memories if each.pinned}
+    return {each.content for each in (await mind.list(limit=100)).memories if each.pinned}
 
 
 async def test_over_http(recollect):
@@ -30,10 +30,10 @@ async def test_over_http(recollect):
         [first] = stored.json()["memories"]
         [second] = (await http.post("/v1/memories", json=SCOPE | {"content": "b"})).json()["memories"]
         assert await pinned(recollect) == {"a"}
-        ids = [first["id"], second["id"]]
-        assert (await http.post("/v1/pin", json=SCOPE | {"ids": ids})).json() == {"pinned": ids}
+        answer = (await http.patch(f"/v1/memories/{second['id']}", json=SCOPE | {"pinned": True})).json()
+        assert (answer["id"], answer["version"], answer["changed"]) == (second["id"], 1, True)
         assert await pinned(recollect) == {"a", "b"}
-        await http.post("/v1/pin", json=SCOPE | {"ids": ids[:1], "pinned": False})
+        await http.patch(f"/v1/memories/{first['id']}", json=SCOPE | {"pinned": False})
         found = (await http.post("/v1/recall", json=SCOPE | {"text": "a b", "pinned": True})).json()
     assert [hit["memory"]["content"] for hit in found["hits"]] == ["b"]
 
@@ -45,15 +45,15 @@ async def test_by_both_clients(recollect):
         with sync.connect(url, secret) as client:
             mind = client.mind("ada", "li")
             mind.remember(NewMemory("blocking", pinned=True))
-            return mind.pin([memory_id], pinned=False)
+            return mind.update(memory_id, pinned=False).id
 
     async with listening(recollect) as url, Client(url, secret) as client:
         mind = await client.mind("ada", "li")
         [kept] = await mind.remember(NewMemory("kept", pinned=True))
         [plain] = await mind.remember("plain")
-        assert await mind.pin([plain.id]) == [plain.id]
+        assert (await mind.update(plain.id, pinned=True)).id == plain.id
         assert await pinned(recollect) == {"kept", "plain"}
-        assert await asyncio.to_thread(without_a_loop, url, kept.id) == [kept.id]
+        assert await asyncio.to_thread(without_a_loop, url, kept.id) == kept.id
         assert await pinned(recollect) == {"plain", "blocking"}
         found = await mind.recall(Cue("kept plain blocking", pinned=True))
         assert {hit.memory.content for hit in found.hits} == {"plain", "blocking"}
@@ -66,9 +66,9 @@ async def test_from_the_command_line(recollect, addresses):
     first = UUID((await asyncio.to_thread(run, "remember", "a", "--pin")).split()[0])
     second = UUID((await asyncio.to_thread(run, "remember", "b")).split()[0])
     assert await pinned(recollect) == {"a"}
-    assert "1 of 1 memories are pinned." in await asyncio.to_thread(run, "update", str(second), "--pin")
+    assert str(second) in await asyncio.to_thread(run, "update", str(second), "--pin")
     assert await pinned(recollect) == {"a", "b"}
-    assert "no longer pinned" in await asyncio.to_thread(run, "update", str(first), "--unpin")
+    assert str(first) in await asyncio.to_thread(run, "update", str(first), "--unpin")
     assert await pinned(recollect) == {"b"}
 
 
@@ -77,6 +77,6 @@ async def test_by_mcp(recollect):
     async with listening(recollect) as url, over_http(url, secret) as client:
         stored, _ = await call(client, "remember", content="a", pinned=True, **SCOPE)
         assert await pinned(recollect) == {"a"}
-        gone, text = await call(client, "pin", ids=[stored["id"]], pinned=False, **SCOPE)
-    assert (gone["pinned"], text) == ([stored["id"]], "No longer pinned: 1.")
+        gone, text = await call(client, "update_memory", id=stored["id"], pinned=False, **SCOPE)
+    assert (gone["changed"], text) == (True, f"Updated: it is {stored['id']} now.")
     assert await pinned(recollect) == set()

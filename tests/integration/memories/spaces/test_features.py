@@ -13,7 +13,7 @@ from recollect.models.items import DropItem, PutItem
 from recollect.models.knowledge import NewFact
 from recollect.models.memories import FadingRules, Kind, NewMemory, Role, Triple
 from recollect.settings import Settings
-from recollect.verbs.memories.load import restore
+from recollect.verbs.memories.load import restore_mind
 from recollect.verbs.memories.rederive import rederive
 from recollect.wiring import connected
 from support.memories.feature_rows import count_states, read_features
@@ -55,8 +55,8 @@ async def fill(mind):
 async def test_every_way_in_writes_the_features_of_what_it_stores(mind, recollect, owner):
     await fill(mind)
     empty = await recollect.mind("eve")
-    saved = MindSnapshot(NEW, None, Profile(), {}, 0, 0)
-    await restore(empty.access.parts, empty.access.caller, empty.access.scope, saved)
+    saved = MindSnapshot(NEW, None, Profile(), 0, 0)
+    await restore_mind(empty.access.parts, empty.access.caller, empty.access.scope, saved)
     expect(owner, current=20)
     assert owner.execute("select distinct speaker from memory_features order by 1").fetchall() == [
         ("",), ("ann",), ("bob",),
@@ -69,18 +69,18 @@ async def test_every_way_in_writes_the_features_of_what_it_stores(mind, recollec
 
 async def test_features_follow_what_leaves_recall_and_comes_back(mind, owner):
     talk = await fill(mind)
-    await talk.archive()
+    await talk.update(state="archived")
     expect(owner, current=12, in_archived=3)
     await talk.delete()
     expect(owner, current=12, deleted=3)
-    await talk.restore()
+    await talk.update(state="active")
     expect(owner, current=15)
     owner.execute("update memories set created_at = %s, occurred_at = %s where kind = 'event'", [OLD, OLD])
-    faded = await mind.fading.fade(FadingRules(days=1))
+    faded = await mind.fade(FadingRules(days=1))
     expect(owner, current=15 - faded.faded, faded=faded.faded)
     assert faded.faded
-    ids = [each.id for each in (await mind.fading.faded()).faded]
-    await mind.fading.revive(ids)
+    ids = [each.id for each in (await mind.list(filter={"state": "faded"})).memories]
+    await mind.restore(ids)
     expect(owner, current=15)
     [fact] = (await mind.knowledge.facts()).facts
     # A scope that is written to quickly is ahead of the clock.
@@ -88,7 +88,7 @@ async def test_features_follow_what_leaves_recall_and_comes_back(mind, owner):
     expect(owner, current=14, past=2)
     owner.execute("update memories set importance = 3, expires_at = now() where kind = 'event'")
     expect(owner, current=14, past=2)
-    await mind.forget([each.id for each in (await mind.browse(limit=100)).memories])
+    await mind.forget([each.id for each in (await mind.list(limit=100)).memories])
     expect(owner)
 
 

@@ -14,8 +14,9 @@ from recollect.core.dates.find import find_periods
 from recollect.core.dates.periods import MAX_PERIODS
 from recollect.core.recall.cues import parse_cue
 from recollect.models.conversations import NewMessage
+from recollect.models.filters import Filter
 from recollect.models.memories import Kind, NewMemory, Role, Triple
-from recollect.models.recall import Cue, Filter, Period, QueryAnalysis
+from recollect.models.recall import Cue, Period, QueryAnalysis
 from recollect.store.database.filter import bind
 from recollect.store.service.scopes import locate
 from recollect.verbs.recall.channels import PlannedCue, ask_channels
@@ -121,7 +122,7 @@ async def test_what_is_idle_expired_withheld_or_forgotten_is_not_proposed(mind, 
     conversation = mind.conversation("c")
     [said] = await conversation.append([NewMessage(Role.USER, "hello")])
     assert set(ids(await propose(mind, period))) == {said.id, kept}
-    await conversation.archive()
+    await conversation.update(state="archived")
     assert ids(await propose(mind, period)) == [kept]
 
 

@@ -21,17 +21,18 @@ from recollect.channels.topic import TopicChannel
 from recollect.channels.vector import VectorChannel
 from recollect.core.recall.cues import parse_cue
 from recollect.errors import InvalidInputError
+from recollect.models.filters import Filter
 from recollect.models.knowledge import NewFact
 from recollect.models.memories import Kind, NewMemory, Triple
-from recollect.models.recall import Cue, Filter, Mode, StreamWeights
+from recollect.models.recall import Cue, Mode, StreamWeights
 from recollect.store.knowledge import graph as graph_store
 from recollect.store.knowledge.facts import FactQuery
 from recollect.store.memories import memories
 from recollect.store.service.scopes import locate
 from recollect.verbs.agents.associate import associate
 from recollect.verbs.knowledge.facts import list_facts
-from recollect.verbs.knowledge.graph import neighbours
-from recollect.verbs.memories.read import Browsing, browse
+from recollect.verbs.knowledge.graph import find_neighbors
+from recollect.verbs.memories.read import ListQuery, list_memories
 from recollect.verbs.recall.channels import PlannedCue, ask_channels
 from recollect.verbs.topics.topics import list_links, tree
 from support.service.accesses import with_access
@@ -148,7 +149,8 @@ async def world(mind, owner):
                 for number in range(8)
             ]
             facts = await who.knowledge.add(stated)
-            await mind.pin([fact.memory_id for fact in facts[::3]])
+            for fact in facts[::3]:
+                await mind.update(fact.memory_id, pinned=True)
         if not batch:
             [as_of] = owner.execute("select max(created_at) from memories").fetchone()
     rows = {row[0]: Known(*row) for row in owner.execute(ROWS).fetchall()}
@@ -205,7 +207,7 @@ async def test_past_versions_are_filtered_before_they_are_limited(world, owner, 
 
 
 async def list_browsed(mind, only, limit):
-    page = await browse(mind.access.parts, mind.access.scope, None, limit, Browsing(only))
+    page = await list_memories(mind.access.parts, mind.access.scope, ListQuery(only, limit=limit))
     return [each.id for each in page.memories]
 
 
@@ -233,7 +235,7 @@ async def list_exported(mind, only, limit):
 
 
 async def list_fetched(mind, only, limit):
-    every = [each.id for each in (await mind.browse(limit=MANY)).memories]
+    every = [each.id for each in (await mind.list(limit=MANY)).memories]
     return [*await memories.fetch(mind.access.parts.database, mind.access.scope, every, only)][:limit]
 
 
@@ -261,7 +263,7 @@ async def test_a_walk_follows_only_what_a_filter_allows(world, owner):
     access = world.mind.access
     [ann] = owner.execute("select id from entities where name = 'Ann'").fetchone()
     for only in world.filters:
-        found = await neighbours(access.parts, access.scope, ann, graph_store.WalkLimits(1, MANY, only))
+        found = await find_neighbors(access.parts, access.scope, ann, graph_store.WalkLimits(1, MANY, only))
         believed = [row.id for row in world.rows.values() if row.believed]
         assert sorted(each.memory_id for each in found.relations) == sorted(world.restrict(believed, only))
 
@@ -276,7 +278,7 @@ async def test_a_recall_obeys_the_filter_and_says_what_nothing_was_found_by(worl
 async def test_what_no_read_can_be_restricted_to_is_refused(mind):
     for only in (Filter(min_trust=101), Filter(as_of=datetime(2026, 1, 1)), Filter(at=datetime(2026, 1, 1))):  # noqa: DTZ001
         with pytest.raises(InvalidInputError):
-            await browse(mind.access.parts, mind.access.scope, None, 10, Browsing(only))
+            await list_memories(mind.access.parts, mind.access.scope, ListQuery(only, limit=10))
 
 
 def test_a_filter_names_what_is_not_as_by_default():

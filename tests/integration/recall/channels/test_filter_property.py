@@ -17,8 +17,9 @@ from recollect.channels.stream import StreamChannel
 from recollect.channels.text import TextChannel
 from recollect.channels.topic import TopicChannel
 from recollect.channels.vector import VectorChannel
+from recollect.models.filters import Filter
 from recollect.models.memories import Kind, RecallState
-from recollect.models.recall import Cue, Filter
+from recollect.models.recall import Cue
 from support.measuring.sizes import Sizes
 from support.memories.filter_cases import MANY, admit, draw_cases, fill, propose
 

@@ -14,8 +14,9 @@ import pytest
 from recollect.channels import keyword as channel
 from recollect.channels.keyword import KeywordChannel
 from recollect.core.recall.cues import parse_cue
+from recollect.models.filters import Filter
 from recollect.models.memories import Kind, NewMemory, Triple
-from recollect.models.recall import Cue, Filter, QueryAnalysis
+from recollect.models.recall import Cue, QueryAnalysis
 from recollect.store.database.filter import bind
 from recollect.store.service.scopes import locate
 from recollect.verbs.recall.channels import PlannedCue, ask_channels

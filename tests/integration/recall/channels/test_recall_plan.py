@@ -9,15 +9,16 @@ import pytest
 from pgvector.psycopg import register_vector
 from psycopg import sql
 
+from recollect.channels import stream
+from recollect.models.filters import Filter
 from recollect.models.memories import Kind, NewMemory
-from recollect.models.recall import Filter
-from recollect.store.database.filter import bind, list_featured
+from recollect.store.database.filter import ALL, bind, list_featured
 from recollect.store.memories import accesses, embeddings, memories
 from recollect.store.recall import features
 from recollect.store.recall.columns import IdArray
 from recollect.store.service.scopes import locate
 from support.database import plans
-from support.service.known_numbers import SPACE, VECTORS
+from support.service.known_numbers import VECTORS
 
 SIZE = 2_000
 CANDIDATES, WINNERS, LEARNED = 200, 10, 50
@@ -135,7 +136,8 @@ async def test_storing_vectors_reads_memories_by_their_keys(service, owner, scop
 
 
 async def test_what_is_pinned_is_found_through_its_index(service, mind, owner, scope):
-    await mind.pin(draw(owner, scope, 3))
+    for each in draw(owner, scope, 3):
+        await mind.update(each, pinned=True)
     listed = sql.SQL("select {}").format(list_featured(Filter(pinned=True)))
     plan = plans.explain(service, listed, {"scope_id": scope.scope_id})
     assert looked_at(plan, "memory_features") == 3
@@ -143,13 +145,10 @@ async def test_what_is_pinned_is_found_through_its_index(service, mind, owner, s
 
 async def test_the_stream_goes_through_the_accesses_once(service, scope):
     vector = embeddings.to_vector(scope.space, unit_vector(scope))
-    asked = {"scope_id": scope.scope_id, "vector": vector, "kinds": ["event"]}
-    query = sql.SQL(
-        "select * from {function}(%(scope_id)s, %(vector)s::{type}, %(kinds)s::text[], 0::smallint, null, null, "
-        "array[1, 1, 1]::double precision[], 0.99, 'newest', 10)"
-    ).format(function=sql.Identifier(f"rank_whole_{SPACE}"), type=embeddings.vector_type(scope.space))
-    plans.explain(service, query, asked)
-    [plan] = [each["Plan"] for each in service.plans if "logged" in each["Query Text"]]
+    weights = {"recency": 1.0, "similarity": 1.0, "importance": 1.0, "decay": 0.99}
+    asked = {"scope_id": scope.scope_id, "vector": vector, "mode": "newest", "limit": 10} | weights
+    service.execute(stream.QUERIES["plan_once"].replace("true)", "false)"))
+    plan = plans.explain(service, stream.write_query("whole", scope.space, ALL), asked | bind(Filter(), [Kind.EVENT]))
     assert looked_at(plan, "accesses") == 500
 
 

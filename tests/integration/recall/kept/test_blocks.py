@@ -65,9 +65,9 @@ async def test_a_block_groups_by_kind_and_leads_back_to_its_memories(mind):
     assert all(line.short_id == f"m{line.memory_id.hex[-4:]}" for line in block.lines)
     assert block.find(f"[{chat.short_id}]") == chat
     assert block.find("m0") is None
-    resolved = await mind.blocks.resolve(f"[{thought.short_id}]")
-    assert resolved.memory.content == "Trains to Ghent are late."
-    assert [each.id for each in resolved.evidence] == [said] == list(thought.evidence)
+    resolved = await mind.get(f"[{thought.short_id}]")
+    assert resolved.content == "Trains to Ghent are late."
+    assert resolved.evidence == (said,) == thought.evidence
     assert (await mind.blocks.show(Cue(CUE, zone="Asia/Shanghai"))).text == block.text
 
 
@@ -152,23 +152,23 @@ async def test_a_short_id_keeps_its_meaning_in_a_conversation(recollect, mind, o
     await remember_trains(mind, 3)
     block = await mind.blocks.show(CUE, conversation="talk")
     for line in block.lines:
-        assert (await mind.blocks.resolve(line.short_id, "talk")).memory.id == line.memory_id
+        assert (await mind.get(line.short_id, "talk")).id == line.memory_id
         with pytest.raises(NotFoundError):
-            await mind.blocks.resolve(line.short_id, "other")
+            await mind.get(line.short_id, "other")
         with pytest.raises(NotFoundError):
-            await (await recollect.mind("ada", "wu")).blocks.resolve(line.short_id, "talk")
+            await (await recollect.mind("ada", "wu")).get(line.short_id, "talk")
     with pytest.raises(NotFoundError):
-        await mind.blocks.resolve("m00000000000000000000000000000000")
+        await mind.get("m00000000000000000000000000000000")
     with pytest.raises(InvalidInputError):
-        await mind.blocks.resolve("m12")
+        await mind.get("m12")
     # Two that end alike: in the scope it is not known which is meant, in the conversation it is.
     same = block.lines[0].short_id
     others = "update memories set id = (left(id::text, 32) || %s)::uuid where id = %s"
     owner.execute("alter table memories disable trigger user")
     owner.execute(others, (same[1:], block.lines[1].memory_id))
     with pytest.raises(InvalidInputError, match="name the conversation"):
-        await mind.blocks.resolve(same)
-    assert (await mind.blocks.resolve(same, "talk")).memory.id == block.lines[0].memory_id
+        await mind.get(same)
+    assert (await mind.get(same, "talk")).id == block.lines[0].memory_id
 
 
 async def test_shown_memories_go_with_their_memory_and_with_their_conversation(mind, owner):
@@ -197,7 +197,7 @@ async def test_what_is_withheld_or_trusted_less_is_not_carried_on(mind):
     assert len((await mind.blocks.show(cue, conversation="talk", repeat=True)).lines) == 1
     assert not (await mind.blocks.show(replace(cue, min_trust=100), conversation="talk", repeat=True)).lines
     assert not (await mind.blocks.show(replace(cue, kinds=(Kind.FACT,)), conversation="talk", repeat=True)).lines
-    await mind.conversation("old").archive()
+    await mind.conversation("old").update(state="archived")
     assert not (await mind.blocks.show(cue, conversation="talk", repeat=True)).lines
 
 

@@ -40,11 +40,11 @@ async def test_http_shows_resolves_and_does_not_repeat(http, mind):
     repeated = (await http.post("/v1/blocks", json=body | {"repeat": True})).json()
     assert [line["again"] for line in repeated["lines"]] == [True, True]
     short_id = made["lines"][0]["short_id"]
-    found = (await http.get(f"/v1/blocks/{short_id}", params=SCOPE | {"conversation": "talk"})).json()
-    assert found["memory"]["content"] == "Trains to Ghent are late."
-    assert [each["id"] for each in found["evidence"]] == [str(source)]
-    assert (await http.get(f"/v1/blocks/{short_id}", params=SCOPE)).json() == found
-    assert (await http.get(f"/v1/blocks/{short_id}", params=SCOPE | {"conversation": "x"})).status_code == 404
+    found = (await http.get(f"/v1/memories/{short_id}", params=SCOPE | {"conversation": "talk"})).json()
+    assert found["content"] == "Trains to Ghent are late."
+    assert found["evidence"] == [str(source)]
+    assert (await http.get(f"/v1/memories/{short_id}", params=SCOPE)).json() == found
+    assert (await http.get(f"/v1/memories/{short_id}", params=SCOPE | {"conversation": "x"})).status_code == 404
 
 
 async def test_http_keeps_tenants_and_bounds(recollect, http, mind):
@@ -52,14 +52,14 @@ async def test_http_keeps_tenants_and_bounds(recollect, http, mind):
     for wrong in ({"budget": 0}, {"budget": "9"}, {"repeat": 1}, {"conversation": "no such name"}, {"x": 1}):
         answer = await http.post("/v1/blocks", json=SCOPE | {"text": CUE} | wrong)
         assert answer.status_code == 422, wrong
-    for wrong in ("m12", "1a2b", "mxyzz", "m" + "a" * 33):
-        assert (await http.get(f"/v1/blocks/{wrong}", params=SCOPE)).status_code == 422
+    for wrong in ("m12", "1a2", "mxyzz", "m" + "a" * 33):
+        assert (await http.get(f"/v1/memories/{wrong}", params=SCOPE)).status_code == 422
     made = (await http.post("/v1/blocks", json=SCOPE | {"text": CUE, "conversation": "talk"})).json()
     _, stranger = await new_key(recollect, "another")
     async with http_client(recollect, stranger) as other:
         assert (await other.post("/v1/blocks", json=SCOPE | {"text": CUE})).json()["lines"] == []
         for more in ({}, {"conversation": "talk"}):
-            path = f"/v1/blocks/{made['lines'][0]['short_id']}"
+            path = f"/v1/memories/{made['lines'][0]['short_id']}"
             assert (await other.get(path, params=SCOPE | more)).status_code == 404
 
 
@@ -69,24 +69,24 @@ async def test_the_sdk_and_blocking_code_say_the_same(recollect, mind):
 
     def block(url, secret):
         with sync.using(Client(url, secret)) as client:
-            view = client.mind("ada", "li").blocks
-            made = view.show(cue, 500)
-            return made, view.resolve(f"[{made.lines[0].short_id}]")
+            view = client.mind("ada", "li")
+            made = view.blocks.show(cue, 500)
+            return made, view.get(f"[{made.lines[0].short_id}]")
 
     async with serving(create_app(recollect=recollect)) as url:
         _, secret = await new_key(recollect)
         async with Client(url, secret) as client:
-            there = (await client.mind("ada", "li")).blocks
-            made = await there.show(cue, 500)
+            there = await client.mind("ada", "li")
+            made = await there.blocks.show(cue, 500)
             assert made == await mind.blocks.show(cue, 500)
-            assert await there.resolve(made.lines[0].short_id) == await mind.blocks.resolve(made.lines[0].short_id)
-            assert (await there.show(CUE, conversation="talk", repeat=True)).lines[0].again is False
-            assert (await there.resolve(made.lines[0].short_id, "talk")).memory.id == made.lines[0].memory_id
+            assert await there.get(made.lines[0].short_id) == await mind.get(made.lines[0].short_id)
+            assert (await there.blocks.show(CUE, conversation="talk", repeat=True)).lines[0].again is False
+            assert (await there.get(made.lines[0].short_id, "talk")).id == made.lines[0].memory_id
             with pytest.raises(NotFoundError):
-                await there.resolve("m0000", "talk")
+                await there.get("m0000", "talk")
         blocking, resolved = await asyncio.to_thread(block, url, secret)
     assert blocking == made
-    assert resolved.memory.id == made.lines[0].memory_id
+    assert resolved.id == made.lines[0].memory_id
 
 
 def test_the_command_line_shows_blocks_and_gets_by_short_ids(addresses):

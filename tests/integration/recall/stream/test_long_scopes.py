@@ -59,12 +59,12 @@ async def test_forgetting_and_restoring_do_not_read_the_scope_for_each_message(c
         kept = await conversation.append(branches)
     owner.execute("vacuum analyze")
     async with counting(rows, "archived") as mind:
-        await mind.conversation("branched").archive()
+        await mind.conversation("branched").update(state="archived")
     async with counting(rows, "restored") as mind:
-        await mind.conversation("branched").restore()
+        await mind.conversation("branched").update(state="active")
     async with counting(rows, "forgotten") as mind:
         await mind.forget([each.id for each in stem])
-        leaves = await mind.conversation("branched").leaves(200)
+        leaves = (await mind.conversation("branched").get(200)).threads
     assert {leaf.id for leaf in leaves} == {each.id for each in kept[-200:]}
     figure(f"rows read: {rows}")
     changed, scope = 2 * CHOSEN.now, MESSAGES.now + 2 * CHOSEN.now

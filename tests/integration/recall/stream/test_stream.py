@@ -47,7 +47,7 @@ async def consider(mind, owner, cue=CUE):
     similarity = dict(owner.execute(query, [str(vector.tolist()), scope]).fetchall())
     memories, cursor = [], None
     while True:
-        page = await mind.browse(cursor, 200)
+        page = await mind.list(cursor=cursor, limit=200)
         memories += page.memories
         if (cursor := page.next_cursor) is None:
             break

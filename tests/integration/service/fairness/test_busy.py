@@ -123,12 +123,12 @@ async def test_a_call_that_waits_for_a_model_takes_no_place_of_others(small, mon
         raise UnavailableError("enough")
 
     monkeypatch.setattr(Conversation, "history", answer)
-    monkeypatch.setattr(Conversation, "converse", answer)
+    monkeypatch.setattr(Conversation, "chat", answer)
     headers = {"Authorization": f"Bearer {secret}"}
     transport = httpx.ASGITransport(app)
     async with httpx.AsyncClient(transport=transport, base_url="http://test", headers=headers) as http:
-        for path in ("/v1/history", "/v1/converse"):
-            asked = {"agent": "ada", "conversation": "c"} | ({"text": "x"} if "converse" in path else {})
+        for path in ("/v1/history", "/v1/chat"):
+            asked = {"agent": "ada", "conversation": "c"} | ({"text": "x"} if "chat" in path else {})
             assert (await http.post(path, json=asked)).status_code == 503
     assert active == [1, 0]
 

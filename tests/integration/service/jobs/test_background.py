@@ -81,7 +81,7 @@ def test_a_program_without_a_loop_learns_before_it_ends(settings):
     with sync.open(settings) as memory:
         conversation = memory.mind("ada", "li").conversation("dinner")
         conversation.append(TALK)
-        conversation.close_segment()
+        conversation.update(close_segment=True)
         assert memory.wait(WAIT_SECONDS)
         [segment] = conversation.segments()
         assert segment.state == "enriched"
@@ -92,7 +92,7 @@ def test_a_program_can_leave_the_work_to_others(settings, owner):
     with sync.open(settings, work=False) as memory:
         conversation = memory.mind("ada", "li").conversation("dinner")
         conversation.append(TALK)
-        conversation.close_segment()
+        conversation.update(close_segment=True)
         assert memory.wait(0.2) is False
         assert conversation.segments()[0].state == "closed"
         assert ("enrich", "todo") in waiting_jobs(owner)
@@ -152,7 +152,7 @@ async def test_a_program_ends_although_its_chat_model_hangs_and_the_job_is_done_
         async with opening(chat=chat) as recollect:
             conversation = (await recollect.mind("ada")).conversation("dinner")
             await conversation.append(TALK)
-            await conversation.close_segment()
+            await conversation.update(close_segment=True)
             await chat.asked.wait()
         assert ("enrich", "todo") in waiting_jobs(owner)
         async with opening() as recollect:

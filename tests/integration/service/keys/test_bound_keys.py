@@ -31,7 +31,7 @@ ELSEWHERE = {"/mcp", "/mcp/"}
 OWN = {"/v1/key", "/v1/scopes", "/v1/status"}
 """What these answer a bound key is about itself or of its own scopes, and names no other."""
 # What concerns a tenant, or all users of an agent, and so not one scope.
-WIDER = re.compile(r"^/v1/(jobs|keys|erasures)\b|^/v1/(metadata|profile|tune)$")
+WIDER = re.compile(r"^/v1/(jobs|keys|erasures)\b|^/v1/(profile|tune)$")
 FORMATS = {"uuid": str(UUID(int=7)), "date-time": "2026-01-31T12:00:00+00:00"}
 SAMPLE = {"string": "x", "integer": 1, "number": 1.0, "boolean": True, "object": {}, "array": [], "null": None}
 
@@ -219,7 +219,7 @@ async def test_a_refusal_says_nothing_of_whether_the_scope_exists(recollect, sco
 
 
 async def test_ids_of_other_scopes_are_unknown(recollect, scopes):
-    [foreign] = (await (await recollect.mind("ada", "zoe")).browse(limit=1)).memories
+    [foreign] = (await (await recollect.mind("ada", "zoe")).list(limit=1)).memories
     async with http_client(recollect, await new_bound_key(recollect)) as bound:
         got = await bound.get(f"/v1/memories/{foreign.id}", params={"agent": "ada", "user": "li"})
         made_up = await bound.get(f"/v1/memories/{UUID(int=9)}", params={"agent": "ada", "user": "li"})
@@ -271,7 +271,7 @@ async def test_the_profile_is_for_keys_that_may_name_every_user(recollect):
     every = await recollect.authorize(await new_bound_key(recollect, user=None), "http", "", "li")
     profile = await every.profile()
     await every.set_profile(profile)
-    for refused in (one.profile(), one.set_profile(profile), one.metadata(), one.tune()):
+    for refused in (one.profile(), one.set_profile(profile), recollect.tenant.tune(one.access.caller, "")):
         with pytest.raises(ForbiddenError, match="bound to a user"):
             await refused
 

@@ -87,7 +87,7 @@ async def converse(mind):
     for name in ("seen", "kept", "gone"):
         said = [NewMessage(Role.USER, f"a question in {name}"), NewMessage(Role.ASSISTANT, "an answer")]
         await mind.conversation(name).append(said)
-    await mind.conversation("kept").archive()
+    await mind.conversation("kept").update(state="archived")
     await mind.conversation("gone").purge()
 
 
@@ -378,7 +378,7 @@ async def told(work):
 @pytest.mark.promise("A foreign id looks exactly like an unknown one")
 async def test_a_foreign_id_looks_exactly_like_an_unknown_one(recollect, tenants):
     theirs = await recollect.mind("ada", "li", tenant="theirs")
-    foreign = (await theirs.browse()).memories[0].id
+    foreign = (await theirs.list()).memories[0].id
     neighbour = await recollect.mind("ada", "someone-else", tenant="theirs")
     await neighbour.remember("a scope of the same tenant")
     for mind in (await recollect.mind("ada", "li", tenant="mine"), neighbour):
@@ -398,7 +398,7 @@ async def test_a_foreign_conversation_looks_exactly_like_an_unknown_one(recollec
     for mind in (await recollect.mind("ada", "li", tenant="mine"), neighbour):
         own = mind.conversation("own")
         await own.append(NewMessage(Role.USER, "of my own"))
-        for verb in ("read", "leaves", "history"):
+        for verb in ("get", "history"):
             told_of = [await told(getattr(mind.conversation(name), verb)()) for name in ("secret", "no-such")]
             assert told_of[0] == told_of[1]
         leaves = [await told(own.history(HistoryOptions(leaf=leaf))) for leaf in (foreign, uuid4())]
@@ -406,7 +406,7 @@ async def test_a_foreign_conversation_looks_exactly_like_an_unknown_one(recollec
         assert (leaves[0], parents[0]) == (leaves[1], parents[1])
         assert "secret" not in {each.id for each in (await mind.conversations()).conversations}
         assert all(hit.memory.content != SECRET for hit in (await mind.recall(Cue(SECRET))).hits)
-    assert (await theirs.conversation("secret").read()).message_count == 1
+    assert (await theirs.conversation("secret").get()).message_count == 1
 
 
 async def test_one_key_used_in_two_scopes_is_two_keys(recollect, tenants):
@@ -583,7 +583,7 @@ async def test_pages_and_fetches_use_the_key(recollect, owner, service):
     [source] = await mind.remember("the source of all")
     await mind.load([NewMemory(f"memory {number}", evidence=(source.id,)) for number in range(3_000)])
     owner.execute("vacuum analyze")
-    ids = [memory.id for memory in (await mind.browse(limit=10)).memories]
+    ids = [memory.id for memory in (await mind.list(limit=10)).memories]
     for wanted in (ids, None):
         asked = memories.RowQuery(wanted, cursor=ids[3], limit=50)
         plan = explain(service, mind.access.scope.tenant_id, asked.compose(), asked.bind(mind.access.scope))

@@ -44,10 +44,10 @@ async def refused(http, method, path, **sent):
             "`vaule` is not known here; did you mean `value`?",
         ),
         (
-            "/v1/pin",
-            {"ids": ["0199a1b2-0000-7000-8000-000000000001"], "zzz": 1},
+            "/v1/forget/everything",
+            {"dry_run": True, "zzz": 1},
             "body.zzz",
-            "`zzz` is not known here; known are `agent`, `user`, `ids`, `pinned`",
+            "`zzz` is not known here; known are `agent`, `user`, `dry_run`",
         ),
     ],
 )

@@ -33,7 +33,7 @@ def conversation(mind, chance):
 
 
 async def some(mind, chance, most=2):
-    known = [each.id for each in (await mind.browse(limit=200)).memories]
+    known = [each.id for each in (await mind.list(limit=200)).memories]
     return chance.sample(known, min(most, len(known)))
 
 
@@ -75,7 +75,8 @@ async def end(mind, chance):
 
 
 async def pin(mind, chance):
-    await mind.pin(await some(mind, chance), pinned=chance.random() < 0.5)
+    for each in await some(mind, chance):
+        await mind.update(each, pinned=chance.random() < 0.5)
 
 
 async def forget(mind, chance):
@@ -83,7 +84,7 @@ async def forget(mind, chance):
 
 
 async def archive(mind, chance):
-    await conversation(mind, chance).archive()
+    await conversation(mind, chance).update(state="archived")
 
 
 async def delete(mind, chance):
@@ -91,7 +92,7 @@ async def delete(mind, chance):
 
 
 async def restore(mind, chance):
-    await conversation(mind, chance).restore()
+    await conversation(mind, chance).update(state="active")
 
 
 async def purge(mind, chance):
@@ -100,12 +101,12 @@ async def purge(mind, chance):
 
 
 async def fade(mind, chance):
-    await mind.fading.fade(FadingRules(days=0.0001))
+    await mind.fade(FadingRules(days=0.0001))
 
 
 async def revive(mind, chance):
-    faded = (await mind.fading.faded()).faded
-    await mind.fading.revive([each.id for each in faded[:2]])
+    faded = (await mind.list(filter={"state": "faded"})).memories
+    await mind.restore([each.id for each in faded[:2]])
 
 
 async def file(mind, chance):
@@ -117,15 +118,15 @@ async def unfile(mind, chance):
 
 
 async def rename(mind, chance):
-    await mind.topics.rename(chance.choice(TOPICS), chance.choice(("tea", "trips")))
+    await mind.topics.update(chance.choice(TOPICS), name=chance.choice(("tea", "trips")))
 
 
 async def merge(mind, chance):
-    await mind.topics.merge("travel", "tea")
+    await mind.topics.update("travel", into="tea")
 
 
 async def describe(mind, chance):
-    await conversation(mind, chance).describe(chance.choice(("one", "two")))
+    await conversation(mind, chance).update(name=chance.choice(("one", "two")))
 
 
 DEEDS = (
@@ -192,8 +193,8 @@ async def test_a_write_is_one_row_with_its_ids_and_nothing_of_what_it_says(mind,
     assert owner.execute(LOG).fetchall() == [("stored", [receipt.id for receipt in receipts])]
     said = await mind.conversation("c").append([NewMessage(Role.USER, "hello"), NewMessage(Role.ASSISTANT, "hi")])
     assert owner.execute(LOG).fetchall()[1:] == [("stored", [each.id for each in said])]
-    await mind.pin([receipts[0].id])
-    await mind.pin([receipts[0].id])
+    await mind.update(receipts[0].id, pinned=True)
+    await mind.update(receipts[0].id, pinned=True)
     await mind.forget([receipts[1].id])
     assert owner.execute(LOG).fetchall()[2:] == [("pinned", [receipts[0].id]), ("forgotten", [receipts[1].id])]
 

@@ -381,7 +381,7 @@ async def write(minds, count, chance):
     for number in range(count):
         mind = chance.choice(minds)
         if number % 7 == 3:
-            page = await mind.browse(limit=5)
+            page = await mind.list(limit=5)
             await mind.forget([memory.id for memory in page.memories[:1]])
         elif number % 5 == 2:
             await mind.remember([NewMemory("two"), NewMemory("at once")])

@@ -29,7 +29,7 @@ from recollect.settings import Settings
 from recollect.store.service import jobs
 from recollect.store.service.ledger import LedgerEntry, enter
 from recollect.store.shards.tenants import Tenants
-from recollect.verbs.conversations.converse import AssistantReply
+from recollect.verbs.conversations.chat import AssistantReply
 from recollect.verbs.service.costs import Costs, metered, record_step
 from recollect.wiring import build_chat_model, connected
 from support.models.fake_chat import FakeChatModel
@@ -159,16 +159,16 @@ async def test_what_was_said_is_told_from_what_can_be_used(asking, owner, chat):
     assert (model.model, model.characters) == (chat.model, chat.characters)
 
 
-async def test_converse_is_entered_in_the_scope_that_it_makes(asking, chat):
+async def test_a_chat_is_entered_in_the_scope_that_it_makes(asking, chat):
     chat.script = {AssistantReply: AssistantReply(text="Hello.")}
     conversation = (await asking.mind("new")).conversation("c")
     chat.fail()
     with pytest.raises(ChatModelError):
-        await conversation.converse("Hello?")
+        await conversation.chat("Hello?")
     chat.recover()
-    await conversation.converse("Hello?")
+    await conversation.chat("Hello?")
     sums = (await asking.ledger("new")).sums
-    assert [(each.step, each.calls, each.failed) for each in sums] == [("converse", 2, 1)]
+    assert [(each.step, each.calls, each.failed) for each in sums] == [("chat", 2, 1)]
     assert (await asking.ledger("other")).sums == ()
 
 

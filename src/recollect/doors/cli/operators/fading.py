@@ -24,7 +24,7 @@ from recollect.doors.cli.terminal import (
     with_options,
 )
 from recollect.doors.greeting import translate
-from recollect.models.memories import FadeDecision, FadedMemory, FadeReport, FadingRules
+from recollect.models.memories import FadeDecision, FadeReport, FadingRules
 
 if TYPE_CHECKING:
     from recollect.mind.mind import Mind
@@ -33,6 +33,7 @@ commands = typer.Typer()
 
 PAGE = 200
 EVERYTHING = "all"
+FADED = {"state": "faded"}
 
 
 @commands.command()
@@ -44,7 +45,7 @@ EVERYTHING = "all"
     fact_days=Annotated[
         float | None, typer.Option(help="Maximum age of a fact in days; 0 = no limit.", show_default="the agent's")
     ],
-    revive=Annotated[list[str] | None, typer.Option(help="Restore this memory, or `all`. Repeatable.")],
+    restore=Annotated[list[str] | None, typer.Option(help="Restore this memory, or `all`. Repeatable.")],
 )
 def fade(
     agent: Agent,
@@ -55,8 +56,8 @@ def fade(
     **chosen: Any,  # noqa: ANN401 - what `with_options` names
 ) -> None:
     """Remove decayed and expired memories from recall and show why. You can restore them."""
-    if chosen["revive"]:
-        back = with_mind(agent, user, tenant, lambda mind: revive(mind, chosen["revive"]))
+    if chosen["restore"]:
+        back = with_mind(agent, user, tenant, lambda mind: restore_faded(mind, chosen["restore"]))
         out.print(translate("{count} memories are back.", count=back), highlight=False)
         return
     if faded:
@@ -76,10 +77,10 @@ def fade(
 
 async def walk(mind: Mind, rules: FadingRules, report: Callable[[int], None], *, dry_run: bool) -> list[FadeReport]:
     """Go through a whole scope, call after call, and report how many memories each looked at."""
-    reports = [await mind.fading.fade(rules, dry_run=dry_run)]
+    reports = [await mind.fade(rules, dry_run=dry_run)]
     report(reports[-1].looked_at)
     while reports[-1].next_cursor is not None:
-        reports.append(await mind.fading.fade(rules, dry_run=dry_run, cursor=reports[-1].next_cursor))
+        reports.append(await mind.fade(rules, dry_run=dry_run, cursor=reports[-1].next_cursor))
         report(reports[-1].looked_at)
     return reports
 
@@ -104,7 +105,7 @@ def print_fade_reports(reports: Sequence[FadeReport], *, dry_run: bool) -> None:
     out.print(translate(said, count=total), highlight=False)
 
 
-def tabulate(memories: Sequence[FadeDecision | FadedMemory]) -> Table:
+def tabulate(memories: Sequence[FadeDecision]) -> Table:
     """Show memories by their ids, and why they fade, without their content."""
     table = table_of(id_column("memory"), "kind", "score", "grounds", "why")
     for each in memories:
@@ -112,18 +113,19 @@ def tabulate(memories: Sequence[FadeDecision | FadedMemory]) -> Table:
     return table
 
 
-async def read_faded(mind: Mind) -> list[FadedMemory]:
-    """Read all that has faded in a scope."""
-    page = await mind.fading.faded(limit=PAGE)
-    found = list(page.faded)
-    while page.next_cursor is not None:
-        page = await mind.fading.faded(page.next_cursor, PAGE)
-        found += page.faded
+async def read_faded(mind: Mind) -> list[FadeDecision]:
+    """Read all that has faded in a scope, oldest first, with the reasons."""
+    page, found = await mind.list(filter=FADED, limit=PAGE), list[FadeDecision]()
+    while page.memories:
+        found += (await mind.fade(ids=[each.id for each in page.memories], dry_run=True)).judgements
+        if page.next_cursor is None:
+            break
+        page = await mind.list(filter=FADED, limit=PAGE, cursor=page.next_cursor)
     return found
 
 
-async def revive(mind: Mind, named: Sequence[str]) -> int:
+async def restore_faded(mind: Mind, named: Sequence[str]) -> int:
     """Restore the named memories, or all, and count them."""
     everything = EVERYTHING in named
     ids = [each.id for each in await read_faded(mind)] if everything else await find_ids(mind, list(named))
-    return sum([len(await mind.fading.revive(ids[start : start + PAGE])) for start in range(0, len(ids), PAGE)])
+    return sum([len(await mind.restore(ids[start : start + PAGE])) for start in range(0, len(ids), PAGE)])

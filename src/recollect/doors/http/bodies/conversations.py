@@ -9,6 +9,7 @@ from uuid import UUID
 from pydantic import Field
 
 from recollect.doors.http.bodies.fields import (
+    OMITTED,
     SCOPE,
     Body,
     ConversationName,
@@ -25,6 +26,7 @@ from recollect.errors import InvalidInputError
 from recollect.models.conversations import (
     LEGACY,
     BudgetShares,
+    ConversationState,
     MessageStatus,
     NewMessage,
     PartType,
@@ -217,7 +219,7 @@ class ContextBody(WindowBody, RecallOptionsBody):
         return BudgetShares(self.history_share, self.memories_share, self.summary_share)
 
 
-class ConverseBody(WindowBody):
+class ChatBody(WindowBody):
     """The user's message, to be answered by the chat model."""
 
     model_config = build_example_config(SCOPE | {"conversation": "c-1", "text": "今晚聚餐点什么菜好？"})
@@ -228,16 +230,13 @@ class ConverseBody(WindowBody):
 
 
 class UpdateConversationBody(ScopeBody):
-    """Name and metadata. Omitted fields do not change."""
+    """A new name, metadata or state. Omitted fields do not change."""
 
     model_config = build_example_config({"agent": "ada", "name": "Dinner on Thursday"})
 
     name: Line | None = Field(None, description="Conversation name.")
-    metadata: dict[str, JSON] = Field(
-        default_factory=dict[str, JSON],
-        description="Any JSON up to 16 KB. Replaces the existing metadata.",
+    metadata: dict[str, JSON] = Field(OMITTED, description="Any JSON up to 16 KB. Replaces the existing metadata.")
+    state: Literal[ConversationState.ACTIVE, ConversationState.ARCHIVED] | None = Field(
+        None, description="archived, or active, which also restores a deleted conversation."
     )
-
-    def new_metadata(self) -> dict[str, JSON] | None:
-        """Return the metadata, if they were sent."""
-        return self.metadata if "metadata" in self.model_fields_set else None
+    close_segment: bool = Field(default=False, strict=True, description="Close the open segment.")

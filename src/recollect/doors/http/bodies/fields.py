@@ -7,7 +7,7 @@ from dataclasses import MISSING, fields, is_dataclass
 from datetime import datetime
 from enum import Enum
 from functools import cache
-from typing import Annotated, Any, TypeVar, cast, get_args, get_origin, get_type_hints
+from typing import Annotated, Any, TypeAlias, TypeVar, cast, get_args, get_origin, get_type_hints
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, WithJsonSchema
 
@@ -24,6 +24,8 @@ SENTENCES: Mapping[str, str] = {
     ANY_CONVERSATION: "conversation must be empty, or 1 to 128 characters (A-Z a-z 0-9 . _ : @ -)",
 }
 """What a pattern asks for."""
+OMITTED: Any = None
+"""The default of an optional list or object. It may not be null: Dify would take it for a text then."""
 ConversationName = Annotated[str, Field(pattern=CONVERSATION)]
 AnyConversation = Annotated[str, Field(pattern=ANY_CONVERSATION)]
 """The id of a conversation, or nothing."""
@@ -57,6 +59,7 @@ def check_written(value: object) -> object:
 
 
 Moment = Annotated[datetime, BeforeValidator(check_written)]
+OptionalMoment: TypeAlias = Moment | None
 
 
 def build_example_config(example: Mapping[str, Any]) -> ConfigDict:
@@ -86,7 +89,12 @@ class ScopeBody(AgentBody):
 
 def build(kind: type[Value], body: Body) -> Value:
     """Build a value from a body, field by field; fields of a nested value are next to the others in the body."""
-    return kind(**{name: read(body) for name, read in plan(cast("Any", kind), type(body))})
+    return kind(**read_fields(kind, body))
+
+
+def read_fields(kind: type[Any], body: Body) -> dict[str, Any]:
+    """Read the fields of a value from a body."""
+    return {name: read(body) for name, read in plan(cast("Any", kind), type(body))}
 
 
 @cache

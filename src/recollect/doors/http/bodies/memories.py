@@ -2,20 +2,22 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Literal
+from datetime import datetime
+from enum import Enum
+from types import GenericAlias
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 from uuid import UUID
 
-from pydantic import Field
+from pydantic import Field, create_model
 
 from recollect.doors.http.bodies.fields import (
-    AS_OF,
-    AT,
     EXAMPLE_ID,
     SCOPE,
     Body,
     Integer,
     Moment,
     Number,
+    OptionalMoment,
     PlainKind,
     PlainSource,
     ScopeBody,
@@ -27,7 +29,8 @@ from recollect.doors.http.bodies.fields import (
 )
 from recollect.errors import InvalidInputError
 from recollect.loading import local_timezone
-from recollect.models.memories import JSON, ImportanceFrom, Kind, NewMemory, Role
+from recollect.models.filters import FILTER_FIELDS, FilterField
+from recollect.models.memories import JSON, ImportanceFrom, Kind, NewMemory
 
 
 class LinkStrengthBody(Body):
@@ -117,7 +120,7 @@ class RememberBody(ScopeBody, MemoryBody):
         return [build(NewMemory, memory) for memory in self.memories]
 
 
-class ReviseBody(ScopeBody):
+class UpdateBody(ScopeBody):
     """Fields to change. Omitted or empty fields stay the same."""
 
     model_config = build_example_config({"agent": "ada", "content": "The dentist is at five."})
@@ -150,7 +153,6 @@ class LoadBody(ScopeBody):
     memories: list[MemoryBody] = Field(min_length=1, max_length=1_000, description="One to 1,000 memories.")
 
 
-Names = Annotated[list[Annotated[str, Field(max_length=200)]], Field(max_length=64)]
 Weight = Annotated[Number, Field(ge=0, le=1000)]
 
 
@@ -174,40 +176,35 @@ class StreamWeightsBody(Body):
     )
 
 
-class FilterBody(Body):
-    """What a read is restricted to."""
+def describe_body_field(each: FilterField) -> tuple[Any, Any]:
+    """Return the type and the rules of a filter's field in a body."""
+    if each.many:
+        least = 1 if each.name == "topics" else None
+        text = Annotated[str, Field(min_length=least, max_length=each.bounds.get("length"))]
+        items = GenericAlias(list, text if each.type is str else each.type)
+        return items, Field(default_factory=list[Any], max_length=each.bounds["items"], description=each.help)
+    if each.type is datetime:
+        return OptionalMoment, Field(None, description=f"{each.help} ISO 8601 with offset.")
+    if issubclass(each.type, Enum):
+        return str, Field("", pattern=f"^({'|'.join(map(str, each.type))})?$", description=each.help)
+    if each.type is bool:
+        usual = None if each.optional else False
+        return bool | None if each.optional else bool, Field(default=usual, strict=True, description=each.help)
+    return Integer if each.type is int else Number, Field(each.type(0), description=each.help, **each.bounds)
 
-    kinds: list[Kind] = Field(default_factory=list[Kind], max_length=6, description="Only these kinds. Default: all.")
-    conversations: Names = Field(default_factory=list[str], description="Only messages of these conversations.")
-    roles: list[Role] = Field(default_factory=list[Role], max_length=4, description="Only messages of these roles.")
-    speakers: Names = Field(default_factory=list[str], description="Only these speakers.")
-    origins: Names = Field(default_factory=list[str], description="Only memories from these origins.")
-    topics: list[Annotated[str, Field(min_length=1, max_length=2_000)]] = Field(
-        default_factory=list[str],
-        max_length=16,
-        description="Topic paths, for example travel->Japan. A recall prefers them; a list is restricted to them.",
-    )
-    below: bool = Field(default=False, strict=True, description="Include subtopics.")
-    topics_only: bool = Field(default=False, strict=True, description="Only memories of these topics.")
-    since: Moment | None = Field(None, description="Only memories from this time on (ISO 8601 with offset).")
-    until: Moment | None = Field(None, description="Only memories from before this time (ISO 8601 with offset).")
-    min_trust: Integer = Field(0, ge=0, le=100, description="Minimum trust, 0 to 100.")
-    min_importance: Number = Field(0.0, ge=0, le=10, description="Minimum importance, 1 to 10.")
-    as_of: Moment | None = Field(None, description=AS_OF)
-    at: Moment | None = Field(None, description=AT)
-    pinned: bool | None = Field(
-        default=None, strict=True, description="true: only pinned; false: only unpinned. Default: both."
-    )
-    state: str = Field(
-        "",
-        pattern="^(current|in_archived|faded|past|withheld)?$",
-        description="Only memories in this state: current, in_archived, faded, past or withheld.",
-    )
-    where: list[Annotated[str, Field(max_length=2_000)]] = Field(
-        default_factory=list[str],
-        max_length=16,
-        description="Metadata conditions, for example project == alpha. Operators: ==, !=, <, <=, >, >=, in, "
-        "contains, exists.",
+
+if TYPE_CHECKING:
+
+    class FilterBody(Body):
+        """What a read is restricted to."""
+
+else:
+    FilterBody = create_model(
+        "FilterBody",
+        __base__=Body,
+        __doc__="What a read is restricted to.",
+        __module__=__name__,
+        **{each.name: describe_body_field(each) for each in FILTER_FIELDS},
     )
 
 

@@ -8,7 +8,6 @@ from uuid import UUID
 from fastapi import APIRouter, Query
 from pydantic import Field
 
-from recollect.doors.http.auth import AsOf, At
 from recollect.doors.http.bodies.fields import (
     AS_OF,
     AT,
@@ -27,10 +26,10 @@ from recollect.doors.http.bodies.fields import (
 from recollect.doors.http.bodies.memories import FilterBody, StreamWeightsBody
 from recollect.doors.http.routes.service import JobId
 from recollect.doors.http.routing import forward, serve
-from recollect.errors import InvalidInputError, NotFoundError
+from recollect.errors import InvalidInputError
 from recollect.mind.mind import Mind
 from recollect.models.agents import Association, Feedback, HitFeedback, Profile
-from recollect.models.memories import Memory, Triple
+from recollect.models.memories import Triple
 from recollect.models.recall import Factors, Script
 
 router = APIRouter(tags=["agents"])
@@ -38,9 +37,6 @@ Factor = Annotated[Number, Field(ge=0, le=1)]
 Days = Annotated[Number, Field(ge=0, le=36_500)]
 associations = APIRouter(tags=["memories"])
 reflections = APIRouter(tags=["memories"])
-Partner = Annotated[
-    str, Query(min_length=1, max_length=500, description="Name of the other person.", examples=["Maria Lopez"])
-]
 
 
 class ProfileBody(AgentBody, StreamWeightsBody, FilterBody):
@@ -143,14 +139,6 @@ class FeedbackBody(ScopeBody):
     recall_id: UUID | None = Field(None, description="Your ID for this feedback. Sending it again replaces the marks.")
 
 
-class TuneBody(AgentBody):
-    """An agent to tune."""
-
-    model_config = build_example_config({"agent": "ada"})
-
-    apply: bool = Field(default=False, strict=True, description="Apply the learned weights if they are not worse.")
-
-
 class TripleBody(Body):
     """An observation in three parts; any may be empty."""
 
@@ -192,12 +180,11 @@ class ReflectBody(ScopeBody):
     now: Moment | None = Field(None, description="Time of the reflection. Default: now.")
 
 
-forward(router, "overview", "overview")
 forward(
     router,
-    "activity",
-    "activity",
-    days=Annotated[int, Query(ge=1, le=366, description="Number of days, including today.")],
+    "overview",
+    "overview",
+    days=Annotated[int, Query(ge=0, le=366, description="Count memories of the last days, including today.")],
     zone=Annotated[
         str,
         Query(
@@ -209,16 +196,10 @@ forward(
 forward(router, "profile", "profile")
 
 
-@serve(router, "set_profile", gives=Profile)
+@serve(router, "set_profile")
 async def set_profile(mind: Mind, body: ProfileBody) -> Profile:
     """Answer with the profile as it is now."""
-    chosen = build(Profile, body)
-    await mind.set_profile(chosen)
-    return chosen
-
-
-forward(router, "metadata", "metadata")
-forward(router, "tune", "tune", TuneBody)
+    return await mind.set_profile(build(Profile, body))
 
 
 @serve(router, "feedback")
@@ -234,15 +215,6 @@ async def associate(mind: Mind, body: AssociateBody) -> list[Association]:
     return await mind.associate(
         body.to_values(), limit=body.limit, original=body.original, as_of=body.as_of, at=body.at
     )
-
-
-@serve(associations, "last_chat", errors=[404], gives=Memory)
-async def last_chat(mind: Mind, name: Partner, as_of: AsOf = None, at: At = None) -> Memory:
-    """Answer 404 where there was no chat."""
-    chat = await mind.last_chat(name, as_of=as_of, at=at)
-    if chat is None:
-        raise NotFoundError("No chat with this name in this scope.")
-    return chat
 
 
 forward(reflections, "reflect", "reflect_later", ReflectBody, errors=[404])

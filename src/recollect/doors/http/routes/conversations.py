@@ -1,7 +1,8 @@
-"""Routes for conversations: append, history, context, their segments, and changes of state."""
+"""Routes for conversations: append, history, context, their segments, and updates."""
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Annotated
 
 from fastapi import APIRouter, Depends, Path, Query
@@ -10,8 +11,8 @@ from pydantic import Field
 from recollect.doors.http.auth import IdempotencyKey, chat_time, most
 from recollect.doors.http.bodies.conversations import (
     AppendBody,
+    ChatBody,
     ContextBody,
-    ConverseBody,
     HistoryBody,
     UpdateConversationBody,
 )
@@ -30,6 +31,10 @@ State = Annotated[
     ConversationState | None, Query(description="active, archived, deleted or purging. Default: active and archived.")
 ]
 Page = Annotated[str, Query(max_length=200, description="`next_cursor` of the previous page.")]
+AfterMessage = Annotated[int, Query(ge=0, le=2**63 - 1, description="Only messages after the one so numbered.")]
+Threads = Annotated[int, Query(ge=0, le=200, description="Maximum number of ends of threads; 0 = none.")]
+DRY_RUN = "Only count what would be deleted."
+DryRun = Annotated[bool, Query(description=DRY_RUN)]
 After = Annotated[int, Query(ge=0, le=2**63 - 1, description="Only segments that start after this message number.")]
 
 
@@ -55,57 +60,30 @@ async def context(mind: Mind, body: ContextBody) -> Context:
     return count_recall(made)
 
 
-@serve(router, "conversation.converse", errors=[404, 409, 502], dependencies=[Depends(chat_time)])
-async def converse(mind: Mind, body: ConverseBody) -> Reply:
+@serve(router, "conversation.chat", errors=[404, 409, 502], dependencies=[Depends(chat_time)])
+async def chat(mind: Mind, body: ChatBody) -> Reply:
     """Answer, however long the chat model takes."""
     view = mind.conversation(body.conversation)
-    return await view.converse(body.text, body.budget, window=build(HistoryOptions, body), system=body.system)
+    return await view.chat(body.text, body.budget, window=build(HistoryOptions, body), system=body.system)
 
 
 forward(router, "list_conversations", "conversations", state=State, cursor=Page, limit=Limit)
-forward(router, "read_conversation", "conversation.read", errors=[404], conversation=ConversationId)
 
 
-@serve(router, "conversation.describe", errors=[404], gives=str)
-async def describe_conversation(mind: Mind, conversation: ConversationId, body: UpdateConversationBody) -> str:
-    """Answer with the name that was given in the path."""
-    await mind.conversation(conversation).describe(body.name, body.new_metadata())
-    return conversation
-
-
-class DeleteConversationBody(ScopeBody):
+class PurgeBody(ScopeBody):
     """A scope, and whether its conversation is to be removed or only counted."""
 
     model_config = build_example_config({"agent": "ada", "dry_run": True})
 
-    dry_run: bool = Field(default=False, strict=True, description="Only count what would be deleted.")
+    dry_run: bool = Field(default=False, strict=True, description=DRY_RUN)
 
 
-for name, key, body, errors in (
-    ("archive_conversation", "conversation.archive", ScopeBody, [404, 409]),
-    ("restore_conversation", "conversation.restore", ScopeBody, [404, 409]),
-    ("delete_conversation", "conversation.delete", DeleteConversationBody, [404, 409]),
-    ("purge_conversation", "conversation.purge", DeleteConversationBody, [404]),
-    ("close_segment", "conversation.close_segment", ScopeBody, [404]),
-):
-    forward(router, name, key, body, errors=errors, conversation=ConversationId)
-forward(
-    router,
-    "list_messages",
-    "conversation.messages",
-    errors=[404],
-    conversation=ConversationId,
-    after=Annotated[int, Query(ge=0, le=2**63 - 1, description="Only messages after the one so numbered.")],
-    limit=most(200, "messages on a page"),
+of_one = partial(forward, router, conversation=ConversationId)
+of_one("get_conversation", "conversation.get", errors=[404], threads=Threads)
+of_one("update_conversation", "conversation.update", UpdateConversationBody, errors=[404, 409])
+of_one("delete_conversation", "conversation.delete", errors=[404, 409], dry_run=DryRun)
+of_one("purge_conversation", "conversation.purge", PurgeBody, errors=[404])
+of_one(
+    "list_messages", "conversation.messages", errors=[404], after=AfterMessage, limit=most(200, "messages on a page")
 )
-forward(router, "list_leaves", "conversation.leaves", errors=[404], conversation=ConversationId, limit=Limit)
-forward(router, "list_receipts", "conversation.receipts", conversation=ConversationId, limit=Limit)
-forward(
-    router,
-    "list_segments",
-    "conversation.segments",
-    errors=[404],
-    conversation=ConversationId,
-    after=After,
-    limit=Limit,
-)
+of_one("list_segments", "conversation.segments", errors=[404], after=After, limit=Limit)

@@ -10,7 +10,7 @@ from fastapi import APIRouter, Query, Response
 from fastapi.responses import StreamingResponse
 from pydantic import Field
 
-from recollect.doors.http.auth import JSON, AsOf, At, Cursor, IdempotencyKey, id_of, most
+from recollect.doors.http.auth import JSON, AsOf, At, Cursor, IdempotencyKey, id_of, ids_in_query, most
 from recollect.doors.http.bodies.fields import (
     AT,
     EXAMPLE_ID,
@@ -24,7 +24,7 @@ from recollect.doors.http.bodies.fields import (
 from recollect.doors.http.routing import forward, serve
 from recollect.doors.http.transfers import answer_in_pieces
 from recollect.mind.mind import Mind
-from recollect.models.knowledge import AnyTime, EntityType, Fact, GraphFormat, NewFact
+from recollect.models.knowledge import AnyTime, EntityOrder, EntityType, Fact, GraphFormat, NewFact
 
 router = APIRouter(tags=["knowledge"])
 FactId, EntityId = id_of("the fact, or of any version of it"), id_of("the entity")
@@ -104,9 +104,9 @@ class AddFactsBody(ScopeBody):
 class EndFactBody(ScopeBody):
     """When a fact ends."""
 
-    model_config = build_example_config({"agent": "ada", "at": "2026-01-31T12:00:00+08:00"})
+    model_config = build_example_config({"agent": "ada", "invalid_at": "2026-01-31T12:00:00+08:00"})
 
-    at: Moment = Field(description="When it stopped being true.")
+    invalid_at: Moment = Field(description="When it stopped being true.")
 
 
 class MergeEntitiesBody(ScopeBody):
@@ -127,52 +127,48 @@ forward(
     router,
     "list_facts",
     "knowledge.facts",
-    entity=Annotated[UUID | None, Query(description="Only facts about this entity.")],
+    about=Annotated[
+        UUID | None, Query(description="Only facts about this entity, or this fact, by its ID or that of any version.")
+    ],
     predicate=Annotated[str, Query(max_length=200, description="Only facts of this predicate.")],
     as_of=AsOf,
     at=Annotated[
-        Moment | AnyTime | None, Query(description=f"{AT} `any`: also facts that are over or were corrected.")
+        Moment | AnyTime | None,
+        Query(description=f"{AT} `any`: also those that are over or were corrected; of an entity by `valid_at`."),
     ],
     cursor=Cursor,
     limit=Limit,
 )
-forward(router, "list_fact_versions", "knowledge.fact_versions", errors=[404], fact_id=FactId)
 forward(router, "end_fact", "knowledge.end", EndFactBody, errors=[404, 409], fact_id=FactId)
 forward(
     router,
     "list_entities",
     "knowledge.entities",
-    search=Annotated[str, Query(max_length=200, description="Only entities whose name contains this.")],
+    search=Annotated[str, Query(max_length=200, description="Part of a name, or a text to compare with.")],
+    ids=ids_in_query("Exactly these entities, in this order; unknown ones are omitted."),
     type=Annotated[EntityType | None, Query(description="Only entities of this type.")],
-    meaning=Annotated[str, Query(max_length=200, description="Sort by similarity to this text (one page).")],
+    order=Annotated[
+        EntityOrder,
+        Query(description="`age`: oldest first; `facts`: most facts first; `meaning`, `words`: most like `search`."),
+    ],
     as_of=AsOf,
     cursor=Cursor,
     limit=Limit,
 )
 forward(
     router,
-    "list_entities_by_facts",
-    "knowledge.entities_by_facts",
-    search=Annotated[str, Query(max_length=200, description="Only entities whose name contains this.")],
-    type=Annotated[EntityType | None, Query(description="Only entities of this type.")],
-    cursor=Cursor,
-    limit=Limit,
-)
-forward(router, "read_entity", "knowledge.entity", errors=[404], entity_id=EntityId, as_of=AsOf)
-forward(router, "merge_entities", "knowledge.merge", MergeEntitiesBody, errors=[404, 409], entity_id=EntityId)
-forward(
-    router,
-    "list_proposed_merges",
-    "knowledge.proposed_merges",
+    "list_duplicate_entities",
+    "knowledge.duplicates",
     judge=Annotated[bool, Query(description="Ask the chat model to confirm duplicates.")],
     cursor=Cursor,
     limit=Limit,
 )
+forward(router, "merge_entities", "knowledge.merge", MergeEntitiesBody, errors=[404, 409], entity_id=EntityId)
 forward(router, "split_entity", "knowledge.split", ScopeBody, errors=[404, 409], entity_id=EntityId)
 forward(
     router,
-    "list_neighbours",
-    "knowledge.neighbours",
+    "list_neighbors",
+    "knowledge.neighbors",
     errors=[404],
     entity_id=EntityId,
     hops=Annotated[int, Query(ge=1, le=3, description="Number of hops.")],
@@ -182,18 +178,8 @@ forward(
 )
 forward(
     router,
-    "read_timeline",
-    "knowledge.timeline",
-    errors=[404],
-    entity_id=EntityId,
-    as_of=AsOf,
-    cursor=Annotated[str, Query(max_length=100, description="`next_cursor` of the previous page.")],
-    limit=most(200, "versions on a page"),
-)
-forward(
-    router,
-    "list_connections",
-    "knowledge.connections",
+    "list_paths",
+    "knowledge.paths",
     errors=[404],
     start=Start,
     end=End,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Annotated
 
-from fastapi import APIRouter, Path, Query
+from fastapi import APIRouter
 from pydantic import Field
 
 from recollect.doors.http.auth import Cursor, id_of, most
@@ -28,9 +28,6 @@ from recollect.models.recall import Cue, RecallResult
 CONVERSATION = "Your name for the conversation; what its blocks showed before is known. None if empty."
 router = APIRouter(tags=["memories"])
 recalls = APIRouter(tags=["recalls"])
-ShortId = Annotated[
-    str, Path(pattern=r"^m[0-9a-f]{4,32}$", description="Short ID, as shown in a prompt.", examples=["m1a2b"])
-]
 RecallId = id_of("a recall that was kept")
 
 
@@ -89,14 +86,6 @@ async def show_block(mind: Mind, body: BlockBody) -> MemoryBlock:
     return count_recall(made)
 
 
-forward(
-    router,
-    "resolve_short_id",
-    "blocks.resolve",
-    errors=[404],
-    short_id=ShortId,
-    conversation=Annotated[AnyConversation, Query(description=CONVERSATION)],
-)
 forward(recalls, "list_recalls", "recalls.list", cursor=Cursor, limit=most(200, "recalls on a page"))
 forward(recalls, "explain_recall", "recalls.explain", errors=[404], recall_id=RecallId)
 forward(recalls, "replay_recall", "recalls.replay", ReplayBody, errors=[404], recall_id=RecallId)

@@ -27,7 +27,6 @@ from recollect.mind.mind import Mind
 from recollect.models.topics import NewTopicLink, Topic
 
 router = APIRouter(tags=["topics"])
-Asked = Annotated[TopicPath, Query(description=PATH, examples=["travel->Japan"])]
 Below = Annotated[TopicPath, Query(description="Only this topic and its subtopics. Default: all.")]
 Filed = Annotated[TopicPath, Query(description="Only links of this topic.", examples=["travel->Japan"])]
 FiledMemory = Annotated[UUID | None, Query(description="Only links of this memory.", examples=[EXAMPLE_ID])]
@@ -64,28 +63,14 @@ class UnlinkBody(TopicBody):
     ids: list[UUID] = Field(min_length=1, max_length=1_000, description="Ids of the memories.")
 
 
-class RenameBody(TopicBody):
-    """Another name for a topic."""
+class UpdateTopicBody(TopicBody):
+    """Another name or place for a topic, or another topic to absorb it."""
 
-    model_config = build_example_config(SCOPE | {"path": "travel->Japan", "name": "Nippon"})
+    model_config = build_example_config(SCOPE | {"path": "travel->Japan", "name": "Nippon", "parent": "Asia"})
 
-    name: str = Field(min_length=1, max_length=100, description="New name. Use move to change the path.")
-
-
-class MoveBody(TopicBody):
-    """Another place for a topic."""
-
-    model_config = build_example_config(SCOPE | {"path": "travel->Japan", "under": "Asia"})
-
-    under: TopicPath = Field("", description="Path of the new parent. Empty = root.")
-
-
-class MergeBody(TopicBody):
-    """Another topic to absorb a topic."""
-
-    model_config = build_example_config(SCOPE | {"path": "trips", "into": "travel"})
-
-    into: TopicPath = Field(min_length=1, description="Path of the target topic.")
+    name: str | None = Field(None, min_length=1, max_length=100, description="New name. Default: unchanged.")
+    parent: TopicPath | None = Field(None, description="Path of the new parent. Empty = root. Default: unchanged.")
+    into: TopicPath | None = Field(None, description="Path of the topic to merge it into, without `name` and `parent`.")
 
 
 forward(router, "list_topics", "topics.tree", errors=[404], path=Below, limit=MostTopics)
@@ -105,7 +90,6 @@ forward(
     memory_id=FiledMemory,
     limit=most(200, "links to list"),
 )
-forward(router, "list_related_topics", "topics.related", path=Asked, limit=most(200, "topics to list"))
 
 
 @serve(router, "topics.link", errors=[404])
@@ -115,6 +99,4 @@ async def link_topic(mind: Mind, body: LinkBody) -> Topic:
 
 
 forward(router, "unlink_topic", "topics.unlink", UnlinkBody, errors=[404])
-forward(router, "rename_topic", "topics.rename", RenameBody, errors=[404, 409])
-forward(router, "move_topic", "topics.move", MoveBody, errors=[404, 409])
-forward(router, "merge_topic", "topics.merge", MergeBody, errors=[404])
+forward(router, "update_topic", "topics.update", UpdateTopicBody, errors=[404, 409])

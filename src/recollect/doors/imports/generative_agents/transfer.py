@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TypeAlias
 from uuid import UUID
@@ -91,8 +91,7 @@ async def pack(operator: Operator, folder: Folder) -> MindSnapshot:
     return MindSnapshot(
         memories=translate(folder),
         space=await operator.spaces.ensure(MODEL, dimensions) if dimensions else None,
-        profile=to_profile(scratch),
-        metadata={OURS: kept},
+        profile=replace(to_profile(scratch), metadata={OURS: kept}),
         unreflected_importance=scratch.importance_trigger_max - scratch.importance_trigger_curr,
         unreflected_memories=scratch.importance_ele_n,
     )
@@ -132,7 +131,7 @@ async def gather(operator: Operator, mind: Mind, total: int, progress: Progress)
     rows: dict[UUID, NDArray[np.float32]] = {}
     cursor: UUID | None = None
     while True:
-        page = await mind.browse(cursor, PAGE)
+        page = await mind.list(cursor=cursor, limit=PAGE)
         for space in spaces:
             rows |= await operator.read_vectors(mind, space, [memory.id for memory in page.memories])
         memories += page.memories
@@ -140,7 +139,7 @@ async def gather(operator: Operator, mind: Mind, total: int, progress: Progress)
         cursor = page.next_cursor
         if cursor is None:
             break
-    (overview, _), kept = await operator.read_inventory(mind), kept_of(await mind.metadata())
+    (overview, _), kept = await operator.read_inventory(mind), kept_of((await mind.profile()).metadata)
     known = [memory for memory in memories if memory.kind in KINDS]
     nodes = to_nodes(known)
     vectors = {

@@ -71,7 +71,6 @@ begin
     execute format('alter table %I alter embedding set storage %s, alter embedding set statistics 0', vectors,
                    case when new_storage = 'external' then 'external' else 'plain' end);
     perform protect_scoped(vectors::regclass);
-    perform equip_space(space);
 end $$;
 revoke execute on function create_embedding_space(integer, text, integer, text) from public;
 

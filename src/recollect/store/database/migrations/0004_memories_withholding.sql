@@ -255,12 +255,14 @@ begin
         union all
         select coalesce(jsonb_array_length(attachments), 0) from past_messages
         where scope_id = asked_scope and id = any (gone)
+    ), logged as materialized (
+        select distinct access.id from access_log, unnest(access_log.ids) as access (id)
+        where access_log.scope_id = asked_scope
     ), accessed as (
         select id from accesses where scope_id = asked_scope and id in (select id from touched)
         union
-        select memories.id from access_log, unnest(access_log.ids) as logged (id)
+        select memories.id from logged join touched using (id)
         join memories on memories.scope_id = asked_scope and memories.id = logged.id and memories.withheld is null
-        where access_log.scope_id = asked_scope and logged.id in (select id from touched)
     ), kept as (
         select last_accessed_at from withheld_memories where scope_id = asked_scope and id in (select id from touched)
     )

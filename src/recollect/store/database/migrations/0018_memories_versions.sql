@@ -167,36 +167,6 @@ begin
     end if;
 end $$;
 
--- Give what was derived from an earlier version an heir each: a blank version that rests on the new one, and waits until a
--- model has worded it. `former` and `latter` name what takes the place of what among the evidence.
-create function await_heirs(
-    asked_scope bigint, elders uuid[], heirs uuid[], former uuid[], latter uuid[], moment timestamptz
-) returns void
-    language plpgsql as $$
-begin
-    insert into memories
-        (scope_id, id, kind, content, importance, importance_from, depth, origin, trust, occurred_at, created_at, withheld,
-         expires_at)
-    select asked_scope, given.heir, kind, '', importance, importance_from, depth, origin, trust, occurred_at, moment,
-           'to_rederive', expires_at
-    from unnest(elders, heirs) as given (elder, heir)
-    join memories on memories.scope_id = asked_scope and memories.id = given.elder;
-    insert into memory_features
-        (scope_id, id, occurred_at, expires_at, importance, length, tells, pinned, kind, state, speaker, origin)
-    select asked_scope, given.heir, occurred_at, expires_at, importance, 0, 0, pinned, kind, 'withheld', '', origin
-    from unnest(elders, heirs) as given (elder, heir)
-    join memory_features features on features.scope_id = asked_scope and features.id = given.elder;
-    insert into evidence (scope_id, memory_id, source_id)
-    select distinct asked_scope, given.heir, coalesce(instead.latter, evidence.source_id)
-    from unnest(elders, heirs) as given (elder, heir)
-    join evidence on evidence.scope_id = asked_scope and evidence.memory_id = given.elder
-    left join unnest(former, latter) as instead (former, latter) on instead.former = evidence.source_id;
-    perform add_version(asked_scope, given.elder, given.heir, moment, false, false)
-    from unnest(elders, heirs) as given (elder, heir);
-    update conversations set summary_id = given.heir from unnest(elders, heirs) as given (elder, heir)
-    where scope_id = asked_scope and summary_id = given.elder;
-end $$;
-
 -- The number of a message in its conversation, by the id of any version of it.
 create function message_number(asked_scope bigint, asked_id uuid) returns bigint
     language sql stable as $$

@@ -1,4 +1,4 @@
-"""Converse: assemble a prompt, ask the chat model, and append question and answer in one transaction."""
+"""Chat: assemble a prompt, ask the chat model, and append question and answer in one transaction."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from recollect.verbs.conversations.prompt import PromptRequest
 from recollect.verbs.dependencies import Dependencies, require_chat_model
 from recollect.verbs.service.costs import metered
 
-STEP, PROMPT = "converse", "utterance"
+STEP, PROMPT = "chat", "utterance"
 
 
 class AssistantReply(AnswerSchema):
@@ -30,7 +30,7 @@ class AssistantReply(AnswerSchema):
     text: str
 
 
-async def converse(
+async def chat(
     parts: Dependencies,
     caller: Caller,
     scope: Scope,
@@ -45,8 +45,8 @@ async def converse(
     if report is not None:
         report(made)
     scope_id = place.scope_id or await open_scope(parts.database, scope)
-    chat = metered(parts, scope_id, STEP, prompt_version=version_of(PROMPT))
-    answer = await generate_reply(chat, made)
+    model = metered(parts, scope_id, STEP, prompt_version=version_of(PROMPT))
+    answer = await generate_reply(model, made)
     said = turn(made, wanted, answer)
     appended = await append(parts, caller, scope, conversation, said)
     return Reply(answer, made, tuple(appended))
