@@ -83,7 +83,8 @@ def started(addresses: Addresses, *command: str, port: int = 0) -> Iterator[subp
 
 def make_body(number: int) -> bytes:
     """Make a recall."""
-    asked = {"agent": "ada", "user": "li", "text": f"Which plant was watered on day {number % 7}?", "touch": False}
+    query = f"Which plant was watered on day {number % 7}?"
+    asked = {"agent": "ada", "user": "li", "query": query, "record_access": False}
     return json.dumps(asked).encode()
 
 

@@ -47,7 +47,7 @@ async def load_scope(mind: Mind, size: int, randomness: np.random.Generator, pro
     task = progress.add_task(f"a scope of {size:,}", total=size)
     for start in range(0, size, CHUNK):
         count = min(CHUNK, size - start)
-        await mind.load(filler.memories(start, count, randomness, DIMENSIONS))
+        await mind.remember_many(filler.memories(start, count, randomness, DIMENSIONS), bulk=True)
         progress.advance(task, count)
 
 
@@ -80,11 +80,12 @@ async def measure_http(recollect: Recollect, mind: Mind, rounds: int) -> dict[st
     vectors = filler.unit_vectors(rounds + 3, DIMENSIONS, np.random.default_rng(2))
     # No worker folds the log of accesses here, so nothing is written on it.
     cues = [
-        Cue(filler.sentence(number), embedding=vectors[number].tolist(), touch=False) for number in range(rounds + 3)
+        Cue(filler.sentence(number), embedding=vectors[number].tolist(), record_access=False)
+        for number in range(rounds + 3)
     ]
     bodies = [
         json.dumps(
-            {"agent": mind.access.scope.agent, "text": cue.text, "embedding": cue.embedding, "touch": False}
+            {"agent": mind.access.scope.agent, "query": cue.query, "embedding": cue.embedding, "record_access": False}
         ).encode()
         for cue in cues
     ]
@@ -101,7 +102,7 @@ async def measure_http(recollect: Recollect, mind: Mind, rounds: int) -> dict[st
             return answer.read()
 
         async def in_process(number: int) -> object:
-            return await mind.recall(cues[number])
+            return await mind.recall(**cues[number].arguments)
 
         http_ms, verb_ms = await alternate(rounds, over_http, in_process)
         client.close()
@@ -143,7 +144,7 @@ async def measure_load(recollect: Recollect, chunks: int) -> dict[str, float]:
         for number in range(chunks // 5):
             new: list[NewMemory] = filler.memories(number * 5 * CHUNK, 5 * CHUNK, randomness, DIMENSIONS)
             started = time.perf_counter()
-            ids = await mind.load(new)
+            ids = [each.id for each in await mind.remember_many(new, bulk=True)]
             ours += time.perf_counter() - started
             rows = await filler.fetch_rows(connection, ids, scope_id)
             bare += await filler.copy_bare(connection, rows)

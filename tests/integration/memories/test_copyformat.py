@@ -96,9 +96,9 @@ def test_broken_bytes_are_refused(connection):
         copy.write_row((b"123",))
 
 
-@pytest.mark.parametrize("way", ["remember", "load"])
-async def test_keywords_survive_whatever_they_hold(mind, way):
+@pytest.mark.parametrize("bulk", [False, True])
+async def test_keywords_survive_whatever_they_hold(mind, bulk):
     keywords = ('say "hi"', "back\\slash", "a,b", "{x}", "null", "茶", "two words", "'single'")
-    await getattr(mind, way)([NewMemory("filed", keywords=keywords), NewMemory("not filed")])
+    await mind.remember_many([NewMemory("filed", keywords=keywords), NewMemory("not filed")], bulk=bulk)
     filed, plain = (await mind.list()).memories
     assert (filed.keywords, plain.keywords) == (keywords, ())

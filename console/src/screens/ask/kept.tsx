@@ -31,7 +31,7 @@ export function Kept({ scope, recall, change }: Props) {
                     onClick={() =>
                       change({
                         recall: each.recall_id,
-                        q: each.text,
+                        q: each.query,
                         as_of: null,
                         at: null,
                         weights: null,
@@ -40,7 +40,7 @@ export function Kept({ scope, recall, change }: Props) {
                     }
                   >
                     <span className="lines">
-                      <bdi>{each.text.slice(0, 200)}</bdi>
+                      <bdi>{each.query.slice(0, 200)}</bdi>
                     </span>
                     <small className="soft">
                       {ago(each.asked_at, now, language)} · {words.ask.hitCount(each.hits)}

@@ -2,21 +2,22 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 from agents import FunctionTool, function_tool
 
 from recollect.client import RemoteMind
-from recollect.models import Cue
+from recollect.models import FilterLike, OptionsLike
 
 NOTHING = "No memories found."
 
 
-USUAL = Cue()
-
-
-def memory_tools(mind: RemoteMind, *, limit: int = 5, usual: Cue = USUAL) -> list[FunctionTool]:
-    """Make the tools `remember` and `recall` for one scope; `usual` is what else every recall says, as its kinds."""
+def memory_tools(
+    mind: RemoteMind,
+    *,
+    limit: int = 5,
+    filter: FilterLike | None = None,  # noqa: A002 - as everywhere
+    options: OptionsLike | None = None,
+) -> list[FunctionTool]:
+    """Make the tools `remember` and `recall` for one scope; every recall has the same filter and options."""
 
     @function_tool
     async def remember(text: str) -> str:
@@ -29,13 +30,13 @@ def memory_tools(mind: RemoteMind, *, limit: int = 5, usual: Cue = USUAL) -> lis
         return "Remembered."
 
     @function_tool
-    async def recall(cue: str) -> str:
+    async def recall(query: str) -> str:
         """Recall what is known from earlier conversations.
 
         Args:
-            cue: A question, or a few words, about what you want to know.
+            query: A question, or a few words, about what you want to know.
         """
-        found = await mind.recall(replace(usual, text=cue, limit=limit))
+        found = await mind.recall(query, limit=limit, filter=filter, options=options)
         return "\n".join(f"- {hit.memory.content} ({hit.memory.occurred_at:%Y-%m-%d})" for hit in found.hits) or NOTHING
 
     return [remember, recall]

@@ -75,7 +75,7 @@ class ParsedCue:
     terms: tuple[str, ...]
     script: Script
     vector: NDArray[np.float32] | None
-    weighing: StreamWeights
+    stream_weights: StreamWeights
     now: datetime
     """The time of the recall."""
     filter: Filter = field(default_factory=Filter)
@@ -102,23 +102,23 @@ def parse_cue(
 
     `own` are the names of the owners of the memory. All memories are about them, so their names do not help ranking.
     """
-    script = script_of(cue.text)
+    script = script_of(cue.query)
     return ParsedCue(
-        terms=tuple(find_terms(cue.text, own)),
+        terms=tuple(find_terms(cue.query, own)),
         script=script,
         vector=vector,
-        weighing=cue.weighing,
+        stream_weights=cue.stream_weights,
         now=now,
         without_vector=without_vector,
         filter=cue.filter,
-        text=cue.text,
+        text=cue.query,
         facets=QueryAnalysis(
             script=script,
-            keywords=find_keywords(cue.text),
-            topics=cue.topics or tuple(find_paths(cue.text)),
+            keywords=find_keywords(cue.query),
+            topics=cue.topics or tuple(find_paths(cue.query)),
             topics_first=bool(cue.topics) and not cue.topics_only,
             periods=find_times(cue, now),
-            asks=find_asked(find_question(cue.text)),
+            asks=find_asked(find_question(cue.query)),
         ),
         blank=cue.blank,
         below=cue.below,
@@ -140,7 +140,7 @@ def find_times(cue: Cue, now: datetime) -> tuple[Period, ...]:
     """Return the period of the caller, or find periods in the text, in the cue's time zone."""
     if cue.since is not None or cue.until is not None:
         return (Period(cue.since or EARLIEST, cue.until or LATEST),)
-    return tuple(find_periods(find_question(cue.text), cue.as_of or now, find_zone(cue.zone)))
+    return tuple(find_periods(find_question(cue.query), cue.as_of or now, find_zone(cue.timezone)))
 
 
 def find_question(text: str) -> str:

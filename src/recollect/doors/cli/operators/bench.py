@@ -26,9 +26,9 @@ async def measure(mind: Mind, count: int, report: Callable[[], None]) -> Table:
     writes, recalls, ids = [], [], []
     for number in range(count):
         started = time.perf_counter()
-        receipts = await mind.remember(sentence(number))
+        receipt = await mind.remember(sentence(number))
         writes.append(time.perf_counter() - started)
-        ids.append(receipts[0].id)
+        ids.append(receipt.id)
         report()
     for number in range(count):
         started = time.perf_counter()

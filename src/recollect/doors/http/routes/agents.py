@@ -52,9 +52,11 @@ class ProfileBody(AgentBody, StreamWeightsBody, FilterBody):
         default_factory=dict[str, float], max_length=64, description="Weights of channels and preferences by name."
     )
     min_relevance: Annotated[Number, Field(ge=0, le=1)] | None = Field(None, description="Minimum relevance, 0 to 1.")
-    consult: bool | None = Field(None, strict=True, description="Whether the chat model also reads the cues.")
+    expand_query: bool | None = Field(
+        None, strict=True, description="Whether the chat model adds topics and dates that rules do not find."
+    )
     judge: bool | None = Field(None, strict=True, description="Whether the chat model drops useless hits.")
-    also: ScopeNames = Field(
+    extra_scopes: ScopeNames = Field(
         default_factory=list[str],
         description="More scopes that every recall searches, as agent or agent/user.",
     )
@@ -185,7 +187,7 @@ forward(
     "overview",
     "overview",
     days=Annotated[int, Query(ge=0, le=366, description="Count memories of the last days, including today.")],
-    zone=Annotated[
+    timezone=Annotated[
         str,
         Query(
             max_length=64,
